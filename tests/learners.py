@@ -14,6 +14,12 @@ import skstructured as sk
 from skstructured.optimizers import FTRLProximal, GradientDescent, PiSTOL
 from skstructured.spaces import KSubsets
 
+#: One pass in order over rows as they are, the intercept learned.
+AS_GIVEN = {
+    **{"standardize": False, "fit_intercept": True, "max_iter": 1, "shuffle": False},
+    "random_state": 0,
+}
+
 #: name -> learner of classes.
 EVERY_LEARNER = {
     "default": sk.OnlineStructuredPredictor(random_state=0),
@@ -72,28 +78,12 @@ EVERY_LEARNER = {
     "default tree": sk.OnlineTreeClassifier(random_state=0),
     "kernel": sk.KernelStructuredPredictor(max_iter=2, random_state=0),
     "kernel plain": sk.KernelStructuredPredictor(
-        kernel="poly",
-        degree=2,
-        optimizer="pistol",
-        average="uniform",
-        standardize=False,
-        fit_intercept=True,
-        max_iter=1,
-        shuffle=False,
-        random_state=0,
+        kernel="poly", degree=2, optimizer="pistol", average="uniform", **AS_GIVEN
     ),
     "default pistol": sk.PiSTOLClassifier(random_state=0),
     "pistol with a kernel": sk.PiSTOLClassifier("rbf", loss="hinge", max_iter=2, random_state=0),
     "pistol plain": sk.PiSTOLClassifier(
-        "rbf",
-        gamma=0.3,
-        loss="smooth_hinge",
-        average=False,
-        standardize=False,
-        fit_intercept=True,
-        max_iter=1,
-        shuffle=False,
-        random_state=0,
+        "rbf", gamma=0.3, loss="smooth_hinge", average=False, **AS_GIVEN
     ),
     "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
     "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),

@@ -36,31 +36,14 @@ def perceptron(*given, **named):
     return _plain(sk.MulticlassPerceptron, AS_THEY_COME, given, named)
 
 
-def second_order(*given, **named):
-    """`SecondOrderPerceptron` over rows as they are."""
-    return _plain(sk.SecondOrderPerceptron, {"standardize": False, "shuffle": False}, given, named)
+def _over_rows(kind, **defaults):
+    """A class over rows as they are."""
+    return lambda *given, **named: _plain(kind, {"standardize": False} | defaults, given, named)
 
 
-def bandit_gaptron(*given, **named):
-    """`BanditGaptronClassifier` over rows as they are."""
-    return _plain(sk.BanditGaptronClassifier, {"standardize": False}, given, named)
-
-
-def banditron(*given, **named):
-    """`BanditronClassifier` over rows as they are."""
-    return _plain(sk.BanditronClassifier, {"standardize": False}, given, named)
-
-
-def soba(*given, **named):
-    """`SOBAClassifier` over rows as they are."""
-    return _plain(sk.SOBAClassifier, {"standardize": False}, given, named)
-
-
-def newtron(*given, **named):
-    """`NewtronClassifier` over rows as they are."""
-    return _plain(sk.NewtronClassifier, {"standardize": False}, given, named)
-
-
-def confidit(*given, **named):
-    """`ConfiditClassifier` over rows as they are."""
-    return _plain(sk.ConfiditClassifier, {"standardize": False}, given, named)
+second_order = _over_rows(sk.SecondOrderPerceptron, shuffle=False)
+bandit_gaptron = _over_rows(sk.BanditGaptronClassifier)
+banditron = _over_rows(sk.BanditronClassifier)
+soba = _over_rows(sk.SOBAClassifier)
+newtron = _over_rows(sk.NewtronClassifier)
+confidit = _over_rows(sk.ConfiditClassifier)

@@ -6,11 +6,9 @@ from skstructured._base.plugins import check_vertices, is_plain
 from skstructured._base.validation import check_share
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
-from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
+from skstructured.losses.gap import GapSurrogate
 from skstructured.metrics import gains
 from skstructured.spaces import Birkhoff, OrdinalChain, Simplex
-
-__all__ = ["GapDecoder", "GapSurrogate", "ZeroOneLoss"]
 
 
 def _nearest(mu, loss):

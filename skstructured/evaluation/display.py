@@ -17,8 +17,6 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.extend._types import Array, Features, Floats, Given
 
-__all__ = ["RegretDisplay", "RiskCoverageDisplay"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskCoverageDisplay:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -69,14 +70,6 @@ def read_numbers(name: str, given: Any, n: int) -> Floats:
     return numbers
 
 
-def read_propensities(given: Any, n: int) -> Floats:
-    """Probabilities (n,) in (0, 1]."""
-    numbers = read_numbers("propensities", given, n)
-    allowed = "in (0, 1], the probabilities with which the logged actions were chosen"
-    refuse(~((numbers > 0.0) & (numbers <= 1.0)), numbers, "propensities", allowed, "round")
-    return numbers
-
-
 def places_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
     """Places (n,) of logged actions in their rounds, or among `classes`."""
     given, n = np.asarray(actions), len(lengths)
@@ -92,13 +85,8 @@ def places_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
             f"actions must be places from 0, integers, or labels with classes=…, got an array of "
             f"{given.dtype}."
         )
-    refuse(
-        (given < 0) | (given >= lengths),
-        given,
-        "actions",
-        "places of actions of their rounds",
-        "round",
-    )
+    outside, allowed = (given < 0) | (given >= lengths), "places of actions of their rounds"
+    refuse(outside, given, "actions", allowed, "round")
     return given.astype(np.intp)
 
 
@@ -150,7 +138,9 @@ def width_of(
             'interval="bernstein" is for method="ips" and "dr", without sample_weight: a mean of '
             "numbers in a known range."
         )
-    low, high = _read_range(reward_range, log)
+    low, high = _read_range(reward_range)
+    if log.rewards.min() < low or log.rewards.max() > high:
+        raise ValueError(f"rewards must lie in reward_range=({low:g}, {high:g}).")
     least = check_real("min_propensity", min_propensity, lambda v: 0.0 < v <= 1.0, "lie in (0, 1]")
     if (log.propensities < least).any():
         raise ValueError(f"propensities must be at least min_propensity={least:g} in all rounds.")
@@ -162,18 +152,14 @@ def width_of(
     return (high - low) * (2.0 / least - 1.0)
 
 
-def _read_range(given, log):
-    """Bounds on rewards, which the log keeps to."""
-    wanted = "must be two finite numbers (low, high), low < high"
+def _read_range(given):
+    """Bounds on rewards."""
     bounds = np.asarray(given, dtype=object)
-    if bounds.shape != (2,):
+    real = [isinstance(v, Real) and math.isfinite(v) for v in bounds.ravel()]
+    if bounds.shape != (2,) or not all(real) or not bounds[0] < bounds[1]:
+        wanted = "must be two finite numbers (low, high), low < high"
         raise ValueError(f"reward_range {wanted}, got {given!r}.")
-    low, high = (check_real("reward_range", v, math.isfinite, wanted[5:]) for v in bounds)
-    if low >= high:
-        raise ValueError(f"reward_range {wanted}, got {given!r}.")
-    if log.rewards.min() < low or log.rewards.max() > high:
-        raise ValueError(f"rewards must lie in reward_range=({low:g}, {high:g}).")
-    return low, high
+    return float(bounds[0]), float(bounds[1])
 
 
 def bernstein(phi: Floats, delta: float, width: float) -> float:
@@ -181,10 +167,6 @@ def bernstein(phi: Floats, delta: float, width: float) -> float:
     n, surprise = len(phi), math.log(4.0 / delta)
     spread = math.sqrt(2.0 * float(np.var(phi, ddof=1)) * surprise / n)
     return spread + 7.0 * width * surprise / (3.0 * (n - 1))
-
-
-METHODS = ("ips", "snips", "dr")
-INTERVALS = ("normal", "bernstein")
 
 
 class PolicyValue(NamedTuple):
@@ -332,22 +314,23 @@ def off_policy_value(
     >>> print(f"{found.value:.2f} ± {2 * found.standard_error:.2f}")
     1.98 ± 0.11
     """
-    check_choice("method", method, METHODS)
-    check_choice("interval", interval, INTERVALS)
+    check_choice("method", method, ("ips", "snips", "dr"))
+    check_choice("interval", interval, ("normal", "bernstein"))
     check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
     q = reward_estimates if method == "dr" else None
     if method == "dr" and q is None:
         raise ValueError('method="dr" needs reward_estimates, such as cross_fitted_rewards gives.')
     log = _read_log(actions, rewards, propensities, (policy, q, qid), classes, sample_weight)
     value, phi = _estimated(log, method)
-    error = _standard_error(log.weight, phi, value)
+    n, spread = np.count_nonzero(log.weight), float((log.weight**2) @ (phi - value) ** 2)
+    error = math.sqrt(n / (n - 1)) * math.sqrt(spread) / float(log.weight.sum())
     if interval == "normal":
         margin = float(ndtri(1.0 - delta / 2.0)) * error
     else:
         given = sample_weight is None, reward_range, min_propensity
         margin = bernstein(phi, delta, width_of(log, method, *given))
     own = log.ratios * log.weight
-    size = _ratio(own.sum() ** 2, float(own @ own))
+    size = float(own.sum() ** 2 / (own @ own)) if own.any() else 0.0
     return PolicyValue(value, error, (value - margin, value + margin), size, phi)
 
 
@@ -357,7 +340,9 @@ def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight
     table = read_policy(policy, qid)
     n = len(table.lengths)
     at = table.offsets[:-1] + places_of(actions, table.lengths, classes)
-    rewards, p = read_numbers("rewards", rewards, n), read_propensities(propensities, n)
+    rewards, p = read_numbers("rewards", rewards, n), read_numbers("propensities", propensities, n)
+    allowed = "in (0, 1], the probabilities with which the logged actions were chosen"
+    refuse(~((p > 0.0) & (p <= 1.0)), p, "propensities", allowed, "round")
     weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
     if np.count_nonzero(weight) < 2:
         raise ValueError("a standard error needs two rounds of positive weight or more.")
@@ -400,13 +385,3 @@ def _estimated(log, method):
         expected = log.policy.sums(log.policy.values * log.rewards_of)
         phi = expected + w * (log.rewards - log.rewards_of[log.at])
     return float(share @ phi), phi
-
-
-def _standard_error(weight, phi, value):
-    n = np.count_nonzero(weight)
-    root = math.sqrt(float((weight**2) @ (phi - value) ** 2))
-    return math.sqrt(n / (n - 1)) * root / float(weight.sum())
-
-
-def _ratio(a, b):
-    return float(a / b) if b > 0.0 else 0.0

@@ -12,13 +12,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
-from skstructured.evaluation.display import RegretDisplay
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
 from skstructured.streaming.chunks import pairs_of, steps_of, told_of_chunk, transform_of
-
-__all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
 
 #: Rounds decoded at a time where every round is learned by itself.
 BLOCK = 4096

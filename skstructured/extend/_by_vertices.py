@@ -6,13 +6,14 @@ what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.plugins import check_vertices
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured.extend._types import Floats, Kernel, Polytope
+from skstructured.extend._types import Floats, Kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
@@ -107,7 +108,7 @@ _affine_jit = kernel(_affine_weights)
 _wolfe_jit = kernel(cached=False)(_wolfe)
 
 
-def _interpreted_oracle(space: Polytope) -> Kernel:
+def _interpreted_oracle(space: Any) -> Kernel:
     def oracle(theta: Floats, vertex: Floats) -> None:
         best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
         vertex[:] = best[0]
@@ -115,7 +116,7 @@ def _interpreted_oracle(space: Polytope) -> Kernel:
     return oracle
 
 
-def project(space: Polytope, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float]:
+def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float]:
     """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
     theta = np.array(theta, dtype=np.float64)
     theta = _centre(theta) if space.constant_sum else theta
@@ -127,7 +128,7 @@ def project(space: Polytope, theta: ArrayLike) -> tuple[Floats, Floats, Floats, 
     return x, S[:k], w[:k], gap
 
 
-def projection_kernel(space: Polytope) -> Kernel:
+def projection_kernel(space: Any) -> Kernel:
     """The kernel (see `skstructured.losses.oracles.Oracle`) of the projection on a user's polytope.
 
     Compiled, in every process, if the space's ``oracle_kernel`` is a numba function.

@@ -10,23 +10,7 @@ from skstructured._base.component import Seed
 from skstructured._base.ragged import Ragged
 from skstructured._engine.arrays import Array, Floats, Ints, Kernel
 
-__all__ = [
-    "Array",
-    "Bound",
-    "Features",
-    "Floats",
-    "Given",
-    "Ints",
-    "Kernel",
-    "Loss",
-    "Matrix",
-    "Outputs",
-    "Packed",
-    "Polytope",
-    "Seed",
-    "Vectors",
-]
-
+__all__ = ["Array", "Floats", "Ints", "Kernel", "Seed"]
 
 #: Embeddings: an array, or a list where label sequences have several lengths.
 Vectors: TypeAlias = Floats | list[Floats]
@@ -50,21 +34,6 @@ Given: TypeAlias = ArrayLike | None
 
 if not TYPE_CHECKING:  # for `help`, which else shows all that they stand for
     Features, Outputs, Given = (NewType(name, object) for name in ("Features", "Outputs", "Given"))
-
-
-class Polytope(Protocol):
-    """What a projection asks of an `OutputSpace`."""
-
-    @property
-    def constant_sum(self) -> bool:
-        """Whether all vertices have the same sum."""
-
-    @property
-    def oracle_kernel(self) -> Kernel | None:
-        """The compiled linear oracle, where there is one."""
-
-    def argmax(self, theta: Floats) -> Floats:
-        """The linear oracle, a row each."""
 
 
 class Bound(Protocol):

@@ -12,8 +12,6 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
-__all__ = ["Batch", "Comparison", "ExpertComparison", "Losses", "OnlineLearner"]
-
 
 class Batch(NamedTuple):
     """Rounds as a learner reads them: their rows and outputs, checked.

@@ -11,17 +11,6 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
 from skstructured.extend._types import Floats, Loss
 
-__all__ = [
-    "AbstentionCertificate",
-    "Certificate",
-    "CoinBettingCertificate",
-    "MixtureCertificate",
-    "PerceptronCertificate",
-    "PiSTOLCertificate",
-    "gap_constants",
-]
-
-
 BETA = (2.0 - math.log(3.0)) / 2.0
 
 #: ln v is sought between ± this: v itself neither over- nor underflows.

@@ -15,8 +15,6 @@ from skstructured.extend._types import Floats, Loss, Matrix
 from skstructured.extend.learner import ExpertComparison
 from skstructured.guarantees.certificates import Certificate
 
-__all__ = ["best_comparator", "comparator_for", "comparator_losses"]
-
 #: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
 #: put it there below which no penalty is tried.
 ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12

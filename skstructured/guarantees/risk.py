@@ -17,9 +17,6 @@ from skstructured._base.validation import check_integer, check_real
 from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Floats
 
-__all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
-
-
 #: Largest λ_t.
 HEAVIEST = 0.75
 

@@ -1,17 +1,21 @@
-"""Checks of what begin, play, learn and play_and_learn promise."""
+"""Checks of what learners promise: the protocol, copies, bad input, what evaluation needs."""
 
 import inspect
+import pickle
 from copy import deepcopy
+from functools import partial
 from numbers import Real
 from unittest import SkipTest
 
-import joblib
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured.evaluation import progressive_validate
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 #: A deviation that draws exceed once in 10⁹: log(2·10⁹).
@@ -46,27 +50,16 @@ class LearnerTrial:
         self.n, self.half = len(self.X), len(self.X) // 2
         self.every = np.arange(self.n)
 
-    def without(self, parameter):
-        """The trial of the learner with a parameter False, its own or of its parts."""
-        model = clone(self.subject)
-        names = [name for name in model.get_params() if name.split("__")[-1] == parameter]
-        model.set_params(**dict.fromkeys(names, False))
-        return LearnerTrial(model, self.X, self.y, self.classes)
-
     def distinct_outputs(self):
-        """Different outputs of the stream, 8 at the most."""
-        return self._different()[0][:8]
-
-    def other_outputs(self):
-        """The outputs of the stream exchanged with each other, so that each round has another."""
-        different, position = self._different()
-        return different[(position + 1) % len(different)]
-
-    def _different(self):
-        """The different outputs, and the position of each round's among them."""
+        """The different outputs of the stream, and the position of each round's among them."""
         axis = None if self.y.ndim == 1 else 0  # NumPy has no axis for labels that are objects
         different, position = np.unique(self.y, axis=axis, return_inverse=True)
         return different, position.ravel()
+
+    def other_outputs(self):
+        """The outputs of the stream exchanged with each other, so that each round has another."""
+        different, position = self.distinct_outputs()
+        return different[(position + 1) % len(different)]
 
     def new(self):
         """A clone that has learned nothing, its generators seeded."""
@@ -113,11 +106,12 @@ class LearnerTrial:
         losses = {"expected": played.expected, "surrogate": played.surrogate}
         return self.predictions(model) | losses | numbers(model)
 
-    def goes_on(self, model, rounds):
-        """What can be seen of a copy after it has learned the second half too."""
+    def state(self, model, rounds):
+        """`observe`, now and of a copy that has learned the second half too."""
         twin = deepcopy(model)
         twin.learn(rounds, self.every[self.half :])
-        return self.observe(twin, rounds)
+        later = {f"{name} later": seen for name, seen in self.observe(twin, rounds).items()}
+        return self.observe(model, rounds) | later
 
 
 def three_classes():
@@ -130,19 +124,7 @@ def numbers(model):
     """The public fitted attributes that are numbers or arrays of them."""
     names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
     found = {name: getattr(model, name, None) for name in names}
-    return {
-        name: np.array(value)
-        for name, value in found.items()
-        if isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
-    }
-
-
-def assert_parameters_kept(estimator, call, what):
-    """Raise an AssertionError if a call changes a parameter, or what is inside one."""
-    before = {name: joblib.hash(value) for name, value in estimator.get_params().items()}
-    call()
-    for name, value in estimator.get_params().items():
-        assert joblib.hash(value) == before[name], f"{what} changed the parameter {name}"
+    return {k: np.array(v) for k, v in found.items() if isinstance(v, (Real, np.ndarray))}
 
 
 def has_argument(method, name):
@@ -150,42 +132,21 @@ def has_argument(method, name):
     return name in inspect.signature(method).parameters
 
 
-def learns_in_parts(trial):
-    """Whether the learner has ``partial_fit``."""
-    return hasattr(trial.subject, "partial_fit")
-
-
-def reads_gaps(model):
-    """Whether NaN in rows is what is missing."""
-    return get_tags(model).input_tags.allow_nan
-
-
-def reads_sparse(trial):
-    """Whether the learner's tags say that it reads sparse rows."""
-    return get_tags(trial.subject).input_tags.sparse
-
-
 def assert_same(wanted, got, what, tolerance=0.0):
     """Raise an AssertionError that names the first of the observations that differ."""
     for name, value in wanted.items():
-        if name not in got:
-            raise AssertionError(f"{what}: {name} is missing")
-        difference = _difference(value, got[name], tolerance)
-        if difference:
-            raise AssertionError(f"{what}: {name} differs, {difference}")
+        assert name in got, f"{what}: {name} is missing"
+        assert_close(got[name], value, f"{what}: {name}", tolerance)
 
 
-def _difference(a, b, tolerance):
-    """How two observations differ; an empty text if they do not."""
-    a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape:
-        return f"of shape {b.shape} and not {a.shape}"
-    if a.dtype.kind in "biuf" and b.dtype.kind in "biuf":
-        if np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
-            return ""
-        with np.errstate(all="ignore"):
-            return f"by up to {np.max(np.abs(a.astype(float) - b)):.3g}"
-    return "" if np.array_equal(a, b) else f"in {np.count_nonzero(a != b)} of {a.size} places"
+def assert_close(got, wanted, what, tolerance=1e-9):
+    """Raise an AssertionError unless shapes are equal, and numbers up to the tolerance."""
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.shape == wanted.shape, f"{what} has the shape {got.shape}, not {wanted.shape}"
+    if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
+        np.testing.assert_allclose(got, wanted, tolerance, tolerance, err_msg=what)
+    else:
+        np.testing.assert_array_equal(got, wanted, err_msg=what)
 
 
 def assert_refused(call, what):
@@ -235,12 +196,9 @@ def check_begin_returns_rounds(trial):
 
 def check_begin_forgets(trial):
     """A learner that begins anew is as if it had learned nothing, and learns the same."""
-    fresh, rounds = trial.begun()
     model, _ = trial.learned(trial.half)
-    again = trial.begin(model)
-    assert_same(trial.observe(fresh, rounds), trial.observe(model, again), "after a second begin")
-    wanted, got = trial.goes_on(fresh, rounds), trial.goes_on(model, again)
-    assert_same(wanted, got, "rounds learned after a second begin")
+    again = trial.state(model, trial.begin(model))
+    assert_same(trial.state(*trial.begun()), again, "after a second begin")
 
 
 def check_begin_learns_nothing(trial):
@@ -254,10 +212,9 @@ def check_begin_learns_nothing(trial):
 def check_play_learns_nothing(trial):
     """A learner that plays is as if it had not, and learns the same."""
     model, rounds = trial.learned(trial.half)
-    before, after = trial.observe(model, rounds), trial.goes_on(model, rounds)
+    before = trial.state(model, rounds)
     model.play(rounds, trial.every, 0)
-    assert_same(before, trial.observe(model, rounds), "after play")
-    assert_same(after, trial.goes_on(model, rounds), "rounds learned after play")
+    assert_same(before, trial.state(model, rounds), "after play")
 
 
 def check_rounds_are_counted(trial):
@@ -332,7 +289,11 @@ def check_a_rounds_own_output_does_not_enter(trial):
     That is, of one distribution over the vertices, found by linear programming; where learners may
     abstain, over one output more, which loses ``abstention_cost`` whatever comes.
     """
-    (space, plays), outputs, losses = _space_and_vertices(trial), trial.distinct_outputs(), []
+    (space, plays), outputs, losses = (
+        _space_and_vertices(trial),
+        trial.distinct_outputs()[0][:8],
+        [],
+    )
     for output in outputs:
         model, rounds = _with_output(trial, output)
         losses.append(model.play_and_learn(rounds, trial.every[-1:], 0).expected[0])
@@ -345,18 +306,12 @@ def check_a_rounds_own_output_does_not_enter(trial):
     assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"
 
 
-def _space_of(model):
-    if not hasattr(model, "space_"):
-        raise SkipTest("the learner has no space_")
-    return model.space_
-
-
 def _space_and_vertices(trial):
     """The learner's space, and all its vertices."""
-    space = _space_of(trial.begun()[0])
+    space = getattr(trial.begun()[0], "space_", None)
     try:
         return space, space.vertices()
-    except ValueError as error:
+    except (AttributeError, ValueError) as error:
         raise SkipTest(f"the vertices of the learner's space are not listed: {error}") from error
 
 
@@ -372,8 +327,8 @@ def _misfit(table, losses):
 def check_expected_losses(trial):
     """`expected_losses` are those of the next play_and_learn; they learn nothing."""
     model, rounds = _with_output(trial, trial.y[-1])
-    before, outputs = trial.observe(model, rounds), trial.distinct_outputs()
-    got = model.expected_losses(trial.X[-1:], _space_of(model).encode(outputs))
+    before, outputs = trial.observe(model, rounds), trial.distinct_outputs()[0][:8]
+    got = model.expected_losses(trial.X[-1:], model.space_.encode(outputs))
     assert_same(before, trial.observe(model, rounds), "after expected_losses")
     for output, loss in zip(outputs, got, strict=True):
         model, rounds = _with_output(trial, output)
@@ -420,25 +375,175 @@ def check_partial_fit_learns_as_learn(trial):
     assert model.t_ == trial.n, f"t_ is {model.t_} after partial_fit of {trial.n} rows"
 
 
-def _expects_losses(trial):
-    """Whether the learner supplies ``expected_losses``."""
-    return type(trial.subject).expected_losses is not OnlineLearner.expected_losses
+def check_pickle(trial):
+    """A learner that was pickled predicts the same, and goes on learning the same."""
+    model, rounds = trial.learned(trial.half)
+    other = pickle.loads(pickle.dumps(model))
+    assert_same(trial.state(model, rounds), trial.state(other, rounds), "after pickling")
 
 
-#: check -> whether it applies; None: always.
-PROTOCOL_CHECKS = {
-    check_begin_returns_rounds: None,
-    check_begin_forgets: None,
-    check_begin_learns_nothing: None,
-    check_play_learns_nothing: None,
-    check_rounds_are_counted: None,
-    check_losses: None,
-    check_expected_is_the_mean_of_target: None,
-    check_play_and_learn_learns_as_learn: None,
-    check_later_outputs_do_not_enter: None,
-    check_a_rounds_own_output_does_not_enter: None,
-    check_expected_losses: _expects_losses,
-    check_learn_in_chunks: None,
-    check_partial_fit_in_chunks: learns_in_parts,
-    check_partial_fit_learns_as_learn: learns_in_parts,
+def check_random_state(trial):
+    """Two learners with the same ``random_state`` play and learn the same."""
+    found = []
+    for _ in range(2):
+        model, rounds = trial.begun()
+        losses = model.play_and_learn(rounds, trial.every, 0)
+        found.append(losses._asdict() | trial.observe(model, rounds))
+    assert_same(*found, "played again with the same random_state")
+
+
+def check_sparse_rows(trial):
+    """CSR rows are played, learned and predicted as dense ones, up to rounding.
+
+    Not so where they are standardised, which only dense rows are centred for.
+    """
+    X = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5)
+    found = []
+    for rows in (X, sparse.csr_matrix(X)):
+        model = trial.new()
+        names = [name for name in model.get_params() if name.split("__")[-1] == "standardize"]
+        rounds = trial.begin(model.set_params(**dict.fromkeys(names, False)), rows)
+        losses = model.play_and_learn(rounds, trial.every, 0)
+        found.append(losses._asdict() | trial.predictions(model, rows))
+    assert_same(*found, "CSR rows", 1e-7)
+
+
+def check_weight_zero(trial):
+    """A row of weight zero is as one left out, however large."""
+    rng, X = np.random.RandomState(0), trial.X.copy()
+    weight, out = rng.randint(1, 4, size=trial.n) / 2.0, trial.every % 7 == 3
+    X[out] *= 1000.0
+    weight[out] = 0.0
+    whole = trial.learn_part(trial.new(), X, trial.y, sample_weight=weight)
+    rest = trial.new()
+    trial.learn_part(rest, X[~out], trial.y[~out], sample_weight=weight[~out])
+    wanted, got = trial.predictions(rest), trial.predictions(whole)
+    assert_same(wanted, got, "rows of weight zero and without them", 1e-7)
+
+
+def check_wrong_rows_are_refused(trial):
+    """NaN, unless tags allow it, infinity, and a wrong width are ValueErrors and change nothing."""
+
+    def calls(model):
+        for what, X, fitted in _wrong_rows(trial.X, get_tags(trial.subject).input_tags.allow_nan):
+            yield from _learning(trial, model, what, X, trial.y, fitted)
+            for name in trial.predictions(model):
+                yield f"{what} in {name}", partial(getattr(model, name), X)
+
+    _refuses(trial, calls)
+
+
+def _wrong_rows(X, has_gaps):
+    """What is wrong, rows, and whether only a fitted learner can tell."""
+    for value in (np.inf, -np.inf) if has_gaps else (np.nan, np.inf, -np.inf):
+        wrong = X.copy()
+        wrong[len(X) // 2, -1] = value
+        yield f"{value} in a row", wrong, False
+    yield "rows without their last feature", X[:, :-1], True
+    yield "rows with a feature more", np.hstack([X, X[:, :1]]), True
+
+
+def check_wrong_outputs_are_refused(trial):
+    """Outputs that the space does not have are ValueErrors and change nothing."""
+
+    def calls(model):
+        for what, y in wrong_outputs(trial.y):
+            yield from _learning(trial, model, what, trial.X, y, True)
+            if trial.classes is not None:
+                yield f"{what} in begin", partial(trial.begin, model, y=y)
+
+    _refuses(trial, calls)
+
+
+def check_wrong_lengths_are_refused(trial):
+    """More rows than outputs or fewer are ValueErrors and change nothing; so is one output."""
+
+    def calls(model):
+        for n, m in ((trial.n, trial.n - 1), (trial.n - 1, trial.n), (trial.n, 1)):
+            what = f"{n} rows and {m} outputs"
+            yield from _learning(trial, model, what, trial.X[:n], trial.y[:m], False)
+
+    _refuses(trial, calls)
+
+
+def _learning(trial, model, what, X, y, fitted):
+    """The calls that learn (X, y); those that begin anew are left out where `fitted`."""
+    if hasattr(model, "partial_fit"):
+        yield f"{what} in partial_fit", partial(trial.learn_part, model, X, y)
+    if not fitted:
+        yield f"{what} in begin", partial(trial.begin, model, X, y)
+        if hasattr(model, "fit"):
+            yield f"{what} in fit", partial(model.fit, X, y)
+
+
+def _refuses(trial, calls):
+    """Whether a learner refuses calls, and is as before after each of them and after all."""
+    model, rounds = trial.learned(trial.half)
+    before, after = trial.observe(model, rounds), trial.state(model, rounds)
+    for what, call in calls(model):
+        assert_refused(call, what)
+        assert_same(before, trial.observe(model, rounds), f"after {what}")
+    assert_same(after, trial.state(model, rounds), "after wrong input")
+
+
+#: Bounds with probability 1 − RARELY are checked as if they were certain.
+RARELY = 1e-6
+
+
+def _validated(trial, **more):
+    """A progressive validation of a new learner on the trial's stream."""
+    more |= {"random_state": 0, "classes": trial.classes}
+    return progressive_validate(trial.new(), trial.X, trial.y, **more)
+
+
+def check_progressive_validation(trial):
+    """Every round is played and learned by a clone; batches are played before they are learned."""
+    result, (model, rounds) = _validated(trial), trial.begun()
+    assert result.estimator.t_ == trial.n, f"{result.estimator.t_} of {trial.n} rounds learned"
+    played = model.play_and_learn(rounds, trial.every, 0)
+    got = result.target_loss, result.expected_target_loss, result.surrogate_loss
+    assert_same(played._asdict(), Losses(*got)._asdict(), "progressive_validate")
+    batches, (model, rounds) = _validated(trial, batch_size=trial.half), trial.learned(trial.half)
+    second = trial.every[trial.half : 2 * trial.half]
+    wanted = model.play(rounds, second, 0).expected
+    assert_close(batches.expected_target_loss[second], wanted, "a second batch")
+
+
+def check_round_weights(trial):
+    """`round_weights` are positive, one per round, of mean 1."""
+    weight = trial.learned(trial.n)[0].round_weights(trial.n)
+    assert np.shape(weight) == (trial.n,), f"round_weights are of shape {np.shape(weight)}"
+    assert np.min(weight) > 0.0, f"a weight is {np.min(weight):.3g}"
+    assert abs(np.mean(weight) - 1.0) <= 1e-9, f"their mean is {np.mean(weight):.6g}, not 1"
+
+
+def check_certificate(trial):
+    """A bound is finite and was kept, or a `GuaranteeError` says why there is none."""
+    result = _validated(trial)
+    for delta, loss in ((None, result.expected_target_loss), (RARELY, result.target_loss)):
+        try:
+            bound = result.regret_bound(delta=delta)
+        except GuaranteeError as error:
+            assert len(str(error).split()) > 3, f"a GuaranteeError must say why, got {error}"
+            continue
+        total = float(result.weight @ loss)
+        what = f"the bound with delta={delta} is {bound:.6g}, the loss {total:.6g}"
+        assert total <= bound * (1.0 + 1e-9) < np.inf, what
+
+
+def _takes_parts(trial):
+    return hasattr(trial.subject, "partial_fit")
+
+
+#: check -> whether it applies, for those that do not to every learner.
+ONLY = {
+    check_expected_losses: lambda trial: (
+        type(trial.subject).expected_losses is not OnlineLearner.expected_losses
+    ),
+    check_partial_fit_in_chunks: _takes_parts,
+    check_partial_fit_learns_as_learn: _takes_parts,
+    check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
+    check_weight_zero: lambda trial: (
+        _takes_parts(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
+    ),
 }

@@ -1,6 +1,7 @@
 """The streams are what they say they are, and no learner exceeds its bound on them."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def smallest_bound(result):
 
 
 @pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
-@pytest.mark.parametrize("kind", ADVERSARIES)
+@pytest.mark.parametrize("kind", [*ADVERSARIES, partial(LabelNoise, noise=1.0)])
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_bound_holds_against_every_adversary(name, dim, kind, optimizer):
     space = space_of(name, dim)

@@ -35,38 +35,6 @@ def assert_unchanged(model, before):
     assert before[1:] == after[1:]
 
 
-def bad_features():
-    for value in (np.nan, np.inf, -np.inf):
-        wrong = X.copy()
-        wrong[7, 1] = value
-        yield wrong, "NaN|infinity"
-        yield sparse.csr_matrix(wrong), "NaN|infinity"
-    large = X.copy()
-    large[7, 1] = 1e200
-    yield large, "Row 7 of X is too large"
-    yield X[:, :2], "features"
-    yield X[0], "1D array|2D array"
-    yield np.full((12, 3), "a"), "could not convert"
-    yield X[:0], "0 sample"
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize("space", SPACES)
-def test_bad_features_leave_the_learner_unchanged(space, method):
-    model = predictor(space=space).fit(X, Y[space])
-    before = snapshot(model)
-    for wrong, message in bad_features():
-        if method == "fit" and "features" in message:
-            continue
-        with pytest.raises(ValueError, match=message):
-            getattr(model, method)(wrong, Y[space][: wrong.shape[0]])
-        assert_unchanged(model, before)
-        if "sample" not in message:
-            with pytest.raises(ValueError, match=message):
-                model.predict(wrong)
-    model.partial_fit(X, Y[space])
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
 @pytest.mark.parametrize("space", SPACES)
 def test_one_bad_row_leaves_the_learner_unchanged(space, value):

@@ -1,13 +1,12 @@
 """float32 rows are read without a copy of X, and learned as the same numbers in float64 are."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from learners import EVERY_LEARNER, OVER_SPACES
+from learners import OVER_SPACES
 from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
@@ -15,17 +14,11 @@ from sklearn.base import clone
 import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import AdaptiveGradientDescent, PiSTOL
 
 N = 60 if INTERPRETED else 600
-OPTIMIZERS = [
-    "ogd",
-    AdaptiveGradientDescent(1.0),
-    "parameter_free",
-    "pistol",
-    PiSTOL(per_coordinate=True),
-]
+OPTIMIZERS = ["ogd", AdaptiveGradientDescent(1.0), "parameter_free", "pistol"]
+OPTIMIZERS.append(PiSTOL(per_coordinate=True))
 CLASSES = [0, 1, 2]
 #: Learners that keep the dtype of their first rows.
 SINGLES = {
@@ -51,10 +44,6 @@ def rows(rng):
     return (Z * [1, 10, 0.1, 1, 3, 1, 1] + [0, 30, 0, 0, 1, 1, 0]).astype(np.float32), y
 
 
-def distance(a, b):
-    return np.abs(a - b).max() / np.abs(b).max()
-
-
 @pytest.mark.parametrize("average", [False, "polynomial"])
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -69,17 +58,6 @@ def test_weights_are_those_of_float64(optimizer, storage, standardize, average, 
     np.testing.assert_array_equal(single.decision_function(X), double.decision_function(X))
 
 
-@pytest.mark.parametrize("learner", list(EVERY_LEARNER))
-def test_every_learner_takes_float32_rows(learner, rows):
-    X, y = rows[0][:80], rows[1][:80]
-    model = clone(EVERY_LEARNER[learner]).fit(X, y)
-    if hasattr(model, "partial_fit"):
-        model.partial_fit(X, y).partial_fit(X.astype(np.float64), y)
-    assert set(model.predict(X)) <= set(CLASSES)
-    result = progressive_validate(EVERY_LEARNER[learner], X[:30], y[:30], random_state=0)
-    assert np.isfinite(result.expected_target_loss).all()
-
-
 @pytest.mark.parametrize("space", list(OVER_SPACES))
 def test_every_space_is_learned_from_float32_rows(space):
     model, X, y = OVER_SPACES[space]
@@ -87,18 +65,6 @@ def test_every_space_is_learned_from_float32_rows(space):
     single, double = clone(model).fit(X, y), clone(model).fit(X.astype(np.float64), y)
     np.testing.assert_array_equal(single.coef_, double.coef_)
     assert single.predict_mean(X).dtype == np.float64
-
-
-@pytest.mark.parametrize("learner", list(SINGLES))
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_chunks_are_one_pass(learner, storage, rows):
-    X, y = storage(rows[0]), rows[1]
-    whole = clone(SINGLES[learner]).partial_fit(X, y, classes=CLASSES)
-    parts = clone(SINGLES[learner])
-    for start, stop in [(0, 1), (1, 2), (2, 49), (49, 50), (50, N)]:
-        parts.partial_fit(X[start:stop], y[start:stop], classes=CLASSES)
-    np.testing.assert_array_equal(parts.coef_, whole.coef_)
-    np.testing.assert_array_equal(parts.intercept_, whole.intercept_)
 
 
 def test_later_rows_are_rounded_as_the_first_were(rows):
@@ -146,23 +112,6 @@ def test_x_is_not_copied(learner, storage, rng):
     assert peak < size / 4
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=str)
-@pytest.mark.parametrize("size", [1e-36, 1e-20, 1e20, 1e36])
-def test_standardised_rows_of_any_size(size, optimizer, rows):
-    X, y = rows
-    Z = (X.astype(np.float64) * size).astype(np.float32)
-    model = predictor(
-        optimizer=optimizer, average="polynomial", standardize=True, fit_intercept=False
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        big, usual = clone(model).fit(Z, y), clone(model).fit(X, y)
-        scores = big.decision_function(Z)
-    wanted = usual.decision_function(X)
-    assert distance(scores, wanted) < (1e-2 if size == 1e-36 else 1e-4)
-    assert np.isfinite(big.coef_).all()
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_numbers_that_float32_does_not_have_are_refused(standardize, value, rows):
@@ -187,7 +136,8 @@ def test_bandits_choose_and_update(learner, rows):
             model.update(Z[i : i + 1], actions, actions == y[i : i + 1], propensities)
         assert not model._uncovered
         model.update(Z[:9], y[:9], np.ones(9), np.full(9, 0.5))
-    assert distance(single.coef_, double.coef_) < 1e-4
+    error = np.abs(single.coef_ - double.coef_).max()
+    assert error < 1e-4 * np.abs(double.coef_).max()
 
 
 @pytest.mark.parametrize("learner", list(SINGLES))

@@ -77,20 +77,6 @@ def test_dense_and_sparse_sequences_of_any_byte_order_go_together():
     np.testing.assert_array_equal(parts[0].toarray(), parts[1].toarray())
 
 
-def test_a_list_of_lists_with_a_matrix_among_them_is_told_by_number():
-    with pytest.raises(ValueError, match="sequence 1 of X must be a list as those before it"):
-        sk.SequenceTransformer(StandardScaler()).fit([[["a"]], sparse.csr_matrix(X)])
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [((X.tolist(), y), "X must be .* got list"), ((X, 3), "y must have a length, got int")],
-)
-def test_chunks_of_what_is_no_array(given, message):
-    with pytest.raises(ValueError, match=message):
-        array_chunks(*given)
-
-
 @pytest.mark.parametrize("line", [b"1 1:x", b"1 3:1.0", b"1 2:1 1:1", b"1 1", b"1 :1"])
 def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line, tmp_path):
     path = tmp_path / "rows.svm"
@@ -101,60 +87,20 @@ def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line,
         next(chunks)
 
 
-@pytest.mark.parametrize("damage", ["end", "beginning", "middle"])
+@pytest.mark.parametrize("damage", ["end", "beginning", "middle", "name"])
 def test_damaged_parquet_files_are_named(damage, tmp_path):
     parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     path = tmp_path / "rows.parquet"
-    parquet.write_table(pyarrow.table({"a": X[:, 0], "y": y}), path)
+    name = "nameofcolumn" if damage == "name" else "a"
+    parquet.write_table(pyarrow.table({name: X[:, 0], "y": y}), path)
     data = path.read_bytes()
-    half = len(data) // 2
+    half, other = len(data) // 2, data.replace(b"nameofcolumn", b"\x89ameofcolumn")
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
-    path.write_bytes(parts[damage])
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
-        list(parquet_chunks(path, "y"))
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        sk.OnlineTreeClassifier(),
-        sk.AdaBoostOLMClassifier(n_estimators=2),
-        sk.SecondOrderPerceptron(),
-        sk.FolkloreClassifier(),
-        sk.AbstainingHedgeClassifier([sk.SecondOrderPerceptron()]),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_a_wrong_verbose_is_refused_before_anything_is_learned(model):
-    model.set_params(verbose=-1)
-    with pytest.raises(ValueError, match="verbose must be an integer at least 0, got -1"):
-        model.partial_fit(X, y, classes=[0, 1])
-    assert not hasattr(model, "classes_") and not hasattr(model, "t_")
-
-
-def test_a_wrong_verbose_is_refused_before_anything_is_simulated():
-    model = sk.BanditronClassifier(verbose=-1)
-    with pytest.raises(ValueError, match="verbose must be"):
-        model.simulate(X, y, classes=[0, 1])
-    assert not hasattr(model, "classes_")
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        sk.OnlineStructuredPredictor(tol=10**400),
-        sk.OnlineTreeClassifier(patience=10**400),
-        sk.KernelPerceptronClassifier("poly", degree=10**400),
-        sk.GaussianAggregatingForecaster(B=1e308),
-        sk.GaussianAggregatingForecaster(lam=5e-324),
-        sk.FolkloreClassifier(B=1e308),
-        sk.AioliClassifier(R=1e308),
-    ],
-    ids=lambda model: repr(model)[:40],
-)
-def test_numbers_beyond_what_is_learned_with_are_named(model):
-    with pytest.raises(ValueError, match="(tol|patience|degree|B|lam|R) must "):
-        model.fit(X, y)
+    path.write_bytes((parts | {"name": other})[damage])
+    reads = [lambda: list(parquet_chunks(path, "y"))]
+    for read in [*reads, lambda: parquet_columns(path)] if damage == "name" else reads:
+        with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut"):
+            read()
 
 
 @pytest.mark.parametrize("marker", [1, 1 + 2j, [3]])
@@ -189,22 +135,6 @@ def test_a_huge_row_without_weight_is_left_out(model, kind):
     first.partial_fit(kind(X[weight > 0.0]), y[weight > 0.0])
     then.partial_fit(kind(rows), y, sample_weight=weight)
     np.testing.assert_allclose(then.predict(kind(X)), first.predict(kind(X)), rtol=1e-12)
-
-
-def test_a_column_of_a_damaged_parquet_file_whose_name_is_no_text(tmp_path):
-    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    path = tmp_path / "rows.parquet"
-    parquet.write_table(pyarrow.table({"nameofcolumn": X[:, 0], "y": y}), path)
-    path.write_bytes(path.read_bytes().replace(b"nameofcolumn", b"\x89ameofcolumn"))
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
-        parquet_chunks(path, "y")
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
-        parquet_columns(path)
-
-
-def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
-    with pytest.raises(ValueError, match="chunk 0 must be a tuple .*, got csr_matrix"):
-        sk.streaming.fit_chunks(sk.OnlineStructuredPredictor(), [sparse.csr_matrix(X)])
 
 
 @pytest.mark.parametrize(
@@ -267,13 +197,6 @@ def test_positions_that_are_too_large_are_named_where_nothing_is_standardised(op
         model.partial_fit([[*X[:2], [1e200, 0.0]]], [y[:3]])
 
 
-@pytest.mark.exhaustive
-def test_labels_of_a_sequence_that_are_too_few_have_no_score():
-    model = sk.StructuralSVM("sequence", max_iter=1).fit([X, X], [y, y])
-    with pytest.raises(ValueError, match="sequence 1 has 12 positions in X, but 11 labels in y"):
-        model.score([X, X], [y, y[:-1]])
-
-
 @pytest.mark.parametrize("optimizer", ["parameter_free", sk.optimizers.PiSTOL(per_coordinate=True)])
 def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
     model = sk.OnlineStructuredPredictor(fit_intercept=False, optimizer=optimizer, random_state=0)
@@ -282,27 +205,68 @@ def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
         assert np.isfinite(model.coef_).all()
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (sk.ConditionalRandomField("simplex", alpha=5e-324), "alpha"),
-        (sk.StructuralSVM(alpha=5e-324), "alpha"),
-        (sk.ConditionalRandomField("simplex", n_jobs=object), "n_jobs"),
-        (sk.ConditionalRandomField("simplex", n_jobs=0), "n_jobs"),
-        (sk.ConditionalRandomField("simplex", cache_size=[]), "cache_size"),
-        (sk.ConditionalRandomField("simplex", cost_matrix=10**400), "cost_matrix"),
-        (sk.OnlineStructuredPredictor(loss_scale=5e-324), "loss_scale"),
-        (sk.AdaBoostOLMClassifier(lam=1e308), "lam"),
-        (sk.OnlineNewtonClassifier(gamma=5e-324), "gamma"),
-    ],
-    ids=lambda given: type(given).__name__ if hasattr(given, "fit") else given,
-)
-def test_parameters_beyond_what_can_be_computed_with_are_named(model, name):
+#: Parameters beyond what can be computed with -> a learner that has one.
+BEYOND = [
+    ("tol", sk.OnlineStructuredPredictor(tol=10**400)),
+    ("patience", sk.OnlineTreeClassifier(patience=10**400)),
+    ("degree", sk.KernelPerceptronClassifier("poly", degree=10**400)),
+    ("B", sk.GaussianAggregatingForecaster(B=1e308)),
+    ("lam", sk.GaussianAggregatingForecaster(lam=5e-324)),
+    ("B", sk.FolkloreClassifier(B=1e308)),
+    ("R", sk.AioliClassifier(R=1e308)),
+    ("alpha", sk.ConditionalRandomField("simplex", alpha=5e-324)),
+    ("alpha", sk.StructuralSVM(alpha=5e-324)),
+    ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=object)),
+    ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=0)),
+    ("cache_size", sk.ConditionalRandomField("simplex", cache_size=[])),
+    ("cost_matrix", sk.ConditionalRandomField("simplex", cost_matrix=10**400)),
+    ("loss_scale", sk.OnlineStructuredPredictor(loss_scale=5e-324)),
+    ("lam", sk.AdaBoostOLMClassifier(lam=1e308)),
+    ("gamma", sk.OnlineNewtonClassifier(gamma=5e-324)),
+]
+
+
+@pytest.mark.parametrize(("name", "model"), BEYOND, ids=lambda given: repr(given)[:40])
+def test_parameters_beyond_what_can_be_computed_with_are_named(name, model):
     with pytest.raises(ValueError, match=rf"{name}.* must "):
         model.fit(X, y)
 
 
-def test_outputs_that_are_too_few_have_no_score():
-    model = sk.QuadraticSurrogate().fit(X, y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.score(X, y[:-1])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(sk.OnlineTreeClassifier(), sk.AdaBoostOLMClassifier(n_estimators=2)),
+        *(sk.SecondOrderPerceptron(), sk.FolkloreClassifier(), sk.BanditronClassifier()),
+        sk.AbstainingHedgeClassifier([sk.SecondOrderPerceptron()]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_wrong_verbose_is_refused_before_anything_is_learned(model):
+    learn = getattr(model.set_params(verbose=-1), "simulate", model.partial_fit)
+    with pytest.raises(ValueError, match="verbose must be an integer at least 0, got -1"):
+        learn(X, y, classes=[0, 1])
+    assert not hasattr(model, "classes_") and not hasattr(model, "t_")
+
+
+_matrix, _short = sparse.csr_matrix(X), ([X, X], [y, y[:-1]])
+#: What the ValueError says -> what was done.
+REFUSED = {
+    "sequence 1 of X must be a list as those before it": lambda: sk.SequenceTransformer(
+        StandardScaler()
+    ).fit([[["a"]], _matrix]),
+    "X must be .* got list": lambda: array_chunks(X.tolist(), y),
+    "y must have a length, got int": lambda: array_chunks(X, 3),
+    "chunk 0 must be a tuple .*, got csr_matrix": lambda: sk.streaming.fit_chunks(
+        sk.OnlineStructuredPredictor(), [_matrix]
+    ),
+    "sequence 1 has 12 positions in X, but 11 labels in y": lambda: (
+        sk.QuadraticSurrogate("sequence").fit([X, X], [y, y]).score(*_short)
+    ),
+    "inconsistent numbers of samples": lambda: sk.QuadraticSurrogate().fit(X, y).score(X, y[:-1]),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_does_not_fit_is_named(message):
+    with pytest.raises(ValueError, match=message):
+        REFUSED[message]()

@@ -1,70 +1,76 @@
-"""Dense rows that lack features, NaN: learned as if the means so far stood in their gaps."""
+"""Dense rows that lack features, NaN: completed by the means so far, with indicators or without."""
+
+import pickle
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from odd_rows import rows_with_gaps
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import skstructured as sk
 from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.evaluation import progressive_validate
+from skstructured.extend import Batch
 
-N = 40 if INTERPRETED else 300
-LEARNERS = {
-    "mixture": sk.OnlineStructuredPredictor(optimizer="mixture", random_state=0),
+N, P = 40 if INTERPRETED else 200, 4
+RULES = ("mean", "indicator")
+every_rule = pytest.mark.parametrize("missing", RULES)
+BANDITS = {
+    "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
+    "banditron": sk.BanditronClassifier(random_state=0),
+    "newtron": sk.NewtronClassifier(random_state=0),
+    "soba": sk.SOBAClassifier(random_state=0),
+    "confidit": sk.ConfiditClassifier(random_state=0),
+}
+#: Learners whose scores are linear in the rows as standardised.
+LINEAR = {
     "parameter_free": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
+    "adagrad": sk.OnlineStructuredPredictor(optimizer="adagrad", random_state=0),
+    "gaptron": sk.GaptronClassifier(random_state=0),
+    "perceptron": sk.MulticlassPerceptron(random_state=0),
+    "pistol": sk.PiSTOLClassifier(random_state=0),
+    "second order": sk.SecondOrderPerceptron(random_state=0),
+    **{name: model for name, model in BANDITS.items() if name != "confidit"},
+}
+LEARNERS = LINEAR | {
+    "mixture": sk.OnlineStructuredPredictor(random_state=0),
+    "no intercept": sk.OnlineStructuredPredictor(fit_intercept=False, random_state=0),
     "label sets": sk.OnlineStructuredPredictor("hypercube", random_state=0),
     "ordinal": sk.OnlineStructuredPredictor("ordinal", random_state=0),
-    "kernel": sk.KernelStructuredPredictor(random_state=0),
+    "kernel": sk.KernelStructuredPredictor(gamma=0.2, random_state=0),
+    "folklore": sk.FolkloreClassifier(random_state=0),
+    "newton": sk.OnlineNewtonClassifier(random_state=0),
+    "forecaster": sk.GaussianAggregatingForecaster(random_state=0),
+    "confidit": BANDITS["confidit"],
+}
+#: Others that take gaps, and fit.
+OTHERS = {
+    "pistol, rbf": sk.PiSTOLClassifier("rbf", max_iter=2, random_state=0),
+    "numbers": sk.PiSTOLRegressor(random_state=0),
+    "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
+    "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
+    "aioli": sk.AioliClassifier(random_state=0),
+    "aggregating": sk.AggregatingForecaster(random_state=0),
 }
 
-#: Others that take gaps, and fit.
-OTHERS = [
-    sk.GaptronClassifier(random_state=0),
-    sk.MulticlassPerceptron(random_state=0),
-    sk.PiSTOLClassifier(random_state=0),
-    sk.PiSTOLClassifier("rbf", max_iter=2, random_state=0),
-    sk.PiSTOLRegressor(random_state=0),
-    sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
-    sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
-    sk.FolkloreClassifier(random_state=0),
-    sk.AioliClassifier(random_state=0),
-    sk.OnlineNewtonClassifier(random_state=0),
-    sk.GaussianAggregatingForecaster(random_state=0),
-    sk.AggregatingForecaster(random_state=0),
-    sk.SecondOrderPerceptron(random_state=0),
-    sk.BanditGaptronClassifier(radius=1.0, random_state=0),
-    sk.BanditronClassifier(random_state=0),
-    sk.NewtronClassifier(random_state=0),
-    sk.SOBAClassifier(random_state=0),
-    sk.ConfiditClassifier(random_state=0),
-]
 
-#: Of these: those with weights that `weights_of` reads, in the units of rows as standardised.
-DENSE = [model for model in OTHERS if type(model).__module__.startswith("skstructured.bandits")]
-DENSE.append(sk.SecondOrderPerceptron(shuffle=False))
+def problem(name, rng, dtype=np.float64):
+    """Rows with gaps, and outputs: classes, or sets of one label."""
+    X, y = rows_with_gaps(rng, N, dtype)
+    return X, np.eye(3, dtype=int)[y] if name == "label sets" else y
 
 
-def gaps(rng, dtype=np.float64):
-    """Rows of features of many sizes, three in ten missing, the last one always; labels."""
-    whole = (rng.randn(N, 4) * [1.0, 100.0, 0.01, 1.0] + [0.0, 50.0, 3.0, 0.0]).astype(dtype)
-    y = (whole[:, 1] > 50.0).astype(int) + (whole[:, 2] > 3.0)
-    X = np.where(rng.rand(N, 4) < 0.3, np.nan, whole).astype(dtype)
-    X[:, 3] = np.nan
-    return X, y
+def new(name, missing):
+    return clone((LEARNERS | OTHERS)[name]).set_params(missing=missing)
 
 
-def outputs(name, y):
-    return np.eye(3, dtype=int)[y] if name == "label sets" else y
-
-
-def weights_of(model):
-    """Weights of a bandit, or of the second-order Perceptron."""
-    if hasattr(model, "_state"):
-        return model._state.matrix
-    return model._W if hasattr(model, "_W") else model._learned.W
+def default(missing, **given):
+    return sk.OnlineStructuredPredictor(missing=missing, random_state=0, **given)
 
 
 def learned(model, X, y, parts=1):
@@ -73,86 +79,121 @@ def learned(model, X, y, parts=1):
     return model
 
 
+def scores_of(model, X):
+    return getattr(model, "embedding_scores", getattr(model, "decision_function", model.predict))(X)
+
+
+def weights_of(model):
+    """All weights, in the units of rows as standardised; None where there are none."""
+    if isinstance(model, sk.KernelStructuredPredictor):
+        return None
+    state = getattr(model, "_state", getattr(model, "_learned", None))
+    return getattr(state, "matrix", getattr(state, "W", getattr(model, "_W", None)))
+
+
+def completed(X, model):
+    """Rows with the means so far in their gaps."""
+    return np.where(np.isnan(X), model._scale.statistics[0].astype(X.dtype), X)
+
+
+def linear_scores(model, X):
+    """``X coef_ᵀ + M missing_coef_ᵀ + intercept_``, means in the gaps of X."""
+    theta = completed(X, model) @ model.coef_.T + model.intercept_
+    return theta + (np.isnan(X) @ model.missing_coef_.T if hasattr(model, "missing_coef_") else 0.0)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@every_rule
 @pytest.mark.parametrize("name", LEARNERS)
-def test_they_are_learned_as_the_completed_rows(name, dtype, rng):
-    """As standardised, one by one, by a scale of their own; bit for bit."""
-    X, y = gaps(rng, dtype)
-    y = outputs(name, y)
-    model = learned(clone(LEARNERS[name]), X, y)
-    scale = model._scale.anew()
-    Z = scale.apply(Rows.from_array(X))[0].matrix
-    np.testing.assert_array_equal(Z[np.isnan(X)], 0.0)
-    if name != "kernel":
-        plain = learned(clone(model).set_params(standardize=False), Z, y)
-        ours, theirs = model._model.state, plain._model.state
-        np.testing.assert_array_equal(ours.parts[0], theirs.parts[0])
-    filled = np.where(np.isnan(X), scale.statistics[0].astype(dtype), X)
-    tolerance = 0.0 if dtype == np.float64 else 1e-4  # means are not rounded to float32
-    given, wanted = model.embedding_scores(X), model.embedding_scores(filled)
-    np.testing.assert_allclose(given, wanted, rtol=tolerance, atol=tolerance)
+def test_they_are_learned_as_the_completed_rows(name, missing, dtype, rng):
+    """Bit for bit as what is given the rows as standardised, with gaps 0, and the indicators."""
+    X, y = problem(name, rng, dtype)
+    ours = learned(new(name, missing), X, y)
+    read, gap = X.astype(ours._dtype), np.isnan(X)
+    Z = ours._scale.anew().apply(Rows.from_array(read))[0].matrix
+    scale = RunningScale(P, ours._scale.centred, True, ours._scale.dtype)
+    alone = scale.apply(Rows.from_array(read))[0].matrix
+    assert not alone[gap].any()
+    np.testing.assert_array_equal(Z, np.hstack([alone, gap]) if missing == "indicator" else alone)
+    plain = learned(clone(LEARNERS[name]).set_params(standardize=False), Z, y)
+    if weights_of(ours) is not None:
+        np.testing.assert_array_equal(weights_of(ours), weights_of(plain))
+        assert weights_of(ours).any()
+    if name in BANDITS:  # which draw the same choices
+        assert ours.n_mistakes_ == plain.n_mistakes_
+    ready = ours._scale.transformed(Rows.from_array(read)).matrix
+    np.testing.assert_array_equal(ready[:, P:], gap[:, : ready.shape[1] - P])
+    wanted, tolerance = scores_of(plain, ready), 1e-9 if dtype == np.float64 else 1e-4
+    atol = tolerance * np.abs(wanted).max()
+    np.testing.assert_allclose(scores_of(ours, X), wanted, rtol=0.0, atol=atol)
+    if missing == "mean":
+        given = scores_of(ours, completed(X, ours))
+        exact = dtype == np.float64  # means are not rounded to float32
+        np.testing.assert_allclose(scores_of(ours, X), given, 0.0 if exact else 1e-4, atol)
 
 
+@every_rule
+@pytest.mark.parametrize("name", LINEAR)
+def test_scores_are_those_of_the_weights(name, missing, rng):
+    X, y = problem(name, rng)
+    model = learned(new(name, missing), X, y)
+    assert model.n_features_in_ == P and model.coef_.shape == (3, P)
+    np.testing.assert_allclose(scores_of(model, X), linear_scores(model, X), rtol=1e-9, atol=1e-9)
+    if missing == "indicator":
+        assert model.missing_coef_.shape == (3, P)
+        assert model.missing_coef_[:, 1:].any() and not model.missing_coef_[:, 0].any()
+        assert getattr(model, "last_weights_", np.empty((3, 2 * P + 1))).shape == (3, 2 * P + 1)
+
+
+@every_rule
 @pytest.mark.parametrize("name", LEARNERS)
-def test_chunks_learn_the_same(name, rng):
-    X, y = gaps(rng)
-    y = outputs(name, y)
-    whole, parts = (learned(clone(LEARNERS[name]), X, y, count) for count in (1, 7))
-    np.testing.assert_array_equal(whole.embedding_scores(X), parts.embedding_scores(X))
-    np.testing.assert_array_equal(whole._scale.statistics, parts._scale.statistics)
+def test_chunks_learn_the_same(name, missing, rng):
+    X, y = problem(name, rng)
+    whole, parts = (learned(new(name, missing), X, y, count) for count in (1, 7))
+    for model in (parts, pickle.loads(pickle.dumps(parts))):
+        np.testing.assert_array_equal(scores_of(whole, X), scores_of(model, X))
+        np.testing.assert_array_equal(whole._scale.statistics, model._scale.statistics)
+    if weights_of(whole) is not None:
+        np.testing.assert_array_equal(weights_of(whole), weights_of(parts))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", ["mixture", "parameter_free", "label sets", "ordinal", "kernel"])
 def test_fit_and_frames(name, rng):
     pd = pytest.importorskip("pandas")
-    X, y = gaps(rng)
-    y = outputs(name, y)
+    X, y = problem(name, rng)
     model = clone(LEARNERS[name]).set_params(max_iter=2).fit(X, y)
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["b"] = frame["b"].astype("Float64")
     frame["d"] = np.array([None] * N, dtype=object)
     named = clone(model).fit(frame, y)
-    np.testing.assert_array_equal(model.embedding_scores(X), named.embedding_scores(frame))
-    assert np.isfinite(model.embedding_scores(X)).all()
+    np.testing.assert_array_equal(scores_of(model, X), scores_of(named, frame))
+    assert np.isfinite(scores_of(model, X)).all()
 
 
-@pytest.mark.parametrize("model", OTHERS, ids=repr)
-def test_other_learners_take_them_as_well(model, rng):
-    """As the completed rows in predictions; and what they lack changes nothing where it is 0."""
-    X, y = gaps(rng)
-    y = (y > 1).astype(int)
-    model = clone(model).fit(X, y)
-    scale = model._scale
-    filled = np.where(np.isnan(X), scale.statistics[0], X)
-    how = "predict" if isinstance(model, sk.PiSTOLRegressor) else "predict_proba"
-    scores = getattr(model, how if hasattr(model, how) else "decision_function")
-    np.testing.assert_allclose(scores(X), scores(filled), rtol=1e-9, atol=1e-12)
-    assert get_tags(model).input_tags.allow_nan
-    strict = clone(model).set_params(missing="error")
+@every_rule
+@pytest.mark.parametrize("name", LEARNERS | OTHERS)
+def test_other_learners_take_them_as_well(name, missing, rng):
+    """As the completed rows in predictions; and tags tell."""
+    X, y = problem(name, rng)
+    y = (y > 1).astype(int) if y.ndim == 1 and name != "ordinal" else y
+    model = new(name, missing).fit(X, y)
+    assert get_tags(model).input_tags.allow_nan and np.isfinite(scores_of(model, X)).all()
+    if missing == "mean":
+        names = ("predict_proba", "decision_function", "predict")
+        answer = getattr(model, next(how for how in names if hasattr(model, how)))
+        wanted = answer(completed(X, model))
+        np.testing.assert_allclose(answer(X), wanted, rtol=1e-9, atol=1e-12)
+    strict = new(name, "error")
     assert not get_tags(strict).input_tags.allow_nan
     with pytest.raises(ValueError, match="NaN"):
         strict.fit(X, y)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("model", DENSE, ids=repr)
-def test_bandits_and_the_second_order_perceptron_learn_the_completed_rows(model, dtype, rng):
-    """Bit for bit, in one chunk and in seven; bandits draw the same choices."""
-    X, y = gaps(rng, dtype)
-    ours, parts = (learned(clone(model), X, y, count) for count in (1, 7))
-    Z = ours._scale.anew().apply(Rows.from_array(X.astype(ours._dtype)))[0].matrix
-    plain = learned(clone(model).set_params(standardize=False), Z, y)
-    np.testing.assert_array_equal(weights_of(ours), weights_of(plain))
-    np.testing.assert_array_equal(weights_of(ours), weights_of(parts))
-    assert ours.n_mistakes_ == plain.n_mistakes_ and weights_of(ours).any()
-
-
-@pytest.mark.parametrize("model", DENSE[:-1], ids=repr)
-def test_bandits_choose_and_update_where_features_are_missing(model, rng):
+@pytest.mark.parametrize("name", BANDITS)
+def test_bandits_choose_and_update_where_features_are_missing(name, rng):
     """As with the means of the rows so far and this one, which counts before it is played."""
-    X, y = gaps(rng)
-    model = learned(clone(model), X[:-1], y[:-1])
-    x = X[-1:]
+    X, y = problem(name, rng)
+    model, x = learned(clone(BANDITS[name]), X[:-1], y[:-1]), X[-1:]
     scale = model._scale.copy()
     scale.apply(Rows.from_array(x))
     filled = np.where(np.isnan(x), scale.statistics[0], x)
@@ -161,43 +202,63 @@ def test_bandits_choose_and_update_where_features_are_missing(model, rng):
     before = weights_of(model).copy()
     model.update(x, actions, [1.0], propensities)
     assert np.isfinite(weights_of(model)).all() and model.t_ == N
-    if isinstance(model, sk.BanditGaptronClassifier):
+    if name == "bandit gaptron":
         assert not np.array_equal(before, weights_of(model))
         assert not model._uncovered  # the round was the one chosen, gaps and all
 
 
-@pytest.mark.parametrize("play", ["iterates", "last", "average"])
-@pytest.mark.parametrize("name", ["mixture", "parameter_free"])
-def test_streams_are_validated(name, play, rng):
-    X, y = gaps(rng)
-    found = progressive_validate(clone(LEARNERS[name]), X, y, play=play)
-    filled = np.nan_to_num(X, nan=0.0)
-    other = progressive_validate(clone(LEARNERS[name]), filled, y, play=play)
-    assert np.isfinite(found.surrogate_loss).all()
-    losses = [result.expected_target_loss.mean() for result in (found, other)]
-    assert INTERPRETED or losses[0] < losses[1]
+@every_rule
+@pytest.mark.parametrize("play", ["last", "average"])
+@pytest.mark.parametrize("name", ["mixture", "parameter_free", "adagrad"])
+def test_streams_are_validated_as_predicted_row_by_row(name, play, missing, rng):
+    X, y = problem(name, rng)
+    X, y = X[:60], y[:60]
+    model = new(name, missing).set_params(average=play == "average" and "polynomial")
+    found = progressive_validate(model, X, y, classes=[0, 1, 2], play=play)
+    wanted = []
+    for i in range(len(y)):
+        if i:
+            wanted.append(model.expected_target_loss(X[i : i + 1], y[i : i + 1])[0])
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1, 2])
+    np.testing.assert_allclose(found.expected_target_loss[1:], wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_shards_are_put_together(rng):
-    X, y = gaps(rng)
-    model = sk.OnlineStructuredPredictor(random_state=0)
-    shards = [learned(clone(model), X[i::3], y[i::3]) for i in range(3)]
-    merged = sk.average_fitted(shards, weights=[1.0, 2.5, 0.3])
-    means = np.average([shard._scale.statistics[0] for shard in shards], 0, [1.0, 2.5, 0.3])
+@every_rule
+def test_shards_are_put_together(missing, rng):
+    X, y = problem("", rng)
+    weights = [1.0, 2.5, 0.3]
+    shards = [learned(default(missing), X[i::3], y[i::3]) for i in range(3)]
+    merged = sk.average_fitted(shards, weights=weights)
+    means = np.average([shard._scale.statistics[0] for shard in shards], 0, weights)
     np.testing.assert_allclose(merged._scale.statistics[0], means, rtol=1e-12)
-    filled = np.where(np.isnan(X), means, X)
-    np.testing.assert_allclose(merged.embedding_scores(X), merged.embedding_scores(filled))
-    assert np.isfinite(merged.embedding_scores(X)).all()
+    np.testing.assert_allclose(scores_of(merged, X), linear_scores(merged, X), 1e-9, 1e-9)
+    assert merged._scale.anew().indicators == (missing == "indicator")
+    if missing == "indicator":
+        wanted = np.average([shard.missing_coef_ for shard in shards], 0, weights)
+        np.testing.assert_allclose(merged.missing_coef_, wanted, rtol=1e-9, atol=1e-12)
 
 
-def test_sequences(rng):
-    X = [rng.randn(4, 3) for _ in range(20)]
+def test_label_sequences(rng):
+    """As positions standardised beforehand, with their indicators; the last of them all missing."""
+    lengths = rng.randint(1, 6, size=20)
+    X = [rng.randn(m, 3) for m in lengths]
     y = [np.argmax(x, axis=1) for x in X]
-    X[3][1, 2] = X[0][0, 0] = np.nan
-    model = sk.OnlineStructuredPredictor("sequence").partial_fit(X, y, classes=range(3))
-    assert np.isfinite(model.embedding_scores(X)[3]).all()
-    X[7][2, 1] = np.inf
-    with pytest.raises(ValueError, match="sequence 7 of X, position 2"):
+    X = [np.where(rng.rand(*x.shape) < 0.3, np.nan, x) for x in X]
+    model = sk.OnlineStructuredPredictor("sequence", missing="indicator")
+    model.partial_fit(X, y, classes=range(3))
+    stacked = np.vstack(X)
+    Z = model._scale.anew().apply(Rows.from_array(stacked))[0].matrix
+    parts = np.split(Z, np.cumsum(lengths)[:-1])
+    plain = sk.OnlineStructuredPredictor("sequence", standardize=False)
+    plain.partial_fit(parts, y, classes=range(3))
+    np.testing.assert_array_equal(model.transitions_, plain.transitions_)
+    np.testing.assert_array_equal(model.missing_coef_, plain.coef_[:, 3:])
+    unary, starts = linear_scores(model, stacked), np.cumsum([0, *lengths])
+    unary[starts[:-1]] += model.start_
+    unary[starts[1:] - 1] += model.end_
+    np.testing.assert_allclose(np.vstack(model.embedding_scores(X)), unary, rtol=1e-9, atol=1e-9)
+    X[7][0, 1] = np.inf
+    with pytest.raises(ValueError, match="sequence 7 of X, position 0"):
         model.partial_fit(X, y)
 
 
@@ -213,7 +274,7 @@ def test_sequences(rng):
 )
 @pytest.mark.parametrize("kind", [sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor])
 def test_what_is_refused(kind, given, spoil, message, rng):
-    X, y = gaps(rng)
+    X, y = problem("", rng)
     X[:, 3] = 0.0
     X = np.nan_to_num(X) if given else X
     X[5, 2] = spoil
@@ -228,35 +289,139 @@ def test_what_is_refused(kind, given, spoil, message, rng):
     np.testing.assert_array_equal(model.embedding_scores(X[:3] * 1.0), before)
 
 
-def test_csr_rows_have_no_gaps(rng):
-    X, y = gaps(rng)
-    with pytest.raises(ValueError, match="NaN"):
-        sk.OnlineStructuredPredictor().fit(sparse.csr_array(X), y)
-
-
-@pytest.mark.parametrize("missing", ["mean", "indicator"])
-@pytest.mark.parametrize("model", [*LEARNERS.values(), *DENSE], ids=repr)
-def test_after_csr_rows_a_gap_is_0(model, missing, rng):
+@every_rule
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "no intercept"])
+def test_after_csr_rows_a_gap_is_0(name, missing, rng):
     """As an entry that is not stored; before they are learned, and in predictions."""
-    X, y = gaps(rng)
-    y = outputs("label sets" if getattr(model, "space", "") == "hypercube" else "", y)
-    filled, half = np.nan_to_num(X), N // 2
-    found = []
+    X, y = problem(name, rng)
+    filled, half, found = np.nan_to_num(X), N // 2, []
     for rows in (X, filled):
-        one = clone(model).set_params(missing=missing)
-        learned(one, sparse.csr_array(filled[:half]), y[:half])
+        one = learned(new(name, missing), sparse.csr_array(filled[:half]), y[:half])
         learned(one, rows[half:], y[half:], 3)
-        scores = getattr(one, "embedding_scores", one.decision_function)
-        found.append([scores(rows), scores(rows[:1])])
+        found.append([scores_of(one, rows), scores_of(one, rows[:1])])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
         assert np.isfinite(ours).all()
 
 
+def test_csr_rows_have_none(rng):
+    X, y = problem("", rng)
+    rows = sparse.csr_array(np.nan_to_num(X))
+    model, plain = (learned(default(missing), rows, y) for missing in RULES[::-1])
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.intercept_, plain.intercept_)
+    assert not model.missing_coef_.any()
+    wide = sparse.csr_array(np.eye(1, P)).astype(float)  # few columns with entries
+    np.testing.assert_array_equal(scores_of(model, wide), scores_of(plain, wide))
+    for one in (model, plain):
+        with pytest.raises(ValueError, match="NaN"):
+            one.fit(sparse.csr_array(X), y)
+
+
+def test_csr_rows_after_dense_ones(rng):
+    X, y = problem("", rng)
+    model, twin = (learned(default("indicator"), X, y) for _ in range(2))
+    clean = np.nan_to_num(X)
+    rows = sparse.csr_array(clean)
+    np.testing.assert_allclose(scores_of(model, rows), scores_of(model, clean), rtol=1e-9)
+    np.testing.assert_array_equal(
+        scores_of(learned(twin, clean, y), X), scores_of(learned(model, rows, y), X)
+    )
+
+
 def test_tags_tell():
     for kind in (sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor):
-        assert get_tags(kind()).input_tags.allow_nan
-        assert not get_tags(kind(missing="error")).input_tags.allow_nan
         assert not get_tags(kind(standardize=False)).input_tags.allow_nan
     assert not get_tags(sk.AdaBoostOLMClassifier()).input_tags.allow_nan
     assert not get_tags(sk.BanditReduction()).input_tags.allow_nan
+
+
+class TestIndicators:
+    """What they add: features 0 and 1 beside the completed rows."""
+
+    def test_what_a_gap_says_is_learned(self, rng):
+        """Where a gap alone tells the class."""
+        y = rng.randint(2, size=N)
+        X = np.where(y[:, None] == 1, np.nan, rng.randn(N, 1))
+        scores = [default(missing).fit(X, y).score(X, y) for missing in RULES]
+        assert scores[1] == 1.0 and scores[0] < 0.9
+
+    @pytest.mark.parametrize("name", ["mixture", "parameter_free", "no intercept", "kernel"])
+    def test_rows_without_gaps_are_learned_as_without_them(self, name, rng):
+        X, y = problem(name, rng)
+        X = np.nan_to_num(X)
+        found = [scores_of(learned(new(name, missing), X, y), X) for missing in RULES]
+        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+    def test_sparse_rows_on_one_scale_of_a_kernel_learner_stay_as_they_are(self, rng):
+        X, y = np.abs(rng.randn(N, P)), rng.randint(2, size=N)
+        X = sparse.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
+        model, plain = (new("pistol", missing).fit(X, y) for missing in RULES[::-1])
+        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+    def test_weights_count_in_means_and_rows_of_weight_0_do_not(self, rng):
+        X, y = problem("", rng)
+        weight, found = rng.choice([0.0, 0.5, 2.5], N), []
+        for kept in (weight >= 0.0, weight > 0.0):
+            given = {"classes": [0, 1, 2], "sample_weight": weight[kept]}
+            found.append(default("indicator").partial_fit(X[kept], y[kept], **given))
+        np.testing.assert_array_equal(*(model.missing_coef_ for model in found))
+        np.testing.assert_array_equal(*(scores_of(model, X) for model in found))
+
+    def test_the_bound_holds_against_their_weights(self, rng):
+        X, y = problem("", rng)
+        model = default("indicator", optimizer="ogd", average=False)
+        found = progressive_validate(model, X, y, classes=[0, 1, 2])
+        U = found.best_comparator()
+        assert U.shape == (3, 2 * P + 1) and np.abs(U[:, P : 2 * P]).max() > 0.0
+        assert found.expected_target_loss.sum() <= found.regret_bound(U)
+        wide = found.estimator.comparison(found.rounds).X
+        np.testing.assert_array_equal(wide[:, P:], np.isnan(X))
+
+    def test_bandits_are_compared_on_the_rows_that_they_learn(self, rng):
+        X, y = problem("", rng)
+        model = new("bandit gaptron", "indicator")
+        rounds = model.begin(X, y)
+        rows = model.comparison(rounds).X
+        assert rows.shape == (N, 2 * P) and np.isfinite(rows).all()
+        np.testing.assert_array_equal(rows, model._scale.copy().apply(rounds.rows)[0].matrix)
+
+    def test_checkpoints_keep_them(self, rng, tmp_path):
+        X, y = problem("", rng)
+        model = learned(default("indicator"), X, y)
+        save_checkpoint(model, tmp_path / "model")
+        other = load_checkpoint(tmp_path / "model")
+        np.testing.assert_array_equal(scores_of(model, X), scores_of(other, X))
+        coefs = [learned(one, X, y).missing_coef_ for one in (model, other)]
+        np.testing.assert_array_equal(*coefs)
+
+    def test_real_outputs(self, rng):
+        X, y = problem("", rng)
+        model = new("numbers", "indicator").fit(X, 3.0 * y + 5.0)
+        np.testing.assert_allclose(model.predict(X), linear_scores(model, X), rtol=1e-9)
+        assert model.missing_coef_.shape == (P,)
+
+    def test_what_there_is_without_them(self, rng):
+        X, y = problem("", rng)
+        plain = default("mean")
+        with pytest.raises(AttributeError, match="set by fit or partial_fit"):
+            _ = plain.missing_coef_
+        learned(plain, X, y)
+        with pytest.raises(AttributeError, match='missing="indicator"'):
+            _ = plain.missing_coef_
+        raw = default("indicator", standardize=False)
+        with pytest.raises(ValueError, match="NaN"):
+            raw.fit(X, y)
+        assert raw.fit(np.nan_to_num(X), y).last_weights_.shape == (3, P + 1)
+        plain.set_params(missing="indicator")  # as it was fitted
+        assert scores_of(plain, X).shape == (N, 3) and not hasattr(plain, "missing_coef_")
+
+    def test_a_round_is_foreseen(self, rng):
+        """`expected_losses` plays a row with gaps as the stream would."""
+        X, y = problem("", rng)
+        model = learned(new("mixture", "indicator"), X[:-1], y[:-1])
+        foreseen = model.expected_losses(X[-1:], np.eye(3))
+        rounds = Batch(model.resume(X[-1:], y[-1:]).rows, np.array([y[-1]]))
+        played = model.play_and_learn(rounds, np.arange(1))
+        assert foreseen[y[-1]] == pytest.approx(played.expected[0], rel=1e-9)

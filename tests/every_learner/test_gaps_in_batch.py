@@ -4,13 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from odd_rows import rows_with_gaps
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import skstructured as sk
 
-N, P = 40, 4
+N = 40
 
 LEARNERS = {
     "field": sk.ConditionalRandomField("simplex"),
@@ -42,15 +43,6 @@ def exact_means(X, weight):
     return np.array(means)
 
 
-def gaps(rng, dtype=np.float64):
-    """Rows of features of many sizes, three in ten missing, the last always; classes."""
-    whole = (rng.randn(N, P) * [1.0, 100.0, 0.01, 1.0] + [0.0, 50.0, 3.0, 0.0]).astype(dtype)
-    y = (whole[:, 1] > 50.0).astype(int) + (whole[:, 2] > 3.0)
-    X = np.where(rng.rand(N, P) < 0.3, np.nan, whole).astype(dtype)
-    X[:, 3] = np.nan
-    return X, y
-
-
 def coefficients(model):
     return model.coef_ if hasattr(model, "coef_") else model.dual_coef_
 
@@ -59,7 +51,7 @@ def coefficients(model):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_they_learn_the_completed_rows(name, dtype, rng):
     """Bit for bit, with weights of 0 too; and predict the completed ones, by the same means."""
-    X, y = gaps(rng, dtype)
+    X, y = rows_with_gaps(rng, N, dtype)
     weight = rng.choice([0.0, 0.5, 2.5], N)
     model = clone(LEARNERS[name]).fit(X, y, sample_weight=weight)
     means = exact_means(X, weight)
@@ -98,7 +90,7 @@ def test_label_sequences_are_completed_by_positions(name, rng):
 @pytest.mark.parametrize("name", ["field", "network, rbf", "quadratic"])
 def test_frames_with_gaps_of_their_own_kind(name, rng):
     pd = pytest.importorskip("pandas")
-    X, y = gaps(rng)
+    X, y = rows_with_gaps(rng, N)
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["b"] = frame["b"].astype("Float64")
     frame["d"] = np.array([None] * N, dtype=object)
@@ -108,7 +100,7 @@ def test_frames_with_gaps_of_their_own_kind(name, rng):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_refused(name, rng):
-    X, y = gaps(rng)
+    X, y = rows_with_gaps(rng, N)
     model = clone(LEARNERS[name]).fit(X, y)
     assert get_tags(model).input_tags.allow_nan
     before = model.decision_function(X)
@@ -135,7 +127,7 @@ def test_what_is_refused(name, rng):
 
 
 def test_a_matrix_of_kernels_has_none(rng):
-    X, y = gaps(rng)
+    X, y = rows_with_gaps(rng, N)
     Z = np.nan_to_num(X) / [1.0, 100.0, 3.0, 1.0]
     K = Z @ Z.T
     for kind in (sk.MaxMinMarginNetwork, sk.QuadraticSurrogate):
@@ -152,8 +144,8 @@ def test_a_matrix_of_kernels_has_none(rng):
 @pytest.mark.parametrize("name", ["field", "network", "quadratic"])
 def test_csr_rows_have_none_and_means_of_zeros_too(name, rng):
     """Rows with gaps may be predicted after CSR ones: entries that are not stored are 0."""
-    X, y = gaps(rng)
-    rows = sparse.csr_array(np.nan_to_num(X) * (rng.rand(N, P) < 0.5))
+    X, y = rows_with_gaps(rng, N)
+    rows = sparse.csr_array(np.nan_to_num(X) * (rng.rand(N, 4) < 0.5))
     model = clone(LEARNERS[name]).fit(rows, y)
     np.testing.assert_allclose(model._means, rows.toarray().mean(axis=0), rtol=1e-12, atol=1e-15)
     filled = np.where(np.isnan(X), model._means, X)
@@ -163,7 +155,7 @@ def test_csr_rows_have_none_and_means_of_zeros_too(name, rng):
 
 
 def test_a_warm_start_goes_on_with_the_means_of_the_new_rows(rng):
-    X, y = gaps(rng)
+    X, y = rows_with_gaps(rng, N)
     model = sk.ConditionalRandomField("simplex", alpha=0.1, warm_start=True).fit(X, y)
     model.fit(X[::2], y[::2])
     np.testing.assert_allclose(model._means, exact_means(X[::2], np.ones(N // 2)), rtol=1e-12)

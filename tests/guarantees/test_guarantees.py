@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from pairs import LARGEST, PAIRS, space_of
+from pairs import space_of
 from plain import predictor
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
@@ -70,56 +70,6 @@ def test_bound_holds_on_real_streams(which, load):
         assert np.all(result.expected_target_loss <= math.log(2) * result.surrogate_loss + 1e-9)
 
 
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_bound_holds_on_pure_noise(name, dim):
-    n = 60 if INTERPRETED else 2000
-    space = space_of(name, dim)
-    for seed in range(3):
-        rng = np.random.RandomState(seed)
-        vertices = space.vertices()
-        V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=n)]])
-        X = rng.randn(len(V), 4) * np.exp(rng.randn(len(V), 1))
-        result = progressive_validate(
-            predictor(space=space, regularizer=PAIRS[name][1]),
-            X,
-            space.decode(V),
-            random_state=seed,
-        )
-        assert result.expected_target_loss.sum() <= result.regret_bound()
-
-
-def play_against_adversary(model, X, vertices, space):
-    """Answer each round with the vertex of the largest expected loss; returns the truths."""
-    expected, truths = 0.0, []
-    for t, x in enumerate(X):
-        if t == 0:
-            losses = np.ones(len(vertices))
-        else:
-            repeated = np.repeat(x[None], len(vertices), axis=0)
-            losses = model.expected_target_loss(repeated, space.decode(vertices))
-        worst = int(np.argmax(losses))
-        truths.append(vertices[worst])
-        expected += losses[worst]
-        classes = space.decode(vertices) if space.task == "multiclass" else None
-        model.partial_fit(x[None], space.decode(vertices[worst][None]), classes=classes)
-    return expected, np.array(truths)
-
-
-@pytest.mark.parametrize("constants", ["learned C", "given C"])
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_bound_holds_against_an_adaptive_adversary(name, dim, constants, rng):
-    space, n = space_of(name, dim), 15 if INTERPRETED else 300
-    X = rng.randn(n, 3)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)  # equal norms: θ is what the optimiser plays
-    optimizer = GradientDescent(feature_norm=math.sqrt(2) if constants == "given C" else None)
-    model = predictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
-    expected, V = play_against_adversary(model, X, space.vertices(), space)
-    certificate = model.certificate()
-    U = best_comparator(model.loss_, X, V, certificate.quadratic)
-    losses = comparator_losses(model.loss_, U, X, V)
-    assert expected <= certificate.bound(losses.sum(), np.linalg.norm(U))
-
-
 def test_the_first_rows_may_be_tiny():
     X = np.r_[[[0.01]], np.ones((300, 1))]
     y = np.r_[0, np.ones(300, dtype=int)]
@@ -133,13 +83,9 @@ def test_high_probability_bound_needs_its_own_step(rng):
     usual = progressive_validate(predictor(), X, y)
     with pytest.raises(GuaranteeError, match='eta="high_probability"'):
         usual.regret_bound(delta=0.05)
-    optimizer = GradientDescent(eta="high_probability")
-    model = predictor(optimizer=optimizer)
-    exceeded = 0
-    for seed in range(5 if INTERPRETED else 40):
-        result = progressive_validate(model, X, y, random_state=seed)
-        exceeded += result.target_loss.sum() > result.regret_bound(delta=0.05)
-    assert exceeded == 0
+    model = predictor(optimizer=GradientDescent(eta="high_probability"))
+    result = progressive_validate(model, X, y)
+    assert result.target_loss.sum() <= result.regret_bound(delta=0.05)
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2"):
         result.regret_bound(delta=2)
 

@@ -244,42 +244,6 @@ class TestCoverage:
 
 
 class TestWhatIsPlayed:
-    def test_iterates_are_what_was_always_played(self, rng):
-        X, y = stream(rng)
-        runs = [
-            progressive_validate(learner(), X, y, random_state=0, **given)
-            for given in ({}, {"play": "iterates"})
-        ]
-        np.testing.assert_array_equal(*(run.expected_target_loss for run in runs))
-        assert [run.play for run in runs] == ["iterates", "iterates"]
-
-    @pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
-    def test_last_is_predict_row_by_row(self, average, rng):
-        X, y = stream(rng, 60)
-        result = progressive_validate(learner(average=average), X, y, play="last")
-        model = learner(average=average).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
-        for t in range(1, 60):
-            model.set_params(average=False)
-            loss = model.expected_target_loss(X[t : t + 1], y[t : t + 1])[0]
-            assert result.expected_target_loss[t] == pytest.approx(loss, abs=1e-12)
-            model.set_params(average=average).partial_fit(X[t : t + 1], y[t : t + 1])
-
-    @pytest.mark.parametrize("average", ["polynomial", "uniform"])
-    @pytest.mark.parametrize("decoder", ["nearest", "randomized"])
-    def test_average_is_what_predict_uses_before_the_row(self, average, decoder, rng):
-        X, y = stream(rng, 300)
-        given = learner(average=average, decoder=decoder)
-        result = progressive_validate(given, X, y, play="average")
-        expected, realised = result.expected_target_loss, result.target_loss
-        model = clone(given).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
-        for t in range(1, 300):
-            rows = slice(t, t + 1)
-            wanted = model.expected_target_loss(X[rows], y[rows])
-            np.testing.assert_allclose(expected[rows], wanted, atol=1e-12)
-            model.partial_fit(X[rows], y[rows])
-        if decoder == "nearest":
-            np.testing.assert_array_equal(realised, expected)
-
     def test_other_averages_are_taken_anew_now_and_then(self, rng):
         X, y = stream(rng, 300)
         given = learner(average="polynomial", optimizer="adagrad")
@@ -299,16 +263,6 @@ class TestWhatIsPlayed:
         model = clone(given).partial_fit(X[:40], y[:40], classes=[0, 1, 2])
         wanted = model.expected_target_loss(X[40:80], y[40:80])
         np.testing.assert_allclose(result.expected_target_loss[40:80], wanted, atol=1e-12)
-
-    def test_what_is_learned_does_not_depend_on_it(self, rng):
-        X, y = stream(rng)
-        models = [
-            progressive_validate(learner(average="polynomial"), X, y, play=play).estimator
-            for play in ("iterates", "last", "average")
-        ]
-        for model in models[1:]:
-            np.testing.assert_array_equal(model.coef_, models[0].coef_)
-            np.testing.assert_array_equal(model.last_weights_, models[0].last_weights_)
 
     def test_other_learners_play_their_last_weights(self, rng):
         X, y = stream(rng, 60)

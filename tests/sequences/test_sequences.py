@@ -580,7 +580,7 @@ class TestBadInput:
 
 
 #: What these do to rows cannot be done to an array of sequences; the tests above do it to lists.
-OF_MATRICES = ("check_sparse_rows", "check_wrong_rows_are_refused", "check_pipeline")
+OF_MATRICES = ("check_sparse_rows", "check_wrong_rows_are_refused")
 
 
 def _protocol_checks():

@@ -2,7 +2,6 @@
 
 import doctest
 import itertools
-import sys
 
 import broken_learners
 import broken_spaces
@@ -14,9 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from spanning_trees import SpanningTrees
 
 from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, spaces
-from skstructured.evaluation.display import RegretDisplay
 from skstructured.utils import check_learner, check_space, checks, learner_checks, space_checks
-from skstructured.utils import checks as _evaluation_checks
 
 SPACES = [
     (spaces.Simplex(), list("abca")),
@@ -92,45 +89,15 @@ def test_every_check_is_failed_by_something_broken():
     assert {wanted for _, wanted in broken_spaces.BROKEN.values()} == of_spaces
     of_learners = {name for name, _ in learner_checks(broken_learners.Expects())}
     single = [wanted for wanted in broken_learners.BROKEN.values() if len(wanted) == 1]
-    # The first two are broken below; who draws from elsewhere is seen by several checks.
-    missing = {"check_display", "check_pipeline", "check_random_state"}
-    assert of_learners - set.union(*single) == missing
+    # Who draws from elsewhere is seen by several checks.
+    assert of_learners - set.union(*single) == {"check_random_state"}
 
 
-def test_a_display_of_another_curve_is_found(monkeypatch):
-    checks = dict(learner_checks(OnlineStructuredPredictor()))
-    plot, moved = RegretDisplay.plot, []
-
-    def plot_moved(self, *args, **kwargs):
-        curves = {"loss": self.losses, "bound": self.bounds}[moved[0]]
-        curves[0] = curves[0] + np.arange(len(curves[0]))[::-1] + (moved[0] == "bound")
-        return plot(self, *args, **kwargs)
-
-    checks["check_display"]()
-    monkeypatch.setattr(RegretDisplay, "plot", plot_moved)
-    for kind, message in (("loss", "the curve of losses: losses"), ("bound", "curve of bounds")):
-        moved[:] = [kind]
-        with pytest.raises(AssertionError, match=message):
-            checks["check_display"]()
-
-
-def test_a_pipeline_that_drops_its_steps_is_found(monkeypatch):
-    checks = dict(learner_checks(MulticlassPerceptron(standardize=False)))
-    validate = _evaluation_checks.progressive_validate
-
-    def of_the_last(pipeline, X, y, **more):
-        return validate(pipeline[-1], X, y, **more)
-
-    checks["check_pipeline"]()
-    monkeypatch.setattr(_evaluation_checks, "progressive_validate", of_the_last)
-    with pytest.raises(AssertionError, match="check_pipeline: behind a StandardScaler"):
-        checks["check_pipeline"]()
-
-
-def test_a_check_that_needs_matplotlib_is_skipped_by_name(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.warns(SkipTestWarning, match="check_display was skipped: matplotlib is not"):
-        check_learner(broken_learners.Explorer())
+def test_a_check_that_needs_listed_vertices_is_skipped_by_name(rng):
+    X = rng.randn(30, 4)
+    name = "check_a_rounds_own_output_does_not_enter"
+    with pytest.warns(SkipTestWarning, match=f"{name} was skipped: the vertices of"):
+        check_learner(OnlineStructuredPredictor("hypercube"), X, X[:, np.arange(40) % 4] > 0.0)
 
 
 def test_what_is_no_learner_or_space_is_named(rng):

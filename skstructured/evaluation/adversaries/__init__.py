@@ -1,9 +1,13 @@
 """Streams to test learners on: noisy, drifting, separable, adaptive and worst-case."""
 
-from skstructured.evaluation.adversaries._base import ObliviousAdversary
 from skstructured.evaluation.adversaries.adaptive import GreedyAdversary, play
-from skstructured.evaluation.adversaries.lower_bound import LowerBound
-from skstructured.evaluation.adversaries.streams import Drifting, LabelNoise, Separable
+from skstructured.evaluation.adversaries.streams import (
+    Drifting,
+    LabelNoise,
+    LowerBound,
+    ObliviousAdversary,
+    Separable,
+)
 
 __all__ = [
     "Drifting",

@@ -10,7 +10,7 @@ from skstructured._base.component import Component, Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
 from skstructured.evaluation._result import ProgressiveResult
-from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
+from skstructured.evaluation.adversaries.streams import ObliviousAdversary, unit_rows
 from skstructured.evaluation.validation import progressive_validate
 from skstructured.extend._types import Floats
 from skstructured.extend.learner import Batch

@@ -4,10 +4,8 @@ A kind reads numbers P of rows from a fitted estimator, has the score of an outp
 larger the more y contradicts P, and the set of all outputs whose score is at most q.
 """
 
-import bisect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Seed
 from skstructured._base.pipelines import learner_behind
 from skstructured._base.validation import check_lengths
-from skstructured._engine.state import Learned
 from skstructured.extend._types import Array, Floats, Ints, Outputs
 from skstructured.spaces import (
     Birkhoff,
@@ -229,40 +226,18 @@ def kind_of(estimator: Any) -> Kind:
     raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
 
 
-def quantile(ordered: list[float] | Floats, alpha: float) -> float:
-    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores in order: inf beyond the last of them.
+def quantile(scores: Floats, alpha: float) -> float:
+    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores: inf beyond the last of them.
 
     −inf for α ≥ 1, inf for α ≤ 0.
     """
-    n = len(ordered)
+    n = len(scores)
     if alpha >= 1.0:
         return -math.inf
     place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
     if alpha <= 0.0 or place > n:
         return math.inf
-    return float(ordered[max(place, 1) - 1])
-
-
-class RecentScores(Learned):
-    """The last scores of a stream, `window` of them, in their order and by size."""
-
-    def __init__(self, window: int) -> None:
-        self.window = window
-        self.recent: list[float] = []
-        self.ordered: list[float] = []
-
-    def add(self, score: float) -> None:
-        """A score comes in; the oldest leaves where there is no more room."""
-        if len(self.recent) == self.window:
-            oldest = self.recent.pop(0)
-            del self.ordered[bisect.bisect_left(self.ordered, oldest)]
-        self.recent.append(score)
-        bisect.insort(self.ordered, score)
-
-    def begin(self, scores: Iterable[float]) -> None:
-        """Start with some scores, the last of them where they are too many."""
-        self.recent = list(map(float, scores))[-self.window :]
-        self.ordered = np.sort(self.recent).tolist()
+    return float(np.sort(scores)[max(place, 1) - 1])
 
 
 def split_rows(n: int, share: float, random_state: Seed) -> tuple[Ints, Ints]:

@@ -1,5 +1,6 @@
 """Prediction sets: all outputs that are not surprising, around any estimator."""
 
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,6 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_real, check_weights
 from skstructured.evaluation.conformal._kinds import (
     Kind,
-    RecentScores,
     indexed,
     kind_of,
     quantile,
@@ -23,67 +23,14 @@ from skstructured.evaluation.conformal._kinds import (
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
-__all__ = ["PredictionSets"]
-
 
 def estimator_has(name: str) -> Any:
     """Whether the estimator, fitted or not, has a method."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
-class Delegating:
-    """Predictions and names of `estimator_`, and tags of `estimator`."""
-
-    estimator: Any
-    estimator_: Any
-
-    def predict(self, X: Features) -> Any:
-        """What the estimator predicts."""
-        check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(X)
-
-    @available_if(estimator_has("predict_proba"))
-    def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the estimator, as they are."""
-        check_is_fitted(self, "estimator_")
-        return self.estimator_.predict_proba(X)
-
-    @available_if(estimator_has("score"))
-    def score(self, X: Features, y: Outputs, sample_weight: Any = None) -> float:
-        """What the estimator's `score` is; see `covered` for the sets."""
-        check_is_fitted(self, "estimator_")
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self.estimator_.score(X, y, **given)
-
-    @property
-    def classes_(self) -> Array:
-        """Labels of the estimator."""
-        return self.estimator_.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features of the estimator."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """Names of the features of the estimator."""
-        return self.estimator_.feature_names_in_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's base
-        inner = get_tags(self.estimator)
-        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
-            setattr(tags, name, getattr(inner, name))
-        tags.input_tags = inner.input_tags
-        return tags
-
-
 @parameters
-class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
+class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     r"""Sets of outputs that hold the true one with probability 1 − alpha (conformal prediction).
 
     An estimator says what is likely; how often it is right it may not know. Here some rows are held
@@ -312,6 +259,43 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
         """
         return self._scores(X, y) <= self.threshold_
 
+    def predict(self, X: Features) -> Any:
+        """What the estimator predicts."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+    @available_if(estimator_has("predict_proba"))
+    def predict_proba(self, X: Features) -> Floats:
+        """Probabilities of the estimator, as they are."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict_proba(X)
+
+    @available_if(estimator_has("score"))
+    def score(self, X: Features, y: Outputs, sample_weight: Any = None) -> float:
+        """What the estimator's `score` is; see `covered` for the sets."""
+        check_is_fitted(self, "estimator_")
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.estimator_.score(X, y, **given)
+
+    classes_ = property(attrgetter("estimator_.classes_"), doc="Labels of the estimator.")
+    n_features_in_ = property(
+        attrgetter("estimator_.n_features_in_"), doc="Number of features of the estimator."
+    )
+    feature_names_in_ = property(
+        attrgetter("estimator_.feature_names_in_"), doc="Names of the features of the estimator."
+    )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags = inner.input_tags
+        return tags
+
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``estimator.fit`` requests of the metadata of `fit`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -333,25 +317,24 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
     def _begin(self, estimator: Any, scores: Floats) -> None:
         """Set what is fitted, with scores in random order and nothing of a stream."""
         self.estimator_ = estimator
-        self._recent = RecentScores(self.window)
-        self._recent.begin(scores)
+        self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
-        self.threshold_ = quantile(np.sort(scores), self.alpha)
+        self.threshold_ = quantile(scores, self.alpha)
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Kind, x: Any, y: Any, read: Array) -> None:
         """Score a row by its set, learn it, and move the level."""
         score = float(kind.scores(kind.numbers(x), read)[0])
         self.estimator_.partial_fit(x, y)
-        self._recent.add(score)
+        self._recent = np.append(self._recent, score)[-self.window :]
         self._count(covered=score <= self.threshold_)
 
     def _count(self, covered: bool) -> None:
         """A set was made: the level follows, and the threshold for the next row."""
         self.n_sets_, self._held = self.n_sets_ + 1, self._held + bool(covered)
         self.alpha_ += self.gamma * (self.alpha - (not covered))
-        self.n_scores_ = len(self._recent.ordered)
-        self.threshold_ = quantile(self._recent.ordered, self.alpha_)
+        self.n_scores_ = len(self._recent)
+        self.threshold_ = quantile(self._recent, self.alpha_)
 
     @property
     def coverage_(self) -> float:
