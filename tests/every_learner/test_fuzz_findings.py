@@ -13,7 +13,6 @@ import skstructured as sk
 from skstructured.sequences import Stacked
 from skstructured.spaces import Simplex
 from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
-from skstructured.streaming.chunks import parquet_columns
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -110,7 +109,7 @@ def test_damaged_parquet_files_are_named(damage, tmp_path):
     half = len(data) // 2
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
     path.write_bytes(parts[damage])
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or cut off"):
         list(parquet_chunks(path, "y"))
 
 
@@ -196,9 +195,9 @@ def test_a_column_of_a_damaged_parquet_file_whose_name_is_no_text(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"nameofcolumn": X[:, 0], "y": y}), path)
     path.write_bytes(path.read_bytes().replace(b"nameofcolumn", b"\x89ameofcolumn"))
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or cut off"):
         parquet_chunks(path, "y")
-    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or cut off"):
         parquet_columns(path)
 
 
