@@ -101,7 +101,7 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
     """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    if values.dtype.kind == "M":
+    if any(isinstance(value, np.datetime64) for value in values):
         return None
     numbers, spans = np.full(len(values), np.nan), (timedelta, np.timedelta64)
     try:
