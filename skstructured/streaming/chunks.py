@@ -1,7 +1,6 @@
 """Rows that do not fit into memory: chunks of arrays and files, learned one by one."""
 
 import contextlib
-import errno
 import inspect
 import io
 import os
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse, vstack
 from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
 
 from skstructured._base.validation import check_bool, check_integer, check_lengths, check_sparse
 from skstructured.experts._binary import is_fitted
@@ -182,12 +182,10 @@ def svmlight_chunks(
     check_integer("n_features", n_features)
     check_integer("chunk_bytes", chunk_bytes)
     check_bool("query_id", query_id)
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    given = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
-    if query_id:
-        return Chunks(partial(_queries, path, chunk_bytes, given | {"query_id": True}))
-    return Chunks(partial(_parts, path, chunk_bytes, given))
+    os.stat(path)  # raises an error if there is no such file
+    given: dict[str, Any] = {"n_features": n_features, "zero_based": zero_based}
+    given |= {"dtype": dtype, "query_id": query_id}
+    return Chunks(partial(_queries if query_id else _parts, path, chunk_bytes, given))
 
 
 def _parts(path, chunk_bytes, given):
@@ -205,26 +203,22 @@ def _queries(path, chunk_bytes, given):
         if len(qid) != len(y):
             raise ValueError(f"{path} has rows without qid:, which query_id=True asks for.")
         if waiting is not None:
-            X, y = vstack([waiting[0], X], format="csr"), np.concatenate([waiting[1], y])
-            qid = np.concatenate([waiting[2], qid])
-        others = np.flatnonzero(qid != qid[-1])
-        stop = int(others[-1]) + 1 if len(others) else 0
-        _check_together(path, qid, done)
+            X = vstack([waiting[0], X], format="csr")
+            y, qid = np.append(waiting[1], y), np.append(waiting[2], qid)
+        starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
+        for query in qid[starts].tolist():
+            if query in done:
+                raise ValueError(
+                    f"rows of query {query} stand apart in {path}: sort it by queries."
+                )
+            done.add(query)
+        done.remove(qid[-1])
+        stop = starts[-1]
         waiting = X[stop:], y[stop:], qid[stop:]
         if stop:
-            done.update(qid[:stop].tolist())
             yield X[:stop], y[:stop], qid[:stop]
     if waiting is not None:
         yield waiting
-
-
-def _check_together(path, qid, done):
-    """A ValueError for a query whose rows stand apart, or were `done` before."""
-    seen = set(done)
-    for query in qid[np.append(True, qid[1:] != qid[:-1])].tolist():
-        if query in seen:
-            raise ValueError(f"rows of query {query} stand apart in {path}: sort it by queries.")
-        seen.add(query)
 
 
 def _read_lines(path, lines, end, given):
@@ -361,9 +355,9 @@ def checked_chunks(chunks, lengths=(2, 3)):
         raise ValueError(f"chunks must be an iterable of tuples {wanted}, got {name}.")
     number = -1
     for number, chunk in enumerate(chunks):
-        if not isinstance(chunk, (tuple, list)) or len(chunk) not in lengths:
-            of = f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else ""
-            got = f"{type(chunk).__name__}{of}"
+        is_tuple = isinstance(chunk, (tuple, list))
+        if not is_tuple or len(chunk) not in lengths:
+            got = type(chunk).__name__ + (f" of {len(chunk)}" if is_tuple else "")
             raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:
@@ -412,12 +406,10 @@ def _kind(given):
 
 
 def _slices(X, y, size):
-    for start in range(0, X.shape[0], size):
-        yield _rows(X, start, start + size), _rows(y, start, start + size)
+    for batch in gen_batches(X.shape[0], size):
+        yield _rows(X, batch), _rows(y, batch)
 
 
-def _rows(X, start, stop):
-    if hasattr(X, "iloc"):
-        return X.iloc[start:stop]
-    part = X[start:stop]
+def _rows(X, batch):
+    part = X.iloc[batch] if hasattr(X, "iloc") else X[batch]
     return np.array(part) if isinstance(part, np.memmap) else part

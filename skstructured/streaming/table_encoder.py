@@ -82,8 +82,7 @@ def _parts_of(X: Any) -> Mapping[Any, Any]:
 
 def _values(column: Any) -> Array:
     """A column as an array; what is missing is None, NaN, NaT or pandas' NA."""
-    if hasattr(column, "to_numpy"):
-        return np.asarray(column.to_numpy())
+    column = column.to_numpy() if hasattr(column, "to_numpy") else column
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
 

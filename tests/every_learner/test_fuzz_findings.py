@@ -109,7 +109,7 @@ def test_damaged_parquet_files_are_named(damage, tmp_path):
     half = len(data) // 2
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
     path.write_bytes(parts[damage])
-    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or cut off"):
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or"):
         list(parquet_chunks(path, "y"))
 
 
@@ -195,7 +195,7 @@ def test_a_column_of_a_damaged_parquet_file_whose_name_is_no_text(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"nameofcolumn": X[:, 0], "y": y}), path)
     path.write_bytes(path.read_bytes().replace(b"nameofcolumn", b"\x89ameofcolumn"))
-    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or cut off"):
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or"):
         parquet_chunks(path, "y")
 
 
