@@ -9,21 +9,12 @@ from skstructured._learners.models import SCORES
 from skstructured.evaluation.validation import warm_up
 from skstructured.guarantees import risk_bound
 from skstructured.guarantees.risk import rise_found
-from skstructured.items import ItemStructuredPredictor, ListwiseRanker
+from skstructured.items import ListwiseRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg
 
 #: Places of a list that count; probabilities below this count as it.
 PLACES, LEAST = 10, 1e-300
-
-
-def item_learner(options):
-    """The learner of grades, or of choices."""
-    given = {"random_state": options.seed}
-    given |= {"optimizer": options.optimizer} if options.optimizer not in (None, "auto") else {}
-    given |= {"average": False} if options.no_average else {}
-    given |= {"standardize": False} if options.no_standardize else {}
-    return (ItemStructuredPredictor if options.qid is None else ListwiseRanker)(**given)
 
 
 def item_lines(options, table, learner):
@@ -35,7 +26,7 @@ def item_lines(options, table, learner):
     yield from report.headed(table.name, "predicted" if is_choice else "ranked", table.round)
     yield from told
     if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), report.DELTA) is not None:
-        yield report.change_line(True)
+        yield report.CHANGES
     yield from report.ending(table, learner, len(table.y), seconds)
 
 

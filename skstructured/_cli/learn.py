@@ -3,7 +3,7 @@
 from sklearn.pipeline import make_pipeline
 
 from skstructured._cli import report
-from skstructured._cli.items import item_learner, item_lines
+from skstructured._cli.items import item_lines
 from skstructured._cli.tables import WIDE, make_space
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
@@ -11,80 +11,58 @@ from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation.display import RegretDisplay
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 
-#: Learners that make several passes, and whose bound is about one.
-HAVE_BOUNDS = (OnlineStructuredPredictor, ItemStructuredPredictor, ListwiseRanker)
-
 
 def lines_of(options, table):
     """Yield the lines to print, each as soon as it is known."""
+    for name in ("bounds", "learner", "plot") if table.space == "real" else ():
+        if getattr(options, name):
+            raise ValueError(f"--{name} is not for real numbers: see --space.")
+    rows, learner = table, _learner(options, table)
+    if table.chunks is None and not options.in_order:
+        rows = table.in_random_order(options.seed)
     if options.bounds:
-        yield from _bounds(options, table)
+        yield from report.bounds(rows, _bounded(options, learner), options.seed)
         return
     if table.qid is not None:
-        learner = item_learner(options)
-        yield from item_lines(options, _ordered(options, table), learner)
+        yield from item_lines(options, rows, learner)
     elif table.space == "real":
-        for name in ("learner", "plot", "optimizer", "regularizer", "decoder"):
-            if getattr(options, name) is not None:
-                raise ValueError(f"--{name} is not for real numbers: see --space.")
-        standardize = False if options.no_standardize else "auto"
-        learner = PiSTOLRegressor(random_state=options.seed, standardize=standardize)
-        yield from report.regression_summary(_ordered(options, table), learner, options.seed)
+        yield from report.regression_summary(rows, learner, options.seed)
     else:
-        learner = yield from _of_classes(options, table)
+        learner = yield from _of_classes(options, table, rows, learner)
     if options.save:
         yield from _kept(options, table, learner)
     yield report.next_command(options)
 
 
-def _bounds(options, table):
-    """The table of regret bounds."""
-    if table.space == "real":
-        raise ValueError("--bounds is for classes and the other spaces, not for real numbers.")
-    named = report.custom_learner(options.learner) if options.learner else None
-    learners = named or _grid(options, table, options.decoder)
-    yield from report.bounds(_ordered(options, table), learners, options.seed)
-
-
-def _ordered(options, table):
-    """The table in the order to learn it."""
-    return table if options.in_order else table.in_random_order(options.seed)
-
-
-def _grid(options, table, decoder):
-    """Learners as the options set them."""
-    given = {
-        "constants": "sharp" if options.bounds else "paper",
-        "optimizer": options.optimizer or ("ogd" if options.bounds else "auto"),
-        "average": False if options.no_average or options.bounds else "polynomial",
-        "standardize": not options.no_standardize,
-        "random_state": options.seed,
-    }
-    space = make_space(table.space, options.order)
-    return report.grid(space, options.regularizer, decoder, **given)
-
-
 def _learner(options, table):
-    """The learner to run, and which of its weights are played."""
+    """The learner to run."""
     if options.learner is not None:
-        return next(iter(report.custom_learner(options.learner).values())), "iterates"
-    learner = next(iter(_grid(options, table, options.decoder or "nearest").values()))
-    learner.set_params(regularizer=options.regularizer)
-    if learner.optimizer in ("auto", "mixture"):
-        return learner, "iterates"
-    return learner, "last" if options.no_average else "average"
+        return report.custom_learner(options.learner)
+    if table.qid is not None:
+        kind = ItemStructuredPredictor if options.qid is None else ListwiseRanker
+        return kind(random_state=options.seed)
+    if table.space == "real":
+        return PiSTOLRegressor(random_state=options.seed)
+    space = make_space(table.space, options.order)
+    return OnlineStructuredPredictor(space, decoder="nearest", random_state=options.seed)
 
 
-def _of_classes(options, table):
+def _bounded(options, learner):
+    """Learners whose regret bounds are shown, by the names of their lines."""
+    if options.learner is not None:
+        return {(type(learner).__name__, "own"): learner}
+    learner.set_params(optimizer="ogd", average=False, constants="sharp")
+    return report.grid(learner)
+
+
+def _of_classes(options, table, rows, learner):
     """Lines on classes and outputs of the other spaces; returns the learner to keep."""
-    learner, play = _learner(options, table)
-    rows = table if table.chunks is not None else _ordered(options, table)
-    result, seconds = report.played(rows, learner, options.seed, play)
+    result, seconds = report.played(rows, learner, options.seed)
     yield from report.summary(rows, result, seconds, options)
     if table.space == "simplex" and rows is not table:
-        yield from filter(None, [report.order_line(table.y)])
-    if rows is table:
-        yield from filter(None, [report.change_line(result.changed_)])
+        yield from report.order_lines(table.y)
+    if rows is table and result.changed_:
+        yield report.CHANGES
     if options.plot:
         RegretDisplay.from_result(result).figure_.savefig(options.plot)
         yield f"Picture          {options.plot}"
@@ -98,7 +76,10 @@ def _kept(options, table, learner):
     the last rows are those that a model of a drifting stream is made of.
     """
     if table.chunks is None:
-        learner.set_params(**_passes(options, learner.get_params()))
+        given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
+        given |= {} if options.passes is None else {"max_iter": options.passes}
+        known = learner.get_params()
+        learner.set_params(**{name: given[name] for name in given.keys() & known.keys()})
         learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
         learner.round_column_ = table.round
@@ -110,15 +91,9 @@ def _kept(options, table, learner):
         f"Model            {options.save}; in Python: "
         f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
     )
-    if isinstance(learner, HAVE_BOUNDS) and table.chunks is None and learner.n_iter_ > 1:
+    passes = getattr(learner, "n_iter_", 1) if table.chunks is None else 1
+    if passes > 1 and table.space != "real":
         yield (
-            f"Passes           {learner.n_iter_}; the bound for new rows is about one, and "
-            "--passes 1 keeps that model."
+            f"Passes           {passes}; the bound for new rows is about one, and --passes 1 keeps "
+            "that model."
         )
-
-
-def _passes(options, known):
-    """Parameters of the learner that is kept, of those that are `known`."""
-    given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
-    given |= {} if options.passes is None else {"max_iter": options.passes}
-    return {name: value for name, value in given.items() if name in known}

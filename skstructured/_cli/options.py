@@ -26,30 +26,7 @@ a theorem shows "none".
 import argparse
 
 import skstructured
-from skstructured.optimizers import OPTIMIZERS
 from skstructured.spaces import SPACES
-
-#: The options that take no value, and their help.
-FLAGS = {
-    "--no-average": "predict with the last weights",
-    "--no-standardize": "take features as they are",
-    "--in-order": "take rows in the file's order, which then must have no meaning for the bound",
-    "--bounds": "print the table of regret bounds",
-}
-
-#: What stands behind an option that takes any text, and its help.
-TEXTS = {
-    "--data": ("FILE", "the same"),
-    "--target": ("COL[,COL…]", "target (default: the last); several if --space has several"),
-    "--delimiter": ("CHAR", "what separates cells (default: what separates the header)"),
-    "--qid": ("COL", "learn to rank: rows with one value here are one list, with grades"),
-    "--choice": ("COL", "learn choices: rows with one value here are alternatives of one choice"),
-    "--regularizer": ("NAME", "shannon, squared or tsallis (default: the space's own)"),
-    "--decoder": ("NAME", "how scores become outputs: nearest, randomized, map or sampled"),
-    "--learner": ("MODULE:CLASS", "play this OnlineLearner, with its defaults"),
-    "--plot": ("FILE.png", "draw losses and bounds over the rows"),
-    "--save": ("FILE", "keep the model, for predict and load_checkpoint (needs skops)"),
-}
 
 
 def names(given):
@@ -66,27 +43,36 @@ def parser():
     """The parser of the command line."""
     kind = argparse.RawDescriptionHelpFormatter
     made = argparse.ArgumentParser("python -m skstructured", None, __doc__, formatter_class=kind)
-    add = made.add_argument
-    told = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
-    add("file", metavar="FILE", nargs="?", help=told)
-    for name, (what, told) in TEXTS.items():
-        add(name, metavar=what, help=told)
+    add, spaces = made.add_argument, [name for name in SPACES if name != "sequence"]
+    what = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
+    add("file", metavar="FILE", nargs="?", help=what)
+    what = "target (default: the last); several if --space has several"
+    add("--target", metavar="COL[,COL…]", help=what)
+    what = "what separates cells (default: what separates the header)"
+    add("--delimiter", metavar="CHAR", help=what)
     add("--columns", metavar="COL[,COL…]", type=names, help="the features (default: all)")
-    told = "ordinal classes that are words, the lowest first: poor,fair,good"
-    add("--order", metavar="A,B[,…]", type=names, help=told)
-    told = "what an output is (default: classes; real if most numbers are distinct)"
-    spaces = [name for name in SPACES if name != "sequence"]
-    add("--space", choices=(*spaces, "real"), help=told)
-    told = "take cells that should be numbers or dates and are not as missing"
-    add("--bad-cells", choices=("missing",), help=told)
-    told = "how weights move (default: auto, a mixture; ogd with --bounds)"
-    add("--optimizer", choices=("auto", *OPTIMIZERS), help=told)
-    told = "passes of the kept model (default: auto; the bound is about 1)"
-    add("--passes", metavar="N", type=passes, help=told)
-    told = "seed of the shuffling and the draws (default: 0)"
-    add("--seed", metavar="N", type=int, default=0, help=told)
-    for name, told in FLAGS.items():
-        add(name, action="store_true", help=told)
+    what = "learn to rank: rows with one value here are one list, with grades"
+    add("--qid", metavar="COL", help=what)
+    what = "learn choices: rows with one value here are alternatives of one choice"
+    add("--choice", metavar="COL", help=what)
+    what = "what an output is (default: classes; real if most numbers are distinct)"
+    add("--space", choices=(*spaces, "real"), help=what)
+    what = "ordinal classes that are words, the lowest first: poor,fair,good"
+    add("--order", metavar="A,B[,…]", type=names, help=what)
+    what = "take cells that should be numbers or dates and are not as missing"
+    add("--bad-cells", choices=("missing",), help=what)
+    what = "take rows in the file's order, which then must have no meaning for the bound"
+    add("--in-order", action="store_true", help=what)
+    what = "seed of the shuffling and the draws (default: 0)"
+    add("--seed", metavar="N", type=int, default=0, help=what)
+    what = "play this OnlineLearner, with its defaults"
+    add("--learner", metavar="MODULE:CLASS", help=what)
+    add("--bounds", action="store_true", help="print the table of regret bounds")
+    add("--plot", metavar="FILE.png", help="draw losses and bounds over the rows")
+    what = "keep the model, for predict and load_checkpoint (needs skops)"
+    add("--save", metavar="FILE", help=what)
+    what = "passes of the kept model (default: auto; the bound is about 1)"
+    add("--passes", metavar="N", type=passes, help=what)
     version = f"skstructured {skstructured.__version__}"
     add("--version", action="version", version=version, help="the version")
     return made

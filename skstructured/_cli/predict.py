@@ -25,16 +25,6 @@ from skstructured.streaming.table_encoder import TableEncoder
 #: Learners of choices; spaces whose probabilities have a column for each class or label.
 CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
 
-#: Options, and their help.
-PROBA = "print the probabilities of all classes, or of each label, too"
-KEEP = "columns of FILE to print before the prediction, such as an id"
-BAD_CELLS = "take cells that should be numbers or dates and are not as missing"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise ValueError(f"{message}. {' '.join(self.format_usage().split())}")
-
 
 def predict(arguments):
     """Print a prediction for each row of a file, as CSV with a header.
@@ -42,76 +32,83 @@ def predict(arguments):
     Raises
     ------
     OSError, ValueError, ImportError
-        For arguments that are not two, and as `load_checkpoint`, the readers and the model do.
+        As `load_checkpoint`, the readers and the model do.
     """
-    given = {"formatter_class": argparse.RawDescriptionHelpFormatter}
-    parser = _Parser("python -m skstructured predict", description=__doc__, **given)
+    kind = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "python -m skstructured predict", None, __doc__, formatter_class=kind
+    )
     parser.add_argument("MODEL", help="what --save kept")
     parser.add_argument("FILE", help="rows to predict")
-    parser.add_argument("--proba", action="store_true", help=PROBA)
-    parser.add_argument("--keep", metavar="COL[,COL…]", type=names, default=[], help=KEEP)
-    parser.add_argument("--bad-cells", choices=("missing",), help=BAD_CELLS)
-    options = parser.parse_args(arguments)
-    model, notes, header = load_checkpoint(options.MODEL), [], True
-    labels, pd = _labels(model) if options.proba else [], load_pandas()
-    for kept, X, given in _parts(pd, model, options, notes):
-        found = _predicted(pd, model, labels, X, given)
+    what = "print the probabilities of all classes, or of each label, too"
+    parser.add_argument("--proba", action="store_true", help=what)
+    what = "columns of FILE to print before the prediction, such as an id"
+    parser.add_argument("--keep", metavar="COL[,COL…]", type=names, default=[], help=what)
+    what = "take cells that should be numbers or dates and are not as missing"
+    parser.add_argument("--bad-cells", choices=("missing",), help=what)
+    _print_table(parser.parse_args(arguments))
+
+
+def _print_table(options):
+    """Print the kept columns and the predictions, part by part."""
+    model, notes, pd, header = load_checkpoint(options.MODEL), [], load_pandas(), True
+    learner, encoder = model, None
+    if hasattr(model, "steps"):
+        learner, encoder = model[-1], model[0] if isinstance(model[0], TableEncoder) else None
+    labels = _labels(model, learner) if options.proba else []
+    bare = model if encoder is None else model[1:]
+    for kept, X, given in _parts(pd, model, learner, encoder, options, notes):
+        found = _predicted(pd, bare, learner, labels, X, given)
         table = pd.concat([kept.reset_index(drop=True), *found], axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
     if header:  # there are no rows
-        print(*options.keep, *_names(model), *labels, sep=",")
+        print(*options.keep, *_names(learner), *labels, sep=",")
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _learner(model):
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def _columns(model, kind, width=0):
+def _columns(learner, kind, width=0):
     """Names of columns of predictions or probabilities of this `width`, if there are several."""
-    labels = getattr(getattr(_learner(model), "space_", None), "label_names_", None)
+    labels = getattr(getattr(learner, "space_", None), "label_names_", None)
     return [f"{kind}_{label}" for label in labels or range(width)]
 
 
-def _names(model, width=0):
+def _names(learner, width=0):
     """Names of the columns of predictions, of this `width` if they have several."""
-    if isinstance(_learner(model), CHOICES):
+    if isinstance(learner, CHOICES):
         return ["probability", "chosen"]
-    plain = "score" if isinstance(_learner(model), ListwiseRanker) else "prediction"
-    return _columns(model, "prediction", width) or [plain]
+    plain = "score" if isinstance(learner, ListwiseRanker) else "prediction"
+    return _columns(learner, "prediction", width) or [plain]
 
 
-def _labels(model):
+def _labels(model, learner):
     """Names of the columns of probabilities; a ValueError for a model that has none of them."""
-    space = getattr(_learner(model), "space_", None)
-    task = getattr(space, "task", None)
+    task = getattr(getattr(learner, "space_", None), "task", None)
     if task not in TASKS or not hasattr(model, "predict_proba"):
         raise ValueError(
             "--proba is for models of classes or labels that have probabilities, and "
-            f"{type(_learner(model)).__name__} of this file has none."
+            f"{type(learner).__name__} of this file has none."
         )
     if task == "multiclass":
         return [f"probability_{label}" for label in model.classes_]
-    return _columns(model, "probability", space.dim_)
+    return _columns(learner, "probability", learner.space_.dim_)
 
 
-def _predicted(pd, model, labels, X, given):
+def _predicted(pd, model, learner, labels, X, given):
     """Frames of predictions, and of probabilities if they are asked for."""
-    model = model[1:] if _has_encoder(model) else model
+    is_choice = isinstance(learner, CHOICES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
         y = np.asarray(model.predict(X, **given))
-        wants = labels or isinstance(_learner(model), CHOICES)
-        proba = np.asarray(model.predict_proba(X, **given)) if wants else None
-    if isinstance(_learner(model), CHOICES):
-        return [pd.DataFrame(dict(zip(_names(model), (proba, y), strict=True)))]
-    found = [pd.DataFrame(y, columns=_names(model, y.shape[1] if y.ndim > 1 else 0))]
+        proba = np.asarray(model.predict_proba(X, **given)) if labels or is_choice else None
+    if is_choice:
+        return [pd.DataFrame(dict(zip(_names(learner), (proba, y), strict=True)))]
+    found = [pd.DataFrame(y, columns=_names(learner, y.shape[1] if y.ndim > 1 else 0))]
     return [*found, pd.DataFrame(proba, columns=labels)] if labels else found
 
 
-def _parts(pd, model, options, notes):
+def _parts(pd, model, learner, encoder, options, notes):
     """Yield columns that are kept, rows that the model takes, and their rounds, part by part."""
     path = options.FILE
     if ends_with(path, SVMLIGHT):
@@ -122,22 +119,18 @@ def _parts(pd, model, options, notes):
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
             yield pd.DataFrame(index=range(X.shape[0])), X, {}
         return
-    name = getattr(_learner(model), "round_column_", None)
-    if isinstance(_learner(model), CHOICES) and name is None:
+    is_choice = isinstance(learner, CHOICES)  # whose rows may stand in any order
+    name = getattr(learner, "round_column_", None)
+    if is_choice and name is None:
         raise ValueError(
             "the model does not say in which column choices have their names, for --save did not "
             "keep it: predict in Python, with qid=."
         )
-    is_choice = isinstance(_learner(model), CHOICES)  # whose rows may stand in any order
     for frame in frames(path, size=None if is_choice else PART, notes=notes):
         check_columns(path, frame, options.keep)
         given = {"qid": rounds_of(path, frame, name)} if is_choice else {}
-        encoder = model[0] if _has_encoder(model) else _numbers(model, frame)
-        yield frame[options.keep], encoded(encoder, frame, path, options.bad_cells), given
-
-
-def _has_encoder(model):
-    return hasattr(model, "steps") and isinstance(model[0], TableEncoder)
+        X = encoded(encoder or _numbers(model, frame), frame, path, options.bad_cells)
+        yield frame[options.keep], X, given
 
 
 def _numbers(model, frame):

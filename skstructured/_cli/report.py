@@ -9,18 +9,17 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._cli.files import load_pandas
 from skstructured._cli.tables import make_space
-from skstructured.decoders import resolve_decoder
-from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
 from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees.risk import OrderTest
-from skstructured.losses.oracles import ORACLES, find_oracle
-from skstructured.regularizers import REGULARIZERS, resolve_regularizer
+from skstructured.losses.oracles import ORACLES
+from skstructured.regularizers import REGULARIZERS
 
 HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
 WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
@@ -43,12 +42,18 @@ FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
 #: The part of the rows that units of amounts are taken from: learned and not counted.
 FIRST, FEWEST, MOST = 10, 10, 1000
 
+#: The line that says that a stream changes.
+CHANGES = (
+    "Changes          the rows changed on the way, or became harder to predict:\n"
+    "                 the bound above is about rows like the last ones."
+)
+
 #: Columns that are named for their effects, and characters of a name.
 SHOWN, LONGEST = 3, 30
 
 
 def custom_learner(path):
-    """A custom learner with default parameters, given as ``module:Class``, by its name.
+    """A custom learner with default parameters, given as ``module:Class``.
 
     Raises
     ------
@@ -62,19 +67,14 @@ def custom_learner(path):
         raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
     if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
         raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
-    return {(name, "own"): kind()}
+    return kind()
 
 
-def grid(space, regularizer=None, decoder=None, **given):
-    """Learners by regularizer and decoder: every regularizer of the space, randomized; nearest."""
-    chosen = [name for name, r in REGULARIZERS.items() if (type(space), r) in ORACLES]
-    if regularizer is not None:
-        find_oracle(space, resolve_regularizer(regularizer, space))
-        chosen = [regularizer]
-    pairs = [(r, d) for d in ([decoder] if decoder else ("randomized", "nearest")) for r in chosen]
-    for _, ending in pairs:
-        resolve_decoder(ending)
-    return {(r, d): OnlineStructuredPredictor(space, r, decoder=d, **given) for r, d in pairs}
+def grid(learner):
+    """The learner with every regularizer of its space and both decoders, by their names."""
+    known = [name for name, r in REGULARIZERS.items() if (type(learner.space), r) in ORACLES]
+    pairs = [(r, decoder) for decoder in ("randomized", "nearest") for r in known]
+    return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
 
 
 def progress(label, started):
@@ -186,30 +186,19 @@ def same_as_before(y):
     return float(np.mean(y[1:] == y[:-1])) if len(y) > 1 else 0.0
 
 
-def order_line(y):
-    """The line that says that neighbours have one label, in a file that is not sorted by it."""
+def order_lines(y):
+    """Yield the line that says that neighbors have one label, in a file not sorted by it."""
     if y.ndim > 1 or len(y) < 2:
-        return None
+        return
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
-    if is_sorted or not OrderTest.of_rows(codes, DELTA).found:
-        return None
-    return (
-        f"Order            {same:.1%} of the rows have the label of the row before, by chance it\n"
-        f"                 would be {by_chance:.1%}. Rows were shuffled: if they stand in order of "
-        "time, give --in-order."
-    )
-
-
-def change_line(changed):
-    """The line that says that a stream changes."""
-    if not changed:
-        return None
-    return (
-        "Changes          the rows changed on the way, or became harder to predict:\n"
-        "                 the bound above is about rows like the last ones."
-    )
+    if not is_sorted and OrderTest.of_rows(codes, DELTA).found:
+        yield (
+            f"Order            {same:.1%} of the rows have the label of the row before, by chance "
+            f"it\n                 would be {by_chance:.1%}. Rows were shuffled: if they stand in "
+            "order of time, give --in-order."
+        )
 
 
 def effects(learner, table):

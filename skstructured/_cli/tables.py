@@ -13,6 +13,7 @@ from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming import svmlight_chunks
+from skstructured.streaming.chunks import WIDEST, Chunks
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Rows times distinct labels (8 bytes each, several times over); names that an error lists.
@@ -24,8 +25,8 @@ CLASSES, ROWS_EACH = 100, 10
 #: Rows of a part, and those that decide what the columns of a large file are.
 PART, DECIDING = 10_000, 100_000
 
-#: Bytes of a part of a svmlight file, which has at least so many; its largest width; first rows.
-PART_BYTES, PARTS, WIDEST, LOOKED_AT = 1 << 24, 50, 2**31 - 1, 100
+#: Bytes of a part of a svmlight file, which has at least so many; its first rows.
+PART_BYTES, PARTS, LOOKED_AT = 1 << 24, 50, 100
 
 #: In fewer rows a column that says the same as the target may do so by chance.
 FEW = 20
@@ -35,6 +36,15 @@ WIDE = ("hypercube", "birkhoff", "permutahedron")
 
 #: The whole number up to which floats have all of them.
 LARGEST_WHOLE = 2**53
+
+#: What to do about a row without an output.
+REMEDY = ", the target: leave such rows out"
+
+#: What files with query ids are read by.
+QUERIES = (
+    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
+    "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN."
+)
 
 
 class Table(NamedTuple):
@@ -105,16 +115,14 @@ def read(options):
     if ends_with(path, SVMLIGHT):
         return _svmlight(path, options)
     if is_large(path) and options.qid is None and options.choice is None:
-        return Parts(path, options).table()
+        return _in_parts(path, options)
     return _whole(path, options)._replace(reading=time.perf_counter() - started)
 
 
 def _digits(space):
-    """scikit-learn's digits, pixels in [0, 1]; multilabel outputs are (even, above 4, prime)."""
+    """scikit-learn's digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
-    if space == "hypercube":
-        y = np.column_stack([y % 2 == 0, y > 4, np.isin(y, (2, 3, 5, 7))]).astype(int)
-    if space in ("birkhoff", "permutahedron", "real"):
+    if space not in (None, "simplex", "ordinal"):
         raise ValueError(f"--space {space} needs a file: the digits are classes.")
     return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)", space=space or "simplex")
 
@@ -126,10 +134,8 @@ def _whole(path, options):
         raise ValueError(
             "--qid and --choice are for files that fit into memory: take a part of it."
         )
-    frame = next(frames(path, options.delimiter, notes=notes), None)
-    frame = _checked(path, frame)
-    targets = targets_of(path, frame, options)
-    cells = filled(path, frame, targets, ", the target: leave such rows out, or give --target")
+    frame, targets = _first(path, options, None, notes)
+    cells = filled(path, frame, targets, f"{REMEDY}, or give --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order)
@@ -137,7 +143,7 @@ def _whole(path, options):
         space, qid = None, rounds_of(path, frame, round_)
         y = _of_items(path, cells, qid, options)
         about = f", {len(np.unique(qid))} {'lists' if options.qid else 'choices'} by {round_}"
-    features = features_of(path, frame, options, [*targets, *([round_] if round_ else [])])
+    features = features_of(path, frame, options, (*targets, round_))
     if space in ("simplex", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
     encoder = TableEncoder().fit(features)
@@ -150,6 +156,41 @@ def _whole(path, options):
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, round=round_)
 
 
+def _in_parts(path, options):
+    """A table in parts: its first rows fix the encoder, and one pass over it finds the labels."""
+    first, targets = _first(path, options, DECIDING)
+    space = space_of(first[targets[0]].dropna(), options)
+    if space == "real":
+        raise ValueError(f"{path} is too large for --space real: take a part of it.")
+    encoder = TableEncoder().fit(features_of(path, first, options, targets))
+    counts, notes, n, labels, known = Counter(), [], 0, {}, (None, None)
+
+    def parts(notes=None):
+        for part in frames(path, options.delimiter, PART, notes):
+            yield part, filled(path, part, targets, REMEDY)
+
+    def chunks():
+        for part, cells in parts():
+            X = encoded(encoder, features_of(path, part, options, targets), path, options.bad_cells)
+            if labels:
+                yield X, np.array([labels[label] for label in cells.iloc[:, 0].astype(str)])
+            else:
+                yield X, outputs(path, cells, space)
+
+    for _, cells in parts(notes):
+        n += len(cells)
+        counts.update(cells.iloc[:, 0].astype(str))
+    if space not in WIDE:
+        texts = load_pandas().DataFrame({targets[0]: list(counts)})
+        y = outputs(path, texts, space, options.order)
+        check_classes(path, y, 1, targets[0], first.columns)
+        labels, known = dict(zip(counts, y, strict=True)), _counted(y, counts.values())
+    width = len(encoder.get_feature_names_out())
+    name = f"{title(path, n, width, encoder.n_features_in_)}, target {', '.join(targets)}"
+    rest = {"chunks": Chunks(chunks), "counts": known[1]}
+    return Table(None, known[0], name, encoder, targets, space, notes, **rest)
+
+
 def title(path, n, n_features, n_columns):
     """What a file is called, its rows, and its columns if these are not the features."""
     name = "standard input" if str(path) == "-" else path
@@ -158,10 +199,16 @@ def title(path, n, n_features, n_columns):
     return f"{name} ({n} rows, {columns}{n_features} features)"
 
 
-def _checked(path, frame):
+def _first(path, options, size, notes=None):
+    """The first rows of a file, and the names of its target columns: the last if none is named."""
+    frame = next(frames(path, options.delimiter, size, notes), None)
     if frame is None or frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
-    return frame
+    targets = [options.target or frame.columns[-1]]
+    if options.space in WIDE and options.target:
+        targets = options.target.split(",")
+    check_columns(path, frame, targets)
+    return frame, targets
 
 
 def check_columns(path, frame, names):
@@ -170,15 +217,6 @@ def check_columns(path, frame, names):
         if name not in frame:
             there = ", ".join(frame.columns[:LISTED])
             raise ValueError(f"{path} has no column {name!r}; it has {there}.")
-
-
-def targets_of(path, frame, options):
-    """The names of the target columns: the last one if none is named."""
-    targets = [frame.columns[-1]] if options.target is None else [options.target]
-    if options.space in WIDE and options.target is not None:
-        targets = options.target.split(",")
-    check_columns(path, frame, targets)
-    return targets
 
 
 def filled(path, frame, names, remedy=""):
@@ -194,18 +232,16 @@ def filled(path, frame, names, remedy=""):
 def features_of(path, frame, options, others):
     """The columns that --columns names, or all but the `others`."""
     check_columns(path, frame, options.columns or ())
-    features = frame.drop(columns=others)
-    if options.columns is not None:
-        features = frame[[name for name in options.columns if name not in others]]
-    if features.shape[1] == 0:
+    chosen = [name for name in options.columns or frame.columns if name not in others]
+    if not chosen:
         raise ValueError(f"{path} has no column besides the target.")
-    return features
+    return frame[chosen]
 
 
-def numbers_of(column):
+def numbers_of(cells):
     """Cells as float64, or None if one of them is not a number."""
     try:
-        return column.astype(np.float64).to_numpy()
+        return cells.astype(np.float64).to_numpy()
     except (TypeError, ValueError, OverflowError):
         return None
 
@@ -235,19 +271,19 @@ def make_space(name, order=None):
 
 def outputs(path, cells, space, order=None):
     """Labels as numbers if all are numbers (so ordinal classes are sorted), else texts."""
-    name, columns = cells.columns[0], [numbers_of(cells[one]) for one in cells]
+    name, y = cells.columns[0], numbers_of(cells)
     texts = cells[name].astype(str)
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
             raise ValueError(f"{path} row {row}: --order does not name {label!r}, a {name!r}.")
         return texts.to_numpy(object)
-    numeric = all(y is not None and np.isfinite(y).all() for y in columns)
-    if not numeric and space != "simplex":
+    if y is None or not np.isfinite(y).all():
         what = {"hypercube": "0 and 1", "ordinal": "numbers, or words with --order A,B,C"}
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
-        raise ValueError(f"target {name!r} of {path} must hold {what} with --space {space}.")
-    y = np.column_stack(columns) if numeric else None
-    if not numeric or (space in ("simplex", "ordinal") and np.abs(y).max() >= LARGEST_WHOLE):
+        if space != "simplex":
+            raise ValueError(f"target {name!r} of {path} must hold {what} with --space {space}.")
+        return texts.to_numpy(object)
+    if space in ("simplex", "ordinal") and np.abs(y).max() >= LARGEST_WHOLE:
         return texts.to_numpy(object)
     y = y if space in WIDE else y[:, 0]
     return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
@@ -298,17 +334,12 @@ def check_classes(path, y, n, name, header):
 def copies(features, y):
     """Yield the names of columns that have one value for each output, and another for others."""
     codes, labels = load_pandas().factorize(y)
-    if len(y) < FEW:
-        return
-    cells = features.iloc[: LOOKED_AT + 1].to_numpy(object)
-    repeats = (codes[1:] == codes[:-1])[:LOOKED_AT]
-    alike = ((cells[1:] == cells[:-1]) == repeats[:, None]).all(axis=0)
-    for name in features.columns[alike]:
+    for name in features if len(y) >= FEW else ():
+        found, wanted = features[name].factorize()[0], codes
         if len(labels) > len(y) / 2:
             numbers = numbers_of(features[name])
-            if np.array_equal(features[name].to_numpy(object) if numbers is None else numbers, y):
-                yield name
-        elif np.array_equal(features[name].factorize()[0], codes):
+            found, wanted = features[name].to_numpy(object) if numbers is None else numbers, y
+        if np.array_equal(found, wanted):
             yield name
 
 
@@ -324,85 +355,32 @@ def encoded(encoder, frame, path, bad_cells):
     try:
         return encoder.transform(frame)
     except ValueError:
-        kept = _without_bad_cells(encoder, frame, path, bad_cells)
-        if kept is frame:
+        kinds = {one["column"]: one["taken for"] for one in encoder.columns_}
+        kept = frame.assign(**{name: _readable(frame[name], kinds.get(name)) for name in frame})
+        rows, places = np.nonzero((frame.notna() & kept.isna()).to_numpy())
+        if not len(rows):
             raise
+    if bad_cells != "missing":
+        row, name = frame.index[rows[0]], frame.columns[places[0]]
+        raise ValueError(
+            f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
+            f"{kinds[name]}s: correct it, or take such cells as missing values by --bad-cells "
+            "missing."
+        )
     return encoder.transform(kept)
 
 
-def _without_bad_cells(encoder, frame, path, bad_cells):
-    """The frame without cells that are no number or date in a column that has these."""
-    pd, bad, kept = load_pandas(), [], frame
-    kinds = {one["column"]: one["taken for"] for one in encoder.columns_}
-    for name, kind in kinds.items():
-        if kind not in ("number", "date") or name not in frame:
-            continue
-        column = frame[name]
-        if kind == "number":
-            is_good = np.isfinite(pd.to_numeric(column, errors="coerce").astype(np.float64))
-        else:
-            given = {"errors": "coerce", "format": "ISO8601", "utc": True}
-            is_good = pd.to_datetime(column.astype(str), **given).notna()
-        wrong = column.notna() & ~is_good
-        bad += [(row, name, value) for row, value in column[wrong][:1].items()]
-        kept = (
-            kept.assign(**{name: column.astype(object).mask(wrong, None)}) if wrong.any() else kept
-        )
-    if bad and bad_cells != "missing":
-        row, name, value = min(bad)
-        raise ValueError(
-            f"{path} row {row} has {value!r} in column {name!r}, which has {kinds[name]}s: correct "
-            "it, or take such cells as missing values by --bad-cells missing."
-        )
-    return kept
-
-
-class Parts:
-    """A table in parts. One pass over it finds its labels; its first rows fix the encoder."""
-
-    def __init__(self, path, options):
-        self.path, self.options, self.notes = path, options, []
-        first = _checked(path, next(frames(path, options.delimiter, DECIDING), None))
-        self.targets = targets_of(path, first, options)
-        self.space = space_of(first[self.targets[0]].dropna(), options)
-        if self.space == "real":
-            raise ValueError(f"{path} is too large for --space real: take a part of it.")
-        self.encoder = TableEncoder().fit(self._features(first))
-        self.labels, counts, self.n = {}, Counter(), 0
-        for _, cells in self._parts(self.notes):
-            self.n += len(cells)
-            if self.space not in WIDE:
-                counts.update(cells.iloc[:, 0].astype(str).tolist())
-        if counts:
-            texts = load_pandas().DataFrame({self.targets[0]: list(counts)})
-            y = outputs(path, texts, self.space, options.order)
-            check_classes(path, y, 1, self.targets[0], first.columns)
-            self.labels = dict(zip(counts, y, strict=True))
-        self.known = _counted(self.labels.values(), counts.values()) if counts else (None, None)
-
-    def _features(self, part):
-        return features_of(self.path, part, self.options, self.targets)
-
-    def _parts(self, notes=None):
-        for part in frames(self.path, self.options.delimiter, PART, notes):
-            yield part, filled(self.path, part, self.targets, ", the target: leave such rows out")
-
-    def __iter__(self):
-        for part, cells in self._parts():
-            X = encoded(self.encoder, self._features(part), self.path, self.options.bad_cells)
-            if self.labels:
-                yield X, np.array([self.labels[label] for label in cells.iloc[:, 0].astype(str)])
-            else:
-                yield X, outputs(self.path, cells, self.space)
-
-    def table(self):
-        """The `Table` of these chunks."""
-        width, columns = len(self.encoder.get_feature_names_out()), self.encoder.n_features_in_
-        name = f"{title(self.path, self.n, width, columns)}, target {', '.join(self.targets)}"
-        rest = {"chunks": self, "counts": self.known[1]}
-        return Table(
-            None, self.known[0], name, self.encoder, self.targets, self.space, self.notes, **rest
-        )
+def _readable(column, kind):
+    """The column with None for what is not of its kind, a number or a date."""
+    pd = load_pandas()
+    if kind == "number":
+        good = np.isfinite(pd.to_numeric(column, errors="coerce").astype(np.float64))
+    elif kind == "date":
+        given = {"errors": "coerce", "format": "ISO8601", "utc": True}
+        good = pd.to_datetime(column.astype(str), **given).notna()
+    else:
+        return column
+    return column.astype(object).where(good, None)
 
 
 def _counted(labels, counts):
@@ -413,20 +391,14 @@ def _counted(labels, counts):
 
 def _svmlight(path, options):
     """The table of the chunks of a svmlight file, which is read once for width and labels."""
-    if options.qid is not None or options.choice is not None:
+    if options.space in WIDE:
         raise ValueError(
-            "--qid and --choice name columns, and svmlight files have none: in Python, "
-            "load_svmlight_file(file, query_id=True) has rows, grades and rounds."
+            f"--space {options.space} is not for svmlight files, which have one label per row."
         )
-    if options.target is not None or options.space in WIDE:
-        what = "--target" if options.target is not None else f"--space {options.space}"
-        raise ValueError(f"{what} is not for svmlight files, which have one label per row.")
     with open(path, "rb") as file:
         if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
             raise ValueError(
-                f"{path} has query ids (qid:), which the command line does not read: in Python, "
-                "streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
-                "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN."
+                f"{path} has query ids (qid:), which the command does not read: {QUERIES}"
             )
     zero_based, width, labels = svmlight_labels(path)
     if not labels:
@@ -440,14 +412,8 @@ def _svmlight(path, options):
 
 def svmlight_labels(path):
     """Whether columns of a svmlight file count from 0, how many there are, and counts of labels."""
-    for zero_based in (False, True):
-        width, labels = 1, Counter()
-        try:
-            for X, y in svmlight_chunks(path, WIDEST, zero_based=zero_based):
-                width = max(width, int(X.indices.max(initial=0)) + 1)
-                labels.update(y.tolist())
-        except ValueError as error:
-            if zero_based or "zero_based=True" not in str(error):
-                raise
-        else:
-            return zero_based, width, labels
+    low, high, labels = 1, 0, Counter()
+    for X, y in svmlight_chunks(path, WIDEST, zero_based=True):
+        low, high = min(low, X.indices.min(initial=1)), max(high, X.indices.max(initial=0))
+        labels.update(y.tolist())
+    return low == 0, max(1, int(high) + (low == 0)), labels

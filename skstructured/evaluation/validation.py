@@ -15,7 +15,7 @@ from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
-from skstructured.streaming.chunks import pairs_of, steps_of, told_of_chunk, transform_of
+from skstructured.streaming.chunks import checked_chunks, steps_of, told_of_chunk, transform_of
 
 #: Rounds decoded at a time where every round is learned by itself.
 BLOCK = 4096
@@ -120,7 +120,7 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
     """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
     learner, transform = split_pipeline(estimator)
     result = StreamResult(learner, *how, None, delta)
-    for number, (X, y) in enumerate(pairs_of(chunks)):
+    for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
         with told_of_chunk(number, result.n_rounds):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)

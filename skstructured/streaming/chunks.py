@@ -1,10 +1,10 @@
 """Rows that do not fit into memory: chunks of arrays and files, learned one by one."""
 
 import contextlib
-import errno
 import inspect
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -13,12 +13,17 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse, vstack
 from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
 
 from skstructured._base.validation import check_bool, check_integer, check_lengths, check_sparse
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Given
 
 __all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
+
+
+#: How names of Arrow's types of numbers begin.
+NUMBERS = ("int", "uint", "float", "half", "double", "bool")
 
 
 class Chunks:
@@ -66,98 +71,68 @@ def parquet_chunks(
         missing values, two columns of one name, and for a file that is damaged or of another kind.
     """
     check_integer("chunk_size", chunk_size)
-    with _named(path):
-        schema = _pyarrow_parquet().read_schema(path)
-    _check_names(path, schema.names)
+    with opened_parquet(path) as file:
+        schema = file.schema_arrow
     targets = [target] if isinstance(target, str) else list(target)
     chosen = [n for n in schema.names if n not in targets] if columns is None else list(columns)
     for name in (*targets, *chosen):
         if name not in schema.names:
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(schema.names)}.")
     for name in chosen:
-        _check_numbers(path, name, schema.field(name).type)
-    both = [name for name in chosen if name in targets]
-    if both:
-        raise ValueError(f"column {both[0]!r} is the target, and is among columns too.")
+        if name in targets:
+            raise ValueError(f"column {name!r} is the target, and is among columns too.")
+        kind = schema.field(name).type
+        if not str(kind).startswith(NUMBERS):
+            raise ValueError(
+                f"column {name!r} of {path} holds {kind}, not numbers: leave it out by columns=, "
+                "or encode it beforehand."
+            )
     one = isinstance(target, str)
     return Chunks(partial(_batches, path, targets, chosen, chunk_size, one))
 
 
-def parquet_columns(path):
-    """Names of the columns of a Parquet file, in order."""
-    with _named(path):
-        names = _pyarrow_parquet().read_schema(path).names
-    _check_names(path, names)
-    return names
-
-
-def _check_names(path, names):
-    """A ValueError for two columns of one name."""
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise ValueError(
-            f"{path} has {names.count(twice[0])} columns {twice[0]!r}: names must differ."
-        )
-
-
-def _pyarrow_parquet():
+@contextlib.contextmanager
+def opened_parquet(path):
+    """A Parquet file; that it is damaged, or has two columns of one name, is a ValueError."""
     try:
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise ImportError(
             "Parquet files need pyarrow: pip install skstructured[parquet]."
         ) from error
-    return parquet
-
-
-def _check_numbers(path, name, kind):
-    from pyarrow import types
-
-    if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-        raise ValueError(
-            f"column {name!r} of {path} holds {kind}, not numbers: leave it out by columns=, or "
-            "encode it beforehand."
-        )
-
-
-@contextlib.contextmanager
-def _named(path):
-    """Have what pyarrow says of a damaged file be a ValueError that names it."""
-    from pyarrow import ArrowException
-
     try:
-        yield
+        with parquet.ParquetFile(path) as file:
+            for name, times in Counter(file.schema_arrow.names).most_common(1):
+                if times > 1:
+                    raise ValueError(f"{path} has {times} columns {name!r}: names must differ.")
+            yield file
     except FileNotFoundError:
         raise
     except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no Parquet file, damaged or cut off: {error}") from None
+        raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {error}") from None
 
 
 def _batches(path, targets, columns, size, one):
-    with _named(path), _pyarrow_parquet().ParquetFile(path) as file:
+    with opened_parquet(path) as file:
         for batch in file.iter_batches(batch_size=size, columns=[*columns, *targets]):
-            X = _table(path, batch, columns)
-            yield X, _labels(path, batch, targets[0]) if one else _table(path, batch, targets)
+            for name in (*columns, *targets):
+                if batch.column(name).null_count:
+                    what = "the target" if name in targets else "column"
+                    raise ValueError(f"{what} {name!r} of {path} has missing values.")
+            y = _cells(batch, targets[0]) if one else _table(batch, targets)
+            yield _table(batch, columns), y
 
 
-def _labels(path, batch, name):
-    """A column of a batch, of numbers or texts."""
-    column = batch.column(name)
-    if column.null_count:
-        raise ValueError(f"the target {name!r} of {path} has missing values.")
-    return column.to_numpy(zero_copy_only=False)
+def _cells(batch, name):
+    return batch.column(name).to_numpy(zero_copy_only=False)
 
 
-def _table(path, batch, names):
+def _table(batch, names):
     """Columns of a batch as one C-contiguous array."""
-    columns = [batch.column(name) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        if column.null_count:
-            raise ValueError(f"column {name!r} of {path} has missing values.")
-    single = all(str(column.type) == "float" for column in columns)
+    single = all(str(batch.column(name).type) == "float" for name in names)
     X = np.empty((batch.num_rows, len(names)), np.float32 if single else np.float64)
-    for j, column in enumerate(columns):
-        X[:, j] = column.to_numpy(zero_copy_only=False)
+    for j, name in enumerate(names):
+        X[:, j] = _cells(batch, name)
     return X
 
 
@@ -207,12 +182,10 @@ def svmlight_chunks(
     check_integer("n_features", n_features)
     check_integer("chunk_bytes", chunk_bytes)
     check_bool("query_id", query_id)
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    given = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
-    if query_id:
-        return Chunks(partial(_queries, path, chunk_bytes, given | {"query_id": True}))
-    return Chunks(partial(_parts, path, chunk_bytes, given))
+    os.stat(path)  # raises an error if there is no such file
+    given: dict[str, Any] = {"n_features": n_features, "zero_based": zero_based}
+    given |= {"dtype": dtype, "query_id": query_id}
+    return Chunks(partial(_queries if query_id else _parts, path, chunk_bytes, given))
 
 
 def _parts(path, chunk_bytes, given):
@@ -230,26 +203,22 @@ def _queries(path, chunk_bytes, given):
         if len(qid) != len(y):
             raise ValueError(f"{path} has rows without qid:, which query_id=True asks for.")
         if waiting is not None:
-            X, y = vstack([waiting[0], X], format="csr"), np.concatenate([waiting[1], y])
-            qid = np.concatenate([waiting[2], qid])
-        others = np.flatnonzero(qid != qid[-1])
-        stop = int(others[-1]) + 1 if len(others) else 0
-        _check_together(path, qid, done)
+            X = vstack([waiting[0], X], format="csr")
+            y, qid = np.append(waiting[1], y), np.append(waiting[2], qid)
+        starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
+        for query in qid[starts].tolist():
+            if query in done:
+                raise ValueError(
+                    f"rows of query {query} stand apart in {path}: sort it by queries."
+                )
+            done.add(query)
+        done.remove(qid[-1])
+        stop = starts[-1]
         waiting = X[stop:], y[stop:], qid[stop:]
         if stop:
-            done.update(qid[:stop].tolist())
             yield X[:stop], y[:stop], qid[:stop]
     if waiting is not None:
         yield waiting
-
-
-def _check_together(path, qid, done):
-    """A ValueError for a query whose rows stand apart, or were `done` before."""
-    seen = set(done)
-    for query in qid[np.append(True, qid[1:] != qid[:-1])].tolist():
-        if query in seen:
-            raise ValueError(f"rows of query {query} stand apart in {path}: sort it by queries.")
-        seen.add(query)
 
 
 def _read_lines(path, lines, end, given):
@@ -386,20 +355,15 @@ def checked_chunks(chunks, lengths=(2, 3)):
         raise ValueError(f"chunks must be an iterable of tuples {wanted}, got {name}.")
     number = -1
     for number, chunk in enumerate(chunks):
-        if not isinstance(chunk, (tuple, list)) or len(chunk) not in lengths:
-            of = f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else ""
-            got = f"{type(chunk).__name__}{of}"
+        is_tuple = isinstance(chunk, (tuple, list))
+        if not is_tuple or len(chunk) not in lengths:
+            got = type(chunk).__name__ + (f" of {len(chunk)}" if is_tuple else "")
             raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:
         raise ValueError(
             "chunks must hold one chunk or more, got none; a generator can be gone through once."
         )
-
-
-def pairs_of(chunks):
-    """Chunks that are pairs (X, y)."""
-    return checked_chunks(chunks, lengths=(2,))
 
 
 def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:
@@ -442,12 +406,10 @@ def _kind(given):
 
 
 def _slices(X, y, size):
-    for start in range(0, X.shape[0], size):
-        yield _rows(X, start, start + size), _rows(y, start, start + size)
+    for batch in gen_batches(X.shape[0], size):
+        yield _rows(X, batch), _rows(y, batch)
 
 
-def _rows(X, start, stop):
-    if hasattr(X, "iloc"):
-        return X.iloc[start:stop]
-    part = X[start:stop]
+def _rows(X, batch):
+    part = X.iloc[batch] if hasattr(X, "iloc") else X[batch]
     return np.array(part) if isinstance(part, np.memmap) else part

@@ -7,7 +7,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -237,11 +236,9 @@ def _check_same(name, first, shard):
     theirs |= shard.get_params(False)
     for what, value in ours.items():
         if not _is_same(value, theirs[what]):
-            texts = [
-                str(getattr(v, "tolist", lambda v=v: v)())[:200] for v in (theirs[what], value)
-            ]
             raise ValueError(
-                f"{name} and estimators[0] differ in {what}: {texts[0]} and {texts[1]}."
+                f"{name} and estimators[0] differ in {what}: {_text(theirs[what])} and "
+                f"{_text(value)}."
             )
 
 
@@ -254,8 +251,6 @@ def _is_same(a, b):
     """Whether two parameters are the same, arrays in them too."""
     if a is b or (isinstance(a, Number) and isinstance(b, Number)):
         return a is b or a == b
-    if isinstance(a, BaseEstimator):
-        return type(a) is type(b) and _is_same(vars(a), vars(b))
     return joblib.hash(a) == joblib.hash(b)
 
 
@@ -267,9 +262,8 @@ def _check_weights(weights, learned):
             f"estimators[{i}] has learned no row of positive weight: leave it out, or give weights."
         )
     values = learned if weights is None else weights
-    values = list(values) if hasattr(values, "__iter__") else None
-    if values is None or len(values) != len(learned):
-        n = len(learned)
+    n, values = len(learned), list(values) if hasattr(values, "__iter__") else []
+    if len(values) != n:
         raise ValueError(f"weights must be {n} numbers, one for each estimator, got {weights!r}.")
     given = np.array([check_positive(f"weights[{i}]", w) for i, w in enumerate(values)])
     return given / given.max() / np.sum(given / given.max())

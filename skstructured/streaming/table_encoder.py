@@ -10,11 +10,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer, unchanged_on_error
 from skstructured._engine.arrays import Array, Floats
 
@@ -27,6 +29,9 @@ NOTHING = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
 #: Texts that pandas reads as numbers or as booleans if there are no others in their column.
 NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 TRUTH = ("true", "TRUE", "false", "FALSE")
+
+#: How dates are written, by Python and numpy too.
+DATE = re.compile(r"\d{4}-\d\d-.*", re.ASCII | re.DOTALL)
 
 #: Whole numbers below are exact as floats.
 EXACT = 2**53
@@ -53,9 +58,11 @@ def columns_of(X: Any) -> dict[Any, Array]:
     if issparse(X):
         raise TypeError("Sparse data were passed, and tables are dense: use X.toarray().")
     columns = {name: _values(column) for name, column in _parts_of(X).items()}
-    mixed = [name for name, values in columns.items() if values.dtype.kind == "c"]
-    if mixed:
-        raise ValueError(f"Complex data not supported: split column {mixed[0]!r} into two columns.")
+    for name, values in columns.items():
+        if values.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: split column {name!r} into two columns.")
+    n = len(next(iter(columns.values()), ()))
+    check_array(np.broadcast_to(False, (n, len(columns))))  # a row and a column or more
     return columns
 
 
@@ -65,19 +72,17 @@ def _parts_of(X: Any) -> Mapping[Any, Any]:
     if hasattr(X, "column_names"):  # an Arrow table
         return {name: X.column(name).to_pandas().to_numpy(object) for name in X.column_names}
     if hasattr(X, "columns"):
-        names = list(X.columns)
-        twice = {name for name, count in Counter(names).items() if count > 1}
+        twice = {name for name, count in Counter(X.columns).items() if count > 1}
         if twice:
             raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
-        return {name: X[name] for name in names}
+        return {name: X[name] for name in X.columns}
     X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
     return dict(enumerate(check_array(X, dtype=None, ensure_all_finite=False).T))
 
 
 def _values(column: Any) -> Array:
     """A column as an array; what is missing is None, NaN, NaT or pandas' NA."""
-    if hasattr(column, "to_numpy"):
-        return np.asarray(column.to_numpy())
+    column = column.to_numpy() if hasattr(column, "to_numpy") else column
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
 
@@ -95,16 +100,14 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
     """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    if values.dtype.kind == "m":
-        return np.asarray(values / SECOND)
-    if values.dtype.kind == "M":
+    if any(isinstance(value, np.datetime64) for value in values):
         return None
-    numbers, there = np.full(len(values), np.nan), values[~missing]
-    spans = [isinstance(value, timedelta | np.timedelta64) for value in there]
+    numbers, spans = np.full(len(values), np.nan), (timedelta, np.timedelta64)
     try:
-        if any(spans):
-            there[spans] = [value / SECOND for value in there[spans]]
-        numbers[~missing] = there.astype(np.float64)
+        numbers[~missing] = [
+            float(value / SECOND if isinstance(value, spans) else value)
+            for value in values[~missing]
+        ]
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers
@@ -137,29 +140,18 @@ def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]"), set() if missing.all() else {False}
-    there = values[~missing]
-    if not all(_may_be_a_date(value) for value in there):
+    texts = [str(value).strip() for value in values[~missing]]
+    if not all(map(DATE.fullmatch, texts)):
         return None
     dates = np.full(len(values), "NaT", dtype="datetime64[s]")
     try:
-        zones = [datetime.fromisoformat(str(value).strip()).tzinfo for value in there]
-        dates[~missing] = np.array(list(map(_in_utc, there, zones)), dtype="datetime64[s]")
+        found = [datetime.fromisoformat(text) for text in texts]
+        dates[~missing] = [
+            date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date for date in found
+        ]
     except (ValueError, OverflowError):
         return None
-    return dates, {zone is not None for zone in zones}
-
-
-def _in_utc(value: Any, zone: Any) -> str:
-    text = str(value).strip()
-    return str(datetime.fromisoformat(text).astimezone(UTC))[:-6] if zone else text
-
-
-def _may_be_a_date(value: Any) -> bool:
-    """Whether a value looks like 2024-05-31, or is a date of Python's or numpy's."""
-    if isinstance(value, str):
-        value = value.strip()
-        return len(value) >= 10 and value[:4].isdigit() and value[4] == value[7] == "-"
-    return hasattr(value, "isoformat") or isinstance(value, np.datetime64)
+    return dates, {date.tzinfo is not None for date in found}
 
 
 #: Texts of so many words on average, most of them different from each other, are long.
@@ -271,21 +263,18 @@ class Hashed:
     """Hashed counts of norm 1: of whole texts, or, for "words", of words and pairs of words."""
 
     def __init__(self, name: Any, buckets: int, kind: str = "hashed categories") -> None:
-        self.name, self.buckets, self.kind = name, buckets, kind
+        self.name, self.kind, given = name, kind, {"alternate_sign": False}
+        self.hasher = FeatureHasher(buckets, input_type="string", **given)
+        if kind == "words":
+            self.hasher = HashingVectorizer(n_features=buckets, ngram_range=(1, 2), **given)
         part = "words" if kind == "words" else "hash"
         self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
         """Counts, 0 for what is missing."""
-        return self._hasher().transform(as_texts(values, is_missing(values))).toarray()
-
-    def _hasher(self) -> HashingVectorizer:
-        whole = {"analyzer": _whole} if self.kind != "words" else {"ngram_range": (1, 2)}
-        return HashingVectorizer(n_features=self.buckets, alternate_sign=False, **whole)
-
-
-def _whole(text: str) -> list[str]:
-    return [text] if text else []
+        texts = as_texts(values, is_missing(values))
+        whole = [[text] if text else [] for text in texts]
+        return self.hasher.transform(texts if self.kind == "words" else whole).toarray()
 
 
 class Empty:
@@ -346,6 +335,7 @@ def _are_long(texts: Array) -> bool:
 KINDS = ("numbers", "categories", "dates", "texts")
 
 
+@parameters
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode tables with numbers, words, dates and missing values as rows of numbers.
 
@@ -417,24 +407,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     1.0
     """
 
-    feature_names_in_: Array
-    _coders: list[Any]
-
-    def __init__(
-        self,
-        max_categories: int = 100,
-        n_buckets: int = 128,
-        numbers: Sequence[Any] | None = None,
-        categories: Sequence[Any] | None = None,
-        dates: Sequence[Any] | None = None,
-        texts: Sequence[Any] | None = None,
-    ) -> None:
-        self.max_categories = max_categories
-        self.n_buckets = n_buckets
-        self.numbers = numbers
-        self.categories = categories
-        self.dates = dates
-        self.texts = texts
+    max_categories: int = 100
+    n_buckets: int = 128
+    numbers: Sequence[Any] | None = None
+    categories: Sequence[Any] | None = None
+    dates: Sequence[Any] | None = None
+    texts: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Look at a table: a data frame, an Arrow table, a dict of columns, an array or lists."""
@@ -444,7 +422,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Look at the first rows of a stream, and later at columns without values so far."""
         if not hasattr(self, "_coders"):
             return self._decide(X, stream=True)
-        self._coders = [
+        self._coders: list[Any] = [
             coder.decided(values) if isinstance(coder, Empty | Dates) else coder
             for coder, values in zip(self._coders, self._columns(X), strict=True)
         ]
@@ -485,21 +463,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _decide(self, X: Any, stream: bool, values: Mapping[Any, Array] | None = None) -> Self:
-        """Choose what encodes each column; the `values` of some, wherever they come, are known."""
+    def _decide(self, X: Any, stream: bool) -> Self:
+        """Choose what encodes each column."""
         check_integer("max_categories", self.max_categories)
         check_integer("n_buckets", self.n_buckets)
-        columns = _filled(columns_of(X))
+        columns = columns_of(X)
         kinds, names = self._kinds(list(columns)), _labels(list(columns))
         buckets, most = (self.n_buckets, WIDER * self.n_buckets), self.max_categories
-        width = max(self.n_buckets, len(Dates("").names)) if stream and values is None else 0
+        width = max(self.n_buckets, len(Dates("").names)) if stream else 0
         with unchanged_on_error(self), np.errstate(invalid="ignore"):  # columns without a value
             self._coders = [
-                Categories(name, values[name], most)
-                if values and name in values
-                else coder_of(name, v, kinds.get(name), buckets, None if stream else most)
+                coder_of(name, values, kinds.get(name), buckets, None if stream else most)
                 or Empty(name, width)
-                for name, v in zip(names, columns.values(), strict=True)
+                for name, values in zip(names, columns.values(), strict=True)
             ]
             parts, self._scalers = self._parts(list(columns.values())), None
             if any(getattr(coder, "is_wide", False) for coder in self._coders):
@@ -508,8 +484,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     for coder, part in zip(self._coders, parts, strict=True)
                 ]
             self._keys, self.n_features_in_ = list(columns), len(columns)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            self.__dict__.pop("feature_names_in_", None)
             if all(isinstance(key, str) for key in columns):
                 self.feature_names_in_ = np.array(self._keys, dtype=object)
         return self
@@ -533,7 +508,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any) -> list[Array]:
         """The columns that were there at first, by their names if all of these are there."""
-        columns, keys = _filled(columns_of(X)), self._keys
+        columns, keys = columns_of(X), self._keys
         if has_names(X) and all(key in columns for key in keys):
             return [columns[key] for key in keys]
         if not (_are_places(list(columns)) or _are_places(keys)):
@@ -557,10 +532,3 @@ def _labels(keys: list[Any]) -> list[Any]:
 def _are_places(keys: list[Any]) -> bool:
     """Whether columns are numbered from 0, as those of arrays and of frames without names."""
     return keys == list(range(len(keys)))
-
-
-def _filled(columns: dict[Any, Array]) -> dict[Any, Array]:
-    """The columns; a ValueError where there is none, or no row."""
-    n = len(next(iter(columns.values()), ()))
-    check_array(np.broadcast_to(False, (n, len(columns))))
-    return columns

@@ -1,6 +1,5 @@
 """Learning to rank and choices on the command line, beside learners and metrics."""
 
-import io
 import re
 
 import numpy as np
@@ -8,10 +7,9 @@ import pandas as pd
 import pytest
 from conftest import INTERPRETED
 from sklearn.pipeline import make_pipeline
-from table_files import refused, said
+from table_files import one, predicted, refused, said, written
 
 from skstructured import TableEncoder
-from skstructured.__main__ import main
 from skstructured._cli import tables
 from skstructured._cli.report import deviations
 from skstructured._cli.tables import Table
@@ -50,34 +48,14 @@ def _with_choice(frame):
     return frame[frame.groupby("trip")["chosen"].transform("sum") == 1]
 
 
-def written(tmp_path, frame, name="t.csv"):
-    frame.to_csv(tmp_path / name, index=False)
-    return str(tmp_path / name)
-
-
-def predicted(capsys, *arguments):
-    assert main(["predict", *arguments]) == 0
-    return pd.read_csv(io.StringIO(capsys.readouterr().out))
-
-
 def numbers(line):
     return [float(number) for number in re.findall(r"(?<![@\w])-?\d+\.\d+", line)]
 
 
-def one(lines, start):
-    (line,) = [line for line in lines if line.startswith(start)]
-    return line
-
-
-def rounds_of(frame, name):
-    """Rounds in the order of their first rows."""
-    return [part for _, part in frame.groupby(name, sort=False)]
-
-
-def played(learner, frame, name, target):
-    """Scores of each round by a learner that has learned the rounds before it."""
+def rounds_of(frame, name, target):
+    """Features and outputs of the rounds, in the order of their first rows."""
     encoder = TableEncoder().fit(frame.drop(columns=[name, target]))
-    for part in rounds_of(frame, name):
+    for _, part in frame.groupby(name, sort=False):
         X = encoder.transform(part.drop(columns=[name, target]))
         yield X, part[target].to_numpy()
 
@@ -92,7 +70,7 @@ def test_a_ranking_is_measured_before_it_is_learned(tmp_path, capsys):
         f"({len(frame)} rows, 3 columns as 5 features), 60 lists by query, target grade"
     )
     model, found = ListwiseRanker(random_state=0), []
-    pairs = list(played(model, frame, "query", "grade"))
+    pairs = list(rounds_of(frame, "query", "grade"))
     rounds = model.begin([X for X, _ in pairs], [y for _, y in pairs])
     for i, (_, y) in enumerate(pairs):
         theta = []
@@ -114,7 +92,7 @@ def test_a_ranking_is_measured_before_it_is_learned(tmp_path, capsys):
 def test_choices_are_those_of_a_progressive_validation(tmp_path, capsys):
     frame = trips()
     lines = said(capsys, written(tmp_path, frame), "--choice", "trip", "--in-order")
-    pairs = list(played(None, frame, "trip", "chosen"))
+    pairs = list(rounds_of(frame, "trip", "chosen"))
     X, y = [x for x, _ in pairs], [int(marks.argmax()) for _, marks in pairs]
     learner = ItemStructuredPredictor(decoder="map", random_state=0)
     run = progressive_validate(learner, X, y)

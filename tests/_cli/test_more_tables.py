@@ -9,25 +9,15 @@ from conftest import INTERPRETED
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_digits, load_svmlight_file
 from sklearn.utils import shuffle
-from table_files import load, refused, said
+from table_files import homes, load, one, predicted, refused, said, written
 
 from skstructured import PiSTOLRegressor, TableEncoder
 from skstructured._cli import files, tables
-from skstructured._cli.report import amount, order_line, same_as_before, units
+from skstructured._cli.report import amount, order_lines, same_as_before, units
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-
-
-def homes(n=400):
-    rng = np.random.RandomState(0)
-    frame = pd.DataFrame({"area": np.where(rng.rand(n) < 0.1, np.nan, rng.randint(20, 200, n))})
-    frame["town"] = rng.choice(["Ulm", "Kiel", "Bonn"], n)
-    frame["price"] = 2000.0 * frame["area"].fillna(100) + 50000.0 * (frame["town"] == "Ulm")
-    frame["price"] += 0.25 + (5000 * rng.standard_t(2, n)).round()
-    frame["dear"] = np.where(frame["price"] > 250000, "yes", "no")
-    return frame
 
 
 def numbers(line):
@@ -37,8 +27,9 @@ def numbers(line):
 @compiled
 class TestRealNumbers:
     def test_the_screen_is_of_a_progressive_validation(self, tmp_path, capsys):
-        frame, path = homes(), str(tmp_path / "homes.csv")
-        frame.drop(columns="dear").to_csv(path, index=False)
+        pytest.importorskip("pyarrow")
+        frame = homes()
+        path = written(tmp_path, frame.drop(columns="dear"), "homes.parquet")
         lines = said(capsys, path, "--in-order")
         assert lines[0] == f"{path} (400 rows, 2 columns as 5 features), target price: real numbers"
         y = frame["price"].to_numpy()
@@ -53,40 +44,30 @@ class TestRealNumbers:
         late = missed[180:]
         always = np.abs(y[40:] - np.median(y[40:])).mean()
         wanted = [missed.mean(), late.mean(), np.quantile(late, 0.9), always, missed.mean()]
-        (baseline,) = [line for line in lines if line.startswith("Baseline")]
-        found = numbers(lines[3]) + numbers(lines[4]) + numbers(baseline)
+        found = numbers(lines[3]) + numbers(lines[4]) + numbers(one(lines, "Baseline"))
         assert found == pytest.approx(wanted, rel=1e-3)
         assert wanted[0] < always / 3
-        assert "no bound" in lines[6]
-        assert any(line.startswith("Matters most     area (+)") for line in lines)
+        assert "no bound" in lines[6] and "area (+)" in one(lines, "Matters most     area (+)")
 
     def test_a_model_is_kept_and_predicts(self, tmp_path, capsys):
         pytest.importorskip("skops")
-        frame, path, kept = homes(), str(tmp_path / "homes.csv"), str(tmp_path / "model")
-        frame.drop(columns="dear").to_csv(path, index=False)
+        frame, kept = homes(), str(tmp_path / "model")
+        path = written(tmp_path, frame.drop(columns="dear"))
         said(capsys, path, "--save", kept)
-        lines = said(capsys, "predict", kept, path)
-        found = np.array(lines[1:], dtype=np.float64)
+        found = predicted(capsys, kept, path)["prediction"]
         assert np.array_equal(found, load_checkpoint(kept).predict(frame[["area", "town"]]))
         assert np.median(np.abs(found - frame["price"])) < 1e4
-
-    def test_parquet(self, tmp_path, capsys):
-        pytest.importorskip("pyarrow")
-        path = str(tmp_path / "homes.parquet")
-        homes()[["area", "price"]].to_parquet(path)
-        assert said(capsys, path)[0].endswith("target price: real numbers")
 
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (["--bounds"], "--bounds is for classes"),
-            (["--optimizer", "ogd"], "--optimizer is not for real numbers"),
+            (["--bounds"], "--bounds is not for real numbers"),
+            (["--learner", "a:B"], "--learner is not for real numbers"),
             (["--space", "real", "--target", "town"], "must hold numbers with --space real"),
         ],
     )
     def test_what_is_not_for_them(self, given, message, tmp_path, capsys):
-        path = str(tmp_path / "homes.csv")
-        homes(40).drop(columns="dear").to_csv(path, index=False)
+        path = written(tmp_path, homes(40).drop(columns="dear"))
         assert message in refused(capsys, path, *given)
 
 
@@ -98,35 +79,38 @@ def test_units_are_of_the_first_rows():
     assert (amount(12345.6), amount(0.123456)) == ("12,346", "0.1235")
 
 
+@pytest.fixture
+def parts(monkeypatch):
+    """Files are large, and read in parts of so many rows."""
+
+    def small(rows, deciding=tables.DECIDING):
+        monkeypatch.setattr(files, "LARGE", 100)
+        monkeypatch.setattr(files, "LARGE_GZIP", 100)
+        monkeypatch.setattr(tables, "PART", rows)
+        monkeypatch.setattr(tables, "DECIDING", deciding)
+
+    return small
+
+
 @compiled
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "jsonl"])
-def test_files_that_are_large_are_read_in_parts(kind, tmp_path, capsys, monkeypatch):
+def test_files_that_are_large_are_read_in_parts(kind, parts, tmp_path, capsys):
     pytest.importorskip("skops")
-    frame = homes(3000)[["area", "town", "dear"]]
-    path, kept = str(tmp_path / f"t.{kind}"), str(tmp_path / "model")
-    if kind == "parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(path)
-    elif kind == "jsonl":
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_csv(path, index=False)
-    monkeypatch.setattr(files, "LARGE", 100)
-    monkeypatch.setattr(files, "LARGE_GZIP", 100)
-    monkeypatch.setattr(tables, "PART", 500)
+    pytest.importorskip("pyarrow")
+    frame, kept = homes(3000)[["area", "town", "dear"]], str(tmp_path / "model")
+    path = written(tmp_path, frame, f"t.{kind}")
+    parts(500)
     lines = said(capsys, path, "--save", kept)
     assert lines[0] == f"{path} (3000 rows, 2 columns as 5 features), target dear"
-    (matters,) = [line for line in lines if line.startswith("Matters most")]
+    matters = one(lines, "Matters most")
     assert "area (+)" in matters and "town_" in matters
-    (accuracy,) = [line for line in lines if line.startswith("Accuracy")]
     always = frame["dear"].value_counts().iloc[0] / 3000
-    assert f"always the most frequent class: {always:.1%}." in accuracy
-    found = said(capsys, "predict", kept, path)[1:]
-    assert np.mean(np.array(found) == frame["dear"]) > 0.9
+    assert f"always the most frequent class: {always:.1%}." in one(lines, "Accuracy")
+    assert (predicted(capsys, kept, path)["prediction"] == frame["dear"]).mean() > 0.9
 
 
 @compiled
-def test_the_first_rows_of_a_large_file_decide_what_columns_are(tmp_path, capsys, monkeypatch):
+def test_the_first_rows_of_a_large_file_decide_what_columns_are(parts, tmp_path, capsys):
     """Words that are there twice have an indicator; a number that is none is named."""
     pytest.importorskip("skops")
     rng = np.random.RandomState(0)
@@ -134,44 +118,30 @@ def test_the_first_rows_of_a_large_file_decide_what_columns_are(tmp_path, capsys
     codes = rng.randint(149, size=6000)
     codes[5999], frame = 149, pd.DataFrame({"size": rng.randn(6000).round(3)}, dtype=object)
     frame["word"], frame["kind"] = words[codes], (rng.randn(150) > 0)[codes].astype(int)
-    path, kept = str(tmp_path / "t.csv"), str(tmp_path / "model")
-    frame.to_csv(path, index=False)
-    monkeypatch.setattr(files, "LARGE", 100)
-    monkeypatch.setattr(tables, "PART", 500)
-    monkeypatch.setattr(tables, "DECIDING", 3000)
+    path, kept = written(tmp_path, frame), str(tmp_path / "model")
+    parts(500, deciding=3000)
     lines = said(capsys, path, "--save", kept)
     assert "(6000 rows, 2 columns as 150 features)" in lines[0]  # 149 words, the size
-    found = np.array(said(capsys, "predict", kept, path)[1:], dtype=int)
-    assert np.mean(found == frame["kind"]) > 0.98
+    assert (predicted(capsys, kept, path)["prediction"] == frame["kind"]).mean() > 0.98
     frame.loc[4001, "size"] = "large"
-    frame.to_csv(path, index=False)
+    path = written(tmp_path, frame)
     assert "row 4003 has 'large' in column 'size'" in refused(capsys, path)
     assert "(6000 rows" in said(capsys, path, "--bad-cells", "missing")[0]
 
 
 @compiled
-def test_columns_of_large_files_are_what_their_first_values_are(tmp_path, capsys, monkeypatch):
-    """Also those without a value in the first part; those that never have one are left out."""
+def test_large_files_say_which_row_has_no_label(parts, tmp_path, capsys):
+    """A column is what its first values are; one that never has a value is left out."""
     frame = homes(60)[["area", "dear"]]
     frame.insert(0, "day", [None] * 30 + ["2024-05-31"] * 30)
     frame.insert(0, "none", None)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr(files, "LARGE", 100)
-    monkeypatch.setattr(tables, "PART", 20)
-    lines = said(capsys, str(tmp_path / "t.csv"))
+    parts(20)
+    lines = said(capsys, written(tmp_path, frame))
     assert f"(60 rows, 3 columns as {22 + frame['area'].isna().any()} features)" in lines[0]
-
-
-@compiled
-def test_large_files_say_which_row_has_no_label(tmp_path, capsys, monkeypatch):
-    frame = homes(60)[["area", "dear"]]
     frame.loc[44, "dear"] = None
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr(files, "LARGE", 100)
-    monkeypatch.setattr(tables, "PART", 20)
-    told = refused(capsys, str(tmp_path / "t.csv"))
-    assert "row 46 has no value in column 'dear'" in told
-    assert "--bounds is for tables that fit" in refused(capsys, str(tmp_path / "t.csv"), "--bounds")
+    path = written(tmp_path, frame)
+    assert "row 46 has no value in column 'dear'" in refused(capsys, path)
+    assert "--bounds is for tables that fit" in refused(capsys, path, "--bounds")
 
 
 class TestOrder:
@@ -181,22 +151,20 @@ class TestOrder:
         same = np.mean(y[1:] == y[:-1])
         assert same_as_before(y) == pytest.approx(same)
         chance = np.mean(y) ** 2 + np.mean(1 - y) ** 2
-        assert [f"{v:.1%}" in order_line(y) for v in (same, chance)] == [True, True]
-        assert order_line(rng.permutation(y)) is None
-        assert order_line(np.sort(y)) is None  # sorted by its label
-        assert order_line(y[:1]) is None and order_line(y.reshape(-1, 2)) is None
+        (line,) = order_lines(y)
+        assert [f"{v:.1%}" in line for v in (same, chance)] == [True, True]
+        for other in (rng.permutation(y), np.sort(y), y[:1], y.reshape(-1, 2)):
+            assert list(order_lines(other)) == []  # one of them is sorted by its label
 
     @compiled
     def test_on_the_screen(self, tmp_path, capsys):
         rng = np.random.RandomState(0)
         blocks = np.repeat(rng.randint(0, 2, 100), 10)
-        frame = pd.DataFrame({"a": rng.randn(1000), "y": blocks})
-        path = str(tmp_path / "t.csv")
-        frame.to_csv(path, index=False)
+        path = written(tmp_path, pd.DataFrame({"a": rng.randn(1000), "y": blocks}))
         assert any("give --in-order" in line for line in said(capsys, path))
         lines = said(capsys, path, "--in-order")
-        (accuracy,) = [line for line in lines if line.startswith("Accuracy")]
-        assert accuracy.endswith(f"the label before: {same_as_before(blocks):.1%}.")
+        before = f"the label before: {same_as_before(blocks):.1%}."
+        assert one(lines, "Accuracy").endswith(before)
         assert not any(line.startswith(("Order", "Changes")) for line in lines)
 
     @compiled
@@ -204,14 +172,9 @@ class TestOrder:
         rng = np.random.RandomState(0)
         a = rng.randn(4000)
         y = np.where(np.arange(4000) < 2000, a > 0, rng.rand(4000) < 0.5).astype(int)
-        path = str(tmp_path / "t.csv")
-        pd.DataFrame({"a": a, "y": y}).to_csv(path, index=False)
-        assert any(line.startswith("Changes") for line in said(capsys, path, "--in-order"))
+        path = written(tmp_path, pd.DataFrame({"a": a, "y": y}))
+        assert one(said(capsys, path, "--in-order"), "Changes")
         assert not any(line.startswith("Changes") for line in said(capsys, path))
-
-
-def percents(line):
-    return [float(number) / 100.0 for number in re.findall(r"([\d.]+)%", line)]
 
 
 @pytest.fixture
@@ -226,18 +189,13 @@ def digit_files(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "width"),
-    [
-        ("digits.svm", 64),
-        ("from0.svm", 64),
-    ],
-)
-def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, capsys):
+@pytest.mark.parametrize("name", ["digits.svm", "from0.svm"])
+def test_files_larger_than_memory_are_read_in_chunks(name, digit_files, capsys):
+    pytest.importorskip("skops")
     path, kept = str(digit_files / name), str(digit_files / "model")
     lines = said(capsys, path, "--save", kept)
-    assert lines[0].startswith(f"{path} (600 rows, {width} features)")
-    first, second = percents(lines[3])
+    assert lines[0].startswith(f"{path} (600 rows, 64 features)")
+    first, second = (number / 100 for number in numbers(lines[3]))
     assert second < first < 0.4
     model = load_checkpoint(kept)
     assert model.t_ == 600

@@ -13,7 +13,6 @@ import skstructured as sk
 from skstructured.sequences import Stacked
 from skstructured.spaces import Simplex
 from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
-from skstructured.streaming.chunks import parquet_columns
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -97,10 +96,8 @@ def test_damaged_parquet_files_are_named(damage, tmp_path):
     half, other = len(data) // 2, data.replace(b"nameofcolumn", b"\x89ameofcolumn")
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
     path.write_bytes((parts | {"name": other})[damage])
-    reads = [lambda: list(parquet_chunks(path, "y"))]
-    for read in [*reads, lambda: parquet_columns(path)] if damage == "name" else reads:
-        with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut"):
-            read()
+    with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or"):
+        list(parquet_chunks(path, "y"))
 
 
 @pytest.mark.parametrize("marker", [1, 1 + 2j, [3]])

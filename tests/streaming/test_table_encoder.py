@@ -385,12 +385,13 @@ def test_durations_are_seconds_in_any_unit(unit):
     np.testing.assert_array_equal(encoder.transform({"a": list(pd.Series(spans))}), wanted)
 
 
-@pytest.mark.parametrize("unit", ["ns", "s", "D"])
-def test_dates_in_a_dict_of_arrays_are_dates(unit):
+@pytest.mark.parametrize("unit", ["ns", "s", "h", "D"])
+def test_dates_in_a_dict_of_arrays_or_lists_are_dates(unit):
     days = np.array(["2024-05-31", "NaT"], dtype=f"M8[{unit}]")
-    Z = TableEncoder().fit_transform({"a": days})
-    np.testing.assert_array_equal(Z, TableEncoder().fit_transform({"a": ["2024-05-31", None]}))
-    assert Z.shape == (2, 21)
+    for given in (days, list(days)):
+        Z = TableEncoder().fit_transform({"a": given})
+        np.testing.assert_array_equal(Z, TableEncoder().fit_transform({"a": ["2024-05-31", None]}))
+        assert Z.shape == (2, 21)
 
 
 class TestZones:
