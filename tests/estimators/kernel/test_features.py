@@ -195,7 +195,9 @@ class TestAgainstLiteral:
         model = fourier().fit(X, y)
         assert (
             model._model.scale.features.gamma
-            == KernelStructuredPredictor(max_iter=1).fit(X, y)._model.expansion.support.function.numbers[0]
+            == KernelStructuredPredictor(max_iter=1)
+            .fit(X, y)
+            ._model.expansion.support.function.numbers[0]
         )
 
 
