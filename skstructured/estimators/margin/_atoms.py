@@ -91,6 +91,15 @@ def add_labels(k, path, out):
 
 
 @kernel
+def points_of(k, labels):
+    """The points of label sequences, a row each."""
+    out = np.empty((len(labels), (labels.shape[1] + k) * k))
+    for c in range(len(labels)):
+        add_labels(k, labels[c], out[c])
+    return out
+
+
+@kernel
 def cheapest_labels(k, costs, out):
     """The prediction of the least costs, position by position; it has no steps."""
     out[:] = 0.0
@@ -120,6 +129,15 @@ def add_costs(k, A, transposed, x, out):
         return
     for start in range(0, positions(k, len(out)) * k, k):
         add_product(A, transposed, x[start : start + k], out[start : start + k])
+
+
+@kernel
+def loss_of(k, loss, dim):
+    """A, a and b of an output; of a sequence A for each position, whose costs are a mean."""
+    A, a, b = loss
+    if k > 0:
+        A, a, b = A / positions(k, dim), np.zeros(dim), np.zeros(dim)
+    return A, a, b
 
 
 @kernel(fastmath=FASTMATH)
@@ -293,7 +311,7 @@ def kept_of(places, weights, first, stop):
 
 @kernel
 def begin(game, v, mu, columns, rows):
-    """Both sides of a visit with room for more, the first of the columns, and their tables."""
+    """Both sides of a visit with room for more, the first column, tables, and no label marked."""
     columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
     sides = np.empty((2, ATOMS, len(mu)))
     tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
@@ -303,7 +321,8 @@ def begin(game, v, mu, columns, rows):
         columns[0, :] = 0.0
     for c in range(first, count):
         add_column(c, game, columns, mu, v, tables)
-    return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables
+    marks = np.zeros((len(mu) - game[0] ** 2) * (game[0] > 0), dtype=np.int64)
+    return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables, marks
 
 
 @kernel
@@ -333,14 +352,14 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     Parameters
     ----------
     game : tuple
-        k; the loss (A, a, b), with A for each position of a sequence; q, and the kernels (M, M)
+        k; the loss (A, a, b), of a sequence the costs A of a position; q, and the kernels (M, M)
         within a sequence.
     v, mu : ndarray (dim,)
         Scores, for the structural SVM with its costs, and the present mean.
     columns, rows : tuples of ndarray (c, dim) and (c,)
         Atoms that make up μ_i but for a rest, and predictions whose mixture is ν, with their
         weights. Sequences have all labels of a position in the place of predictions.
-    nu : ndarray (dim,) or (M k,)
+    nu : ndarray (dim,)
         ν, which is moved.
 
     Returns
@@ -348,10 +367,10 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     ndarray (dim,), tuple, tuple
         The mean, and atoms and predictions as they are now.
     """
-    best_output, (k, loss, _, _) = as_oracle(oracle), game
+    best_output, k, loss = as_oracle(oracle), game[0], loss_of(game[0], game[1], len(mu))
+    game, costs, out = (k, loss, game[2], game[3]), mu.copy(), mu.copy()
     here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()
-    costs, out, marks = mu.copy(), mu.copy(), np.zeros(len(nu) if k > 0 else 0, dtype=np.int64)
-    (columns, p, count), (rows, x, many), first, tables = begin(game, v, mu, columns, rows)
+    (columns, p, count), (rows, x, many), first, tables, marks = begin(game, v, mu, columns, rows)
     mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, many)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
@@ -390,27 +409,33 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     return out, kept_of(columns, kept_p, 1, ends[0]), kept_of(rows, kept_x, 0, ends[1])
 
 
-def bounds_in_python(oracle, max_min, k, loss, V, mu, nu):
-    """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ."""
-    best_output, found, best = as_oracle(oracle), np.empty((2, len(V))), np.empty(V.shape[1])
-    for i in range(len(V)):
-        costs = V[i] + loss[1]
-        reached = dot(costs, mu[i])
-        add_costs(k, loss[0], True, nu[i], costs)
+def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
+    """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ.
+
+    V, μ and ν are those of all outputs, which begin where `begins` says.
+    """
+    best_output, found = as_oracle(oracle), np.empty((2, len(which)))
+    for t in range(len(which)):
+        at = slice(begins[which[t]], begins[which[t] + 1])
+        point, mixed, best = mu[at], nu[at], mu[at].copy()
+        A, a, b = loss_of(k, loss, len(best))
+        costs = V[at] + a
+        reached = dot(costs, point)
+        add_costs(k, A, True, mixed, costs)
         if k > 0:
             best_labels(k, costs, best)
         else:
             best_output(costs, best)
-        upper = dot(costs, best) + dot(nu[i], loss[2])
+        upper = dot(costs, best) + dot(mixed, b)
         if max_min:
-            costs[:] = loss[2]
-            add_costs(k, loss[0], False, mu[i], costs)
+            costs[:] = b
+            add_costs(k, A, False, point, costs)
             if k > 0:
                 cheapest_labels(k, costs, best)
             else:
                 best_output(-costs, best)
             reached += dot(costs, best)
-        found[0, i], found[1, i] = max(upper, reached), reached
+        found[0, t], found[1, t] = max(upper, reached), reached
     return found
 
 

@@ -1,7 +1,6 @@
 """Blocks of the dual: the means of outputs, and the weights or scores that follow their moves."""
 
-import functools
-import math
+import itertools
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -14,15 +13,9 @@ from skstructured.estimators.margin._atoms import (
     bounds,
     bounds_in_python,
     oracle_address,
+    points_of,
     visit,
     visit_in_python,
-)
-from skstructured.estimators.margin._chains import (
-    COLUMNS,
-    chain_bounds,
-    chain_games,
-    chain_pass,
-    move_point,
 )
 from skstructured.estimators.margin._features import Found, check_size, weights_of, with_weights
 from skstructured.estimators.margin._passes import (
@@ -38,27 +31,31 @@ from skstructured.estimators.margin._passes import (
 
 
 class Means(NamedTuple):
-    """Means of blocks and what makes them up.
+    """Means of blocks, and the mixtures of outputs that they are known to be.
 
     Attributes
     ----------
-    point : tuple
-        μ (N, dim) of rows or positions; of sequences the sums of steps (n, k, k) too.
-    parts : tuple of arrays, or lists with one entry per block
-        The mixtures of outputs that `point` is known to be.
+    begins : ndarray of shape (n + 1,)
+        Where blocks begin in `mu` and `nu`.
+    mu : ndarray
+        Of rows their means (dim,), one after the other. A sequence has the marginals (M, k) of its
+        positions and then the sums (k, k) of those of its steps.
+    nu : ndarray
+        Mixtures of predictions, as `mu`; those of steps are not used.
+    atoms, rows : list
+        Outputs, or label sequences, that make up the mean of a block, with their weights; and
+        predictions that make up its ν.
     """
 
-    point: tuple
-    parts: tuple = ()
-
-    @property
-    def mu(self):
-        """μ of rows or positions."""
-        return self.point[0]
+    begins: np.ndarray
+    mu: np.ndarray
+    nu: np.ndarray
+    atoms: list
+    rows: list
 
     def copy(self):
         """Another that is moved by itself."""
-        return Means(*(tuple(part.copy() for part in parts) for parts in self))
+        return Means(*(part.copy() for part in self))
 
 
 class Blocks(ABC):
@@ -70,19 +67,29 @@ class Blocks(ABC):
         Rows or sequences.
     alpha : float
         α.
-    truth : tuple
-        φ(y) as `Means.point` has it.
+    truth : ndarray
+        φ(y) as `Means.mu` has it, or (n, dim) of rows.
     constant : ndarray of shape (n,) or float
         What is added to h of a block.
+    k : int, default=0
+        Labels of sequences; 0 for rows.
     """
 
     #: Whether max H is a game whose bounds are moved by `visit`, to what may be off by `slack`.
     plays, slack = False, 0.0
 
-    def __init__(self, inputs, alpha, truth, constant=0.0):
-        self.inputs, self.truth, self.constant = inputs, truth, constant
+    def __init__(self, inputs, alpha, truth, constant=0.0, k=0):
+        self.inputs, self.truth, self.constant, self.k = inputs, truth.ravel(), constant, k
         self.counted = np.flatnonzero(inputs.share > 0.0)
-        self.steps = inputs.share / alpha
+        self.steps, n = inputs.share / alpha, inputs.n
+        self.offsets = inputs.offsets if k else np.arange(n + 1)
+        self.width = k or truth.shape[1]
+        self.begins = self.offsets * self.width + np.arange(n + 1) * k**2
+        self._own, self._steps = slice(None), slice(0, 0)
+        if k:
+            place = np.arange(len(truth)) - np.repeat(self.begins[1:], np.diff(self.begins))
+            self._steps = place >= -(k**2)
+            self._own = ~self._steps
         self._rows = Rows.from_array(inputs.Z if inputs.K is None else np.zeros((0, 0))).arrays
 
     @abstractmethod
@@ -90,13 +97,19 @@ class Blocks(ABC):
         """Visits to the blocks in `order`; `fixed` are the steps of the rule FIXED."""
 
     def at(self, i):
-        """Where the means of block i are in each array of `Means.point`."""
-        return (i,)
+        """Where block i is in `Means.mu`."""
+        return slice(self.begins[i], self.begins[i + 1])
+
+    def joined(self, values, T):
+        """Values of rows or positions, and T (k, k) of the steps of all, as `Means.mu` has them."""
+        out = np.empty(self.begins[-1])
+        out[self._own], out[self._steps] = values.ravel(), np.tile(T.ravel(), self.inputs.n)
+        return out
 
     def scores_at(self, i):
         """Scores of block i, as learned so far."""
-        v = np.empty(self.truth[0].shape[1])
-        read_scores(self._learned, i, v)
+        v = np.empty(self.begins[i + 1] - self.begins[i])
+        read_scores(self._learned, self._edges, self.offsets[i], v)
         return v
 
     def bend(self, i, d):
@@ -105,65 +118,68 @@ class Blocks(ABC):
 
     def shift(self, i, d):
         """Move the mean of block i by d, and what is learned with it."""
-        self.means.mu[i] += d
-        follow(self._learned, i, d, self.steps[i])
-
-    @functools.cached_property
-    def squares(self):
-        """k(x, x) of rows."""
-        return self.inputs.squares()
+        self.means.mu[self.at(i)] += d
+        follow(self._learned, self._edges, self.offsets[i], d, self.steps[i])
 
     @abstractmethod
     def bound(self, V, means, which):
-        """Upper bounds on max H of some blocks at the scores V (N, dim), and H at their means."""
+        """Upper bounds on max H of some blocks at the scores V, and H at their means."""
 
     def at_truth(self):
         """`Means` at φ(y)."""
-        return Means(tuple(part.copy() for part in self.truth))
+        return Means(self.begins, self.truth.copy(), np.empty(0), [], [])
 
     def begin(self, before):
         """Means at φ(y), or those of a fit before; a ValueError where those do not fit."""
-        shape = self.truth[0].shape
-        if before is not None and before.mu.shape != shape:
+        if before is not None and not np.array_equal(before.begins, self.begins):
             raise ValueError(
                 "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had means of shape {before.mu.shape}, and these are of shape {shape}."
+                f"fit had {len(before.begins) - 1} outputs, these are {self.inputs.n}, or have "
+                "other lengths."
             )
         self.means = self.at_truth() if before is None else before.copy()
         if self.plays:
             self.games = self.at_truth()
+        self.squares = self.inputs.squares() if not self.k else np.ones(self.inputs.n)
         self.refresh()
-
-    def moved(self):
-        """φ(y) − μ, as `Means.point`."""
-        return tuple(y - mu for y, mu in zip(self.truth, self.means.point, strict=True))
 
     def dual(self):
         """Coefficients (N, dim)."""
-        return self.moved()[0] * self.inputs.of_rows(self.steps)[:, None]
+        moved = (self.truth - self.means.mu)[self._own].reshape(-1, self.width)
+        return moved * self.inputs.of_rows(self.steps)[:, None]
 
     def refresh(self):
-        """Weights or scores anew."""
-        D, K = self.dual(), self.inputs.K
+        """Weights or scores anew, and the weights of first and last labels and of steps."""
+        D, K, k = self.dual(), self.inputs.K, self.k
         if K is None:
             self._learned = self._rows, np.zeros((0, 0)), weights_of(self.inputs, D), D[:0]
         else:
             self._learned = self._rows, K, D[:0], np.ascontiguousarray((K @ D).T)
+        self._edges = np.zeros((2, k)), np.zeros((k, k))
+        if k:
+            first, moved = D[self.offsets[:-1]], (self.truth - self.means.mu)[self._steps]
+            ends = np.array([first.sum(axis=0), D[self.offsets[1:] - 1].sum(axis=0)])
+            self._edges = ends, np.einsum("n,nij->ij", self.steps, moved.reshape(-1, k, k))
 
     def scores(self):
-        """Scores (N, dim) of rows, or of positions by themselves."""
+        """Scores of all blocks, as `Means.mu` has them."""
         _, _, W, scores = self._learned
-        if self.inputs.K is None:
-            return with_weights(self.inputs.Z, W)
-        return np.ascontiguousarray(scores.T)
+        V = with_weights(self.inputs.Z, W) if self.inputs.K is None else scores.T.copy()
+        if self.k:
+            V[self.offsets[:-1]] += self._edges[0][0]
+            V[self.offsets[1:] - 1] += self._edges[0][1]
+        return self.joined(V, self._edges[1])
 
     def inner(self, V, mu):
         """<v, μ> of each block."""
-        return np.einsum("nk,nk->n", V, mu)
+        if self.k:
+            return np.add.reduceat(V * mu, self.begins[:-1])
+        return np.einsum("nk,nk->n", *(x.reshape(-1, self.width) for x in (V, mu)))
 
     def found(self):
         """The result of the fit."""
-        return Found(self.dual(), None if self.inputs.K is not None else self._learned[2].copy())
+        W = None if self.inputs.K is not None else self._learned[2].copy()
+        return Found(self.dual(), W, self._edges if self.k else None)
 
 
 class ClosedBlocks(Blocks):
@@ -175,232 +191,133 @@ class ClosedBlocks(Blocks):
         As `costs_of` makes them.
     """
 
-    def __init__(self, inputs, alpha, vertices, constant, costs):
-        super().__init__(inputs, alpha, (vertices,), constant)
+    def __init__(self, inputs, alpha, truth, constant, costs):
+        super().__init__(inputs, alpha, truth, constant)
         self._costs = costs
 
     def move(self, order, fixed, rule):
         """Visits in a compiled loop."""
-        given = (self._costs, self.steps, self.means.mu)
-        row_pass(self._learned, self.squares, order, fixed, rule, *given)
+        mu = self.means.mu.reshape(-1, self.width)
+        learned = self._learned, self._edges
+        row_pass(*learned, self.squares, order, fixed, rule, self._costs, self.steps, mu)
 
     def bound(self, V, means, which):
         """Bounds of all rows."""
-        bounds, reached = np.empty((2, len(V)))
-        upper_bounds(self._costs, V, means.mu, bounds, reached)
+        bounds, reached = np.empty((2, self.inputs.n))
+        given = (x.reshape(-1, self.width) for x in (V, means.mu))
+        upper_bounds(self._costs, *given, bounds, reached)
         return bounds, reached
-
-
-class VertexBlocks(Blocks):
-    """Rows whose means are mixtures of few vertices, as are ν, the predictions against them.
-
-    Parameters
-    ----------
-    inputs, alpha, vertices, constant
-        See `Blocks`.
-    oracle : callable
-        ``oracle(theta, vertex)``; compiled, or not.
-    max_min : bool
-        Whether it is the max-min network, or the structural SVM.
-    loss : tuple
-        A, a and b of ``L(y', y) = <y', A y + b> + <a, y>``; for the SVM zeros.
-    ell : ndarray of shape (n, dim)
-        Costs c(y_i) of the structural SVM, else zeros.
-    slack : float
-        What a row may leave of its gap.
-    """
-
-    def __init__(self, inputs, alpha, vertices, constant, oracle, max_min, loss, ell, slack):
-        super().__init__(inputs, alpha, (vertices,), constant)
-        self.plays, self.slack = max_min, slack
-        self._ell, self.loss, self._oracle = ell, loss, oracle_address(oracle)
-        self._game = self._oracle, max_min, 0, loss
-        compiled = is_compiled(oracle)
-        self._visit = visit if compiled else visit_in_python
-        self._bounds = bounds if compiled else bounds_in_python
-
-    def at_truth(self):
-        """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
-        V, one = self.truth[0], np.ones(1)
-        places = [(vertex[None].copy(), one) for vertex in V]
-        rows = places if self.plays else [(vertex[None][:0], one[:0]) for vertex in V]
-        return Means((V.copy(),), (V.copy(), places, list(rows)))
-
-    def move(self, order, fixed, rule):
-        """Visits, one by one."""
-        for i, step in zip(order, fixed, strict=True):
-            v, mu = self.scores_at(i) + self._ell[i], self.means.mu[i]
-            exact = rule == BEST and self.squares[i] > 0.0
-            out = self._target(self.means, i, v, self.squares[i] * self.steps[i] * (rule == BEST))
-            d, gamma = out - mu, 1.0 if exact else step
-            if rule != FIXED and not exact:
-                both, pair = np.array([out, mu]), np.array([v, v])
-                reached = self._bounds(*self._game, pair, both, both)[1]
-                gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
-            if shrink(gamma, d):
-                self.shift(i, d)
-
-    def _target(self, means, i, v, q):
-        """Where a row's mean goes to, and its vertices kept."""
-        nu, columns, rows = means.parts
-        given = self._oracle, self.plays, self.slack, (0, self.loss, q, ONE), v, means.mu[i]
-        out, columns[i], rows[i] = self._visit(*given, columns[i], rows[i], nu[i])
-        return out
-
-    def bound(self, V, means, which):
-        """Bounds by the ν of rows."""
-        V, nu = V[which] + self._ell[which], means.parts[0][which]
-        return self._bounds(*self._game, V, means.mu[which], nu)
-
-    def visit(self, V, means, which):
-        """Move the means of some rows to the games ``max_μ H``, nearly."""
-        for i in which:
-            means.mu[i] = self._target(means, i, V[i], 0.0)
 
 
 #: The kernels within a row.
 ONE = np.ones((1, 1))
 
 
-class ChainBlocks(Blocks):
-    """Marginals of sequences: of positions (N, k), and sums (n, k, k) of those of steps.
+class AtomBlocks(Blocks):
+    """Rows or sequences whose means are mixtures of few atoms, as are ν, the predictions.
 
     Parameters
     ----------
-    inputs, alpha
-        As of all `Blocks`.
-    codes : ndarray of shape (N,)
-        Labels of all positions.
-    A : ndarray of shape (k, k)
-        Costs [predicted, true] of a position; the loss is their mean.
+    inputs, alpha, truth, constant, k
+        See `Blocks`.
+    loss : tuple
+        A, a and b of ``L(y', y) = <y', A y + b> + <a, y>``; for the SVM zeros. Of sequences A are
+        the costs [predicted, true] of a position; the loss is their mean.
     max_min : bool
         Whether it is the max-min network, or the structural SVM.
     slack : float
-        What a sequence may leave of its gap.
+        What a block may leave of its gap.
+    ell : ndarray or None
+        Costs c(y_i) of the structural SVM, of rows or positions.
+    oracle : callable or None
+        ``oracle(theta, vertex)`` of rows; compiled, or not.
     cache_size : float
         MiB that kernels within sequences may take.
     """
 
-    def __init__(self, inputs, alpha, codes, A, max_min, slack, cache_size):
-        k, lengths = len(A), np.diff(inputs.offsets)
-        self._first, self._last = inputs.offsets[:-1], inputs.offsets[1:] - 1
-        super().__init__(inputs, alpha, (np.eye(k)[codes], self._steps_of(codes, k)))
-        self.plays, self.slack, self._codes = max_min, slack, codes
-        ell = np.zeros((0, k))
-        if not max_min:
-            ell = A.T[codes] / np.repeat(lengths, lengths)[:, None]
-        self._costs = (max_min, A, ell, slack)
-        self._chains = (inputs.offsets, *kernels_within(inputs, cache_size))
-
-    def _steps_of(self, codes, k):
-        """How often one label follows another in each sequence."""
-        sums = np.zeros((len(self._last), k, k))
-        inside = np.ones(len(codes), dtype=bool)
-        inside[self._last] = False
-        at, owner = (
-            np.flatnonzero(inside),
-            np.repeat(np.arange(len(sums)), self._last - self._first + 1),
-        )
-        np.add.at(sums, (owner[at], codes[at], codes[at + 1]), 1.0)
-        return sums
+    def __init__(
+        self, inputs, alpha, truth, loss, max_min, slack, ell, constant=0.0, oracle=None, k=0,
+        cache_size=np.inf,
+    ):  # fmt: skip
+        super().__init__(inputs, alpha, truth, constant, k)
+        self.plays, self.slack, self.loss = max_min, slack, loss
+        none = np.broadcast_to(0.0, self.truth.shape)
+        self._ell = none if max_min else self.joined(ell, np.zeros((k, k)))
+        self._kernels = kernels_within(inputs, cache_size) if k else [ONE] * inputs.n
+        self._given = 0 if k else oracle_address(oracle), max_min
+        compiled = k > 0 or is_compiled(oracle)
+        self._visit = visit if compiled else visit_in_python
+        self._bounds = bounds if compiled else bounds_in_python
 
     def at_truth(self):
-        """Means at the true labels.
+        """Means at φ(y_i), their own atoms."""
+        own, one = [self.truth[None, self.at(i)].copy() for i in range(self.inputs.n)], np.ones(1)
+        rows = [(v, one) if self.plays and not self.k else (v[:0], one[:0]) for v in own]
+        atoms = [self._closed((v, one)) for v in own]
+        return Means(self.begins, self.truth.copy(), self.truth.copy(), atoms, rows)
 
-        Parts are label sequences (COLUMNS, N), their weights (n, COLUMNS) and numbers (n,), the
-        mixtures of predictions ν (N, k), and the offsets of sequences.
-        """
-        labels = np.zeros((COLUMNS, len(self._codes)), dtype=np.int16)
-        labels[0] = self._codes
-        weights = np.zeros((len(self._last), COLUMNS))
-        weights[:, 0] = 1.0
-        counts, nu = np.ones(len(weights), dtype=np.int64), self.truth[0].copy()
-        return super().at_truth()._replace(parts=(labels, weights, counts, nu, self.inputs.offsets))
+    def _closed(self, atoms):
+        """Atoms as they are kept: of sequences their labels."""
+        if not self.k:
+            return atoms
+        points = atoms[0][:, : -(self.k**2)].reshape(len(atoms[0]), -1, self.k)
+        return points.argmax(axis=2).astype(np.int16), atoms[1]
 
-    def begin(self, before):
-        """Means at φ(y), or those of a fit before; a ValueError where lengths differ."""
-        super().begin(before)
-        if not np.array_equal(self.means.parts[-1], self.inputs.offsets):
-            raise ValueError(
-                "warm_start=True goes on from the means of the same sequences, but those of the "
-                "last fit had other lengths."
-            )
-
-    def refresh(self):
-        """Weights or scores anew, and the weights of first and last labels and of steps."""
-        super().refresh()
-        D = self.dual()
-        self._ends = np.array([D[self._first].sum(axis=0), D[self._last].sum(axis=0)])
-        self._T = np.einsum("n,nij->ij", self.steps, self.moved()[1])[None]
+    def _target(self, means, i, v, q):
+        """Where a block's mean goes to, and its mixtures kept."""
+        at, atoms = self.at(i), means.atoms[i]
+        if self.k:
+            atoms = points_of(self.k, atoms[0]), atoms[1]
+        given = *self._given, self.slack, (self.k, self.loss, q, self._kernels[i]), v, means.mu[at]
+        out, atoms, means.rows[i] = self._visit(*given, atoms, means.rows[i], means.nu[at])
+        means.atoms[i] = self._closed(atoms)
+        return out
 
     def move(self, order, fixed, rule):
-        """Visits in a compiled loop."""
-        learned, means = (self._learned, self._ends, self._T), self.means
-        given = (self._costs, self.steps, means.point, means.parts[:-1])
-        chain_pass(learned, self._chains, order, fixed, rule, *given)
+        """Visits, one by one."""
+        for i, step in zip(order, fixed, strict=True):
+            at = self.at(i)
+            v, mu = self.scores_at(i) + self._ell[at], self.means.mu[at]
+            q = self.squares[i] * self.steps[i] * (rule == BEST)
+            d, gamma = self._target(self.means, i, v, q) - mu, 1.0 if q > 0.0 else step
+            if rule != FIXED and q == 0.0:
+                gamma = chord_step(self._gain(v, mu, d), self.bend(i, d))
+            if shrink(gamma, d):
+                self.shift(i, d)
 
-    def at(self, i):
-        """Positions, and the sequence."""
-        return slice(*self.inputs.offsets[i : i + 2]), i
+    def _gain(self, v, mu, d):
+        """What H gains by a move of a block."""
+        points, begins = np.r_[mu + d, mu], np.arange(3) * len(v)
+        given = np.arange(2), begins, np.r_[v, v], points, points
+        reached = self._bounds(*self._given, self.k, self.loss, *given)[1]
+        return reached[0] - reached[1]
 
-    def scores_at(self, i):
-        """Scores of positions, with those of ends, and of steps."""
-        rows = range(*self.inputs.offsets[i : i + 2])
-        u = np.array([super(ChainBlocks, self).scores_at(m) for m in rows])
-        u[0] += self._ends[0]
-        u[-1] += self._ends[1]
-        return u, self._T
-
-    def bend(self, i, d, dsums):
-        """How the dual bends along a move of a sequence."""
-        blocks, begins = self._chains[1:]
-        d, k = np.r_[d.ravel(), dsums.ravel()], len(dsums)
-        bent, K = np.empty_like(d), blocks[begins[i] : begins[i + 1]]
-        bend(k, self.steps[i], K.reshape(2 * (math.isqrt(len(K)),)), d, bent)
+    def bend(self, i, d):
+        """How the dual bends along a move of block i."""
+        if not self.k:
+            return super().bend(i, d)
+        bent = np.empty_like(d)
+        bend(self.k, self.steps[i], self._kernels[i], d, bent)
         return bent @ d
 
-    def shift(self, i, d, dsums):
-        """Move the means of a sequence, and what is learned with them."""
-        (rows, _), step, (mu, sums) = self.at(i), self.steps[i], self.means.point
-        move = np.r_[d.ravel(), dsums.ravel()]
-        move_point(move, step, mu[rows], sums[i], self._ends, self._T)
-        for m, row in enumerate(d, rows.start):
-            follow(self._learned, m, row, step)
-
     def bound(self, V, means, which):
-        """Bounds by the ν of sequences."""
-        found, scores = np.empty((2, len(which))), (V, self._ends, self._T)
-        given = (which, self._costs, *scores, means.point, means.parts[3])
-        chain_bounds(self._chains, *given, found)
-        return found
+        """Bounds by the ν of blocks."""
+        given = which, self.begins, V + self._ell, means.mu, means.nu
+        return self._bounds(*self._given, self.k, self.loss, *given)
 
     def visit(self, V, means, which):
-        """Move the means of some sequences to the games ``max_μ H``, nearly."""
-        scores = (V, self._ends, self._T)
-        chain_games(self._chains, which, self._costs, *scores, means.point, means.parts[:-1])
-
-    def inner(self, V, mu, sums):
-        """<v, μ> of each sequence, with first and last labels and steps."""
-        own = np.add.reduceat(np.einsum("nk,nk->n", V, mu), self._first)
-        own += mu[self._first] @ self._ends[0] + mu[self._last] @ self._ends[1]
-        return own + np.einsum("nij,ij->n", sums, self._T[0])
-
-    def found(self):
-        """The result of the fit."""
-        return super().found()._replace(edges=(self._ends.copy(), self._T[0].copy()))
+        """Move the means of some blocks to the games ``max_μ H``, nearly."""
+        for i in which:
+            means.mu[self.at(i)] = self._target(means, i, V[self.at(i)], 0.0)
 
 
 def kernels_within(inputs, cache_size):
-    """Kernels of positions within sequences, one after the other, and where those of each begin."""
+    """Kernels (M, M) of positions within sequences."""
     Z, K, offsets, _, intercept = inputs
-    sizes = np.diff(offsets) ** 2
-    check_size("kernels within sequences", int(sizes.sum()), cache_size)
-    begins, blocks = np.r_[0, np.cumsum(sizes)], np.empty(int(sizes.sum()))
-    for i in range(len(sizes)):
-        rows = slice(offsets[i], offsets[i + 1])
-        block = Z[rows] @ Z[rows].T if K is None else K[rows, rows]
-        block = block.toarray() if hasattr(block, "toarray") else block
-        blocks[begins[i] : begins[i + 1]] = np.ravel(block)
-        if K is None:
-            blocks[begins[i] : begins[i + 1]] += float(intercept)
-    return blocks, begins
+    check_size("kernels within sequences", int((np.diff(offsets) ** 2).sum()), cache_size)
+    rows = [slice(*pair) for pair in itertools.pairwise(offsets)]
+    if K is not None:
+        return [np.ascontiguousarray(K[own, own]) for own in rows]
+    blocks = (Z[own] @ Z[own].T for own in rows)
+    dense = (block.toarray() if hasattr(block, "toarray") else block for block in blocks)
+    return [np.ascontiguousarray(block + float(intercept)) for block in dense]

@@ -8,7 +8,7 @@ from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._atoms import dot
-from skstructured.estimators.margin._games import solve_game, solve_saddle
+from skstructured.estimators.margin._games import solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
@@ -62,14 +62,13 @@ def ordinal_oracle(A, v, ell, out):
 
 @kernel
 def game_oracle(A, v, ell, out):
-    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
-    B, nu, upper = A + v, np.empty(len(v)), -np.inf
-    solve_game(B, out, nu)
-    for j in range(len(v)):
-        value = 0.0
-        for r in range(len(v)):
-            value += nu[r] * B[r, j]
-        upper = max(upper, value)
+    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as a saddle point; the bound is by ν."""
+    k, nu, upper = len(v), np.empty(len(v)), -np.inf
+    if not solve_saddle(np.zeros((k, k)), v, A, np.zeros(k, dtype=np.int64), k, 1, out, nu):
+        out[:], nu[:] = 0.0, 1.0 / k
+        out[np.argmax(v)] = 1.0
+    for j in range(k):
+        upper = max(upper, v[j] + dot(nu, A[:, j].copy()))
     return upper
 
 

@@ -43,7 +43,7 @@ class Ascent:
 
     def __init__(self, blocks, mover, average=False, replace=False):
         self.blocks, self.mover, self.replace = blocks, mover, replace
-        self._late = [np.zeros_like(part) for part in blocks.means.point] if average else None
+        self._late = np.zeros_like(blocks.truth) if average else None
 
     def run(self, rule, max_iter, tol, rng, verbose=0):
         """Passes in random order until the duality gap is at most `tol`; objectives and gaps.
@@ -56,7 +56,9 @@ class Ascent:
             order = counted[rng.randint(n, size=n) if self.replace else rng.permutation(n)]
             self._pass(order, t * n, rule)
             if self._late is not None:
-                blocks.means = self._averaged((t + 1) * n)
+                steps = (t + 1) * n  # Σ s μ^s / Σ s: a move at step s is missing from those before
+                late = self._late / (steps * (steps + 1.0))
+                blocks.means = here._replace(mu=here.mu - late)
             if t % REFRESH == REFRESH - 1 or self._late is not None:
                 blocks.refresh()
             loss, gap = self.certificate(PART)
@@ -76,24 +78,16 @@ class Ascent:
 
     def _pass(self, order, clock, rule):
         """Steps `clock` + 1 and on, which are 2n/(t + 2n) by the rule FIXED."""
-        n, point = len(order), self.blocks.means.point
+        n, mu = len(order), self.blocks.means.mu
         fixed = 2.0 * n / (clock + np.arange(n) + 2.0 * n)
         if self._late is None:
             self.mover.move(order, fixed, rule)
             return
         for t, i in enumerate(order):
             at, s = self.blocks.at(i), clock + t + 1
-            before = [part[j].copy() for part, j in zip(point, at, strict=True)]
+            before = mu[at].copy()
             self.mover.move(order[t : t + 1], fixed[t : t + 1], rule)
-            for late, part, j, old in zip(self._late, point, at, before, strict=True):
-                late[j] += s * (s - 1.0) * (part[j] - old)
-
-    def _averaged(self, steps):
-        """Means ``Σ s μ^s / Σ s`` over the steps: a move at step s is missing from those before."""
-        means = self.blocks.means
-        parts = zip(means.point, self._late, strict=True)
-        point = tuple(part - late / (steps * (steps + 1.0)) for part, late in parts)
-        return means._replace(point=point)
+            self._late[at] += s * (s - 1.0) * (mu[at] - before)
 
     def certificate(self, part=0.0):
         r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
@@ -107,8 +101,8 @@ class Ascent:
         if blocks.plays:
             bounds = self._play(V, bounds, reached, part)
         bounds = np.maximum(bounds, reached)
-        losses = bounds + blocks.constant - blocks.inner(V, *blocks.truth)
-        norm = share @ blocks.inner(V, *blocks.moved())
+        losses = bounds + blocks.constant - blocks.inner(V, blocks.truth)
+        norm = share @ blocks.inner(V, blocks.truth - blocks.means.mu)
         return share @ losses + 0.5 * norm, share @ (bounds - reached)
 
     def _play(self, V, bounds, reached, part):

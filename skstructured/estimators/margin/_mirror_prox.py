@@ -115,15 +115,14 @@ class MirrorProx:
         """Visits to the blocks in `order`; `fixed` are the steps of the rule."""
         blocks = self.blocks
         for i, step in zip(order, fixed, strict=True):
-            here = [part[at] for part, at in zip(blocks.means.point, blocks.at(i), strict=True)]
-            v = blocks.scores_at(i)
+            here, v = blocks.means.mu[blocks.at(i)], blocks.scores_at(i)
             point, upper = self._saddle(i, v)
-            reached = self._height(v, *point)
+            reached = self._height(v, point)
             self.gaps.append(upper - reached)
-            moves = [there - part for there, part in zip(point, here, strict=True)]
+            d = point - here
             if rule != FIXED:
-                step = chord_step(reached - self._height(v, *here), blocks.bend(i, *moves))
-            blocks.shift(i, *(step * move for move in moves))
+                step = chord_step(reached - self._height(v, here), blocks.bend(i, d))
+            blocks.shift(i, step * d)
 
     def _height(self, v, mu):
         """H(μ)."""
@@ -133,7 +132,7 @@ class MirrorProx:
         return mu @ (v + a) - self.game.best(-costs)
 
     def _saddle(self, i, v):
-        """(μ,) and an upper bound on max H by ν."""
+        """μ and an upper bound on max H by ν."""
         mean, (A, a, b) = self.game.mean, self.game.loss
         if i not in self._found:
             at, zeros = np.empty(len(v)), np.zeros(len(v))
@@ -149,7 +148,7 @@ class MirrorProx:
             self._found[i] = mu, nu
         up = v + a
         add_product(A, True, nu, up)
-        return (mu,), self.game.best(up) + b @ nu
+        return mu, self.game.best(up) + b @ nu
 
 
 class ChainMirrorProx(MirrorProx):
@@ -158,12 +157,14 @@ class ChainMirrorProx(MirrorProx):
     θ and the scores of steps are those of Ω's gradient at the first μ, to which all gradients add.
     """
 
-    def _height(self, v, mu, sums):
-        u, T = v
-        return (u * mu).sum() + (T[0] * sums).sum() + (self.game @ mu.T).min(axis=0).mean()
+    def _height(self, v, mu):
+        own = mu[: -self.game.size].reshape(-1, len(self.game))
+        return v @ mu + (self.game @ own.T).min(axis=0).mean()
 
     def _saddle(self, i, v):
-        (u, T), A, (M, k) = v, self.game, v[0].shape
+        A, k = self.game, len(self.game)
+        u, T = v[: -(k * k)].reshape(-1, k), v[None, -(k * k) :].reshape(1, k, k)
+        M = len(u)
         n_iter = self.n_iter or 10 * M
         eta, offsets = 2.0 * M / (A.max() - A.min()), np.array([0, M])
         start = np.zeros((M, k)), np.zeros((M, k, k)), np.zeros((M, k))
@@ -182,7 +183,7 @@ class ChainMirrorProx(MirrorProx):
         if self.warm:
             self._found[i] = (*_chain_potentials(mean_mu, mean_each), _log(mean_nu))
         upper = viterbi(u + mean_nu @ A / M, offsets, T)[1][0]
-        return (mean_mu, mean_each[:-1].sum(axis=0)), upper
+        return np.r_[mean_mu.ravel(), mean_each[:-1].sum(axis=0).ravel()], upper
 
 
 def _log(share):

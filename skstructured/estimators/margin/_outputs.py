@@ -10,8 +10,8 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured._chains import batch
 from skstructured._engine.compiled import is_compiled
-from skstructured.estimators.margin._atoms import vertex_kernel
-from skstructured.estimators.margin._blocks import ChainBlocks, ClosedBlocks, VertexBlocks
+from skstructured.estimators.margin._atoms import points_of, vertex_kernel
+from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
 from skstructured.estimators.margin._closed_forms import (
     GAME,
     HAMMING,
@@ -69,9 +69,12 @@ class SequenceOutputs:
 
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
-        codes, slack = packed.values.astype(np.int64), 0.01 * learner.tol
-        given = (self.A, learner.is_max_min, slack, learner.cache_size)
-        return ChainBlocks(inputs, alpha, codes, *given)
+        own = [points_of(self.dim, labels[None]).ravel() for labels in packed.unstack()]
+        A, zeros = self.A if learner.is_max_min else np.zeros((1, 1)), np.zeros(1)
+        given = (A, zeros, zeros), learner.is_max_min, 0.01 * learner.tol
+        options = {"k": self.dim, "cache_size": learner.cache_size}
+        ell = self.position_costs(packed)
+        return AtomBlocks(inputs, alpha, np.concatenate(own), *given, ell, **options)
 
     def mirror_prox(self, blocks, n_iter, warm):
         """What moves the blocks of the max-min network by the oracle of the paper."""
@@ -270,8 +273,8 @@ class VertexOutputs(SpaceOutputs):
             constant, loss = np.full(len(V), number), tuple(loss)
         else:
             ell, constant = self._costs(V)
-        given = (self.oracle(), learner.is_max_min, loss, ell, 0.01 * learner.tol)
-        return VertexBlocks(inputs, alpha, V, constant, *given)
+        given = loss, learner.is_max_min, 0.01 * learner.tol, ell, constant, self.oracle()
+        return AtomBlocks(inputs, alpha, V, *given)
 
 
 class LabelSetOutputs(SpaceOutputs):

@@ -21,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.estimators.margin import _closed_forms as _oracles
 from skstructured.estimators.margin import _passes
-from skstructured.estimators.margin._games import solve_game
 
 SPACES = ("simplex", "costs", "ordinal", "hypercube", "birkhoff")
 #: Without compiled kernels, matchings take too long for what asks them for many passes.
@@ -71,17 +70,6 @@ def test_blocks_are_solved(name, size, q):
         reached = _passes.h_plus(kind, A, slope, out, none)
         assert out.min() >= 0.0 and out.sum() == pytest.approx(1.0)
         assert naive.max_min(case.L, case.V, slope) == pytest.approx(reached, abs=1e-8)
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (5, 2), (6, 6)])
-def test_games_are_solved(shape):
-    rng = np.random.RandomState(0)
-    for B in (rng.randn(*shape), rng.randint(0, 2, shape).astype(float), np.zeros(shape)):
-        mu, nu = np.empty(shape[1]), np.empty(shape[0])
-        solve_game(B, mu, nu)
-        assert mu.min() >= 0 and nu.min() >= 0
-        assert mu.sum() == pytest.approx(1.0) and nu.sum() == pytest.approx(1.0)
-        assert (B @ mu).min() == pytest.approx((nu @ B).max(), abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [3, 10, 26])

@@ -51,10 +51,10 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
     for _ in range(3):
         u, T = scale * rng.randn(M, k), scale * rng.randn(1, k, k)
         v = np.concatenate([u.ravel(), T.ravel()])
-        mu, nu, zeros = np.empty(v.shape), np.eye(k)[truth].ravel(), np.zeros(v.shape)
-        _atoms.add_labels(k, truth, mu)
+        zeros, mu = np.zeros(v.shape), _atoms.points_of(k, truth[None])[0]
+        nu = mu.copy()
         columns, rows = (mu[None].copy(), np.ones(1)), (np.empty((0, len(v))), np.empty(0))
-        game = k, (A / M, zeros, zeros), 0.0, np.eye(M)
+        game = k, (A, zeros, zeros), 0.0, np.eye(M)
         for _ in range(12):  # each leaves a tenth of the gap, at most
             mu, columns, _ = _atoms.visit(0, True, 0.0, game, v, mu, columns, rows, nu)
         out, total = mu[: M * k].reshape(M, k), mu[M * k :].reshape(k, k)
@@ -69,14 +69,12 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
 def test_a_visit_leaves_a_tenth_of_the_gap(q):
     k, M, A = 3, 3, costs(3)
     every = np.indices((k,) * M).reshape(M, -1).T
-    L, points = A[every[:, None, :], every[None, :, :]].mean(axis=2), np.empty((27, (M + k) * k))
-    for row, point in zip(every, points, strict=True):
-        _atoms.add_labels(k, row, point)
+    L, points = A[every[:, None, :], every[None, :, :]].mean(axis=2), _atoms.points_of(k, every)
     for seed in range(6):
         rng = np.random.RandomState(seed)
         x, v, mu, zeros = rng.randn(M, 2), rng.randn(18), points[seed].copy(), np.zeros(18)
         columns, rows = (mu[None].copy(), np.ones(1)), (np.empty((0, 18)), np.empty(0))
-        game, nu = (k, (A / M, zeros, zeros), q, x @ x.T + 1.0), mu[: M * k].copy()
+        game, nu = (k, (A, zeros, zeros), q, x @ x.T + 1.0), mu.copy()
         out, *_ = _atoms.visit(0, True, 0.0, game, v, mu, columns, rows, nu)
         gaps = []
         for point in (out, mu):

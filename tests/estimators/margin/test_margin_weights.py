@@ -89,9 +89,7 @@ def test_label_sequences_have_the_products_of_their_features(M):
     rng, k, q = np.random.RandomState(0), 3, 0.7
     x, labels = rng.randn(M, 2), rng.randint(k, size=(2, M))
     F = np.array([naive.chain_features(x, row, k) for row in labels])
-    points, bent = np.empty((2, (M + k) * k)), np.empty((M + k) * k)
-    for row, point in zip(labels, points, strict=True):
-        _atoms.add_labels(k, row, point)
+    points, bent = _atoms.points_of(k, labels), np.empty((M + k) * k)
     _atoms.bend(k, q, x @ x.T + 1.0, points[0] - 0.3 * points[1], bent)
     np.testing.assert_allclose(points @ bent, q * F @ (F[0] - 0.3 * F[1]), atol=1e-12)
 
