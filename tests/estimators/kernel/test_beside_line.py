@@ -10,7 +10,8 @@ from naive import mixture as literal
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._learners.models import SCORES
-from skstructured.estimators.kernel._features_model import BesideLine
+from skstructured.estimators.kernel import _features_model
+from skstructured.estimators.kernel._features_model import FourierMixtureModel, LineMixtureModel
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import StepMixture
 
@@ -129,8 +130,8 @@ def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
         X, y = noisy(n, 20, seed)
         line = OnlineStructuredPredictor(max_iter=1, random_state=seed).fit(X[:n], y[:n])
         row = [line.score(X[n:], y[n:])]
-        for lines in (True, False):
-            monkeypatch.setattr(BesideLine, "has_lines", lines)
+        for kind in (FourierMixtureModel, LineMixtureModel):
+            monkeypatch.setattr(_features_model, "FourierMixtureModel", kind)
             model = curve(n_components=400, gamma="multiscale", random_state=seed)
             row.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
         points.append(row)
