@@ -1,18 +1,20 @@
 """Online multiclass boosting: AdaBoost.OLM++."""
 
+import inspect
 import math
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import at_once
+from skstructured._engine.state import Learned, at_once
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.estimators.boosting._base import BLOCK, VotingLearner
 from skstructured.estimators.boosting._rounds import (
@@ -22,15 +24,129 @@ from skstructured.estimators.boosting._rounds import (
     MISTAKES,
     POTENTIAL,
     advance,
+    boost_rows,
     expert_shares,
     new_numbers,
+    play_round,
 )
-from skstructured.estimators.boosting._weak import reads_sparse, weak_learners
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
+from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AdaBoostOLMClassifier"]
+
+
+def weak_learners(base, n, K, model):
+    """Weak learners of n experts for a model that is being set up: built-in trees, or any other."""
+    seeds = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n)
+    generators = [np.random.RandomState(seed) for seed in seeds]
+    if type(base) is OnlineTreeClassifier:
+        return TreeLearners(base, generators, K, model)
+    check_weak(base)
+    return OtherLearners(base, generators, K)
+
+
+def check_weak(estimator):
+    """A ValueError unless `estimator` is a classifier that learns weighted rows in parts."""
+    wanted = "estimator must be a classifier with partial_fit(X, y, classes, sample_weight)"
+    if isinstance(estimator, type) or not hasattr(estimator, "partial_fit"):
+        raise ValueError(f"{wanted}, got {estimator!r}, which has no partial_fit.")
+    if not (hasattr(estimator, "predict") and hasattr(estimator, "get_params")):
+        raise ValueError(f"{wanted}, got {estimator!r}, which is no scikit-learn classifier.")
+    names = inspect.signature(estimator.partial_fit).parameters
+    missing = [name for name in ("classes", "sample_weight") if name not in names]
+    if missing:
+        raise ValueError(f"{wanted}, got {estimator!r}, whose partial_fit has no {missing[0]}.")
+
+
+def reads_sparse(estimator):
+    """Whether a weak learner takes CSR rows, by its tags; None is our tree."""
+    if not (hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)):
+        return True
+    return bool(estimator.__sklearn_tags__().input_tags.sparse)
+
+
+class TreeLearners(Learned):
+    """Trees that play and learn in a compiled loop."""
+
+    compiled = True
+
+    def __init__(self, base, generators, K, model):
+        self.base, self.trees = base, base._new_trees(generators, K, model.n_features_in_)
+        self.patience = base.patience
+
+    def estimators(self, model):
+        """The trees as estimators, copies."""
+        trees = [clone(self.base) for _ in range(len(self.trees.feature))]
+        return [tree._adopt(self.trees, i, model) for i, tree in enumerate(trees)]
+
+    def answers(self, rows, i):
+        """Positions (n,) of the classes that weak learner i answers to rows."""
+        return self.trees.answer[i][self.trees.leaves(rows, i)].astype(np.int64)
+
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
+        given = (order, codes, weight, live, self.patience, self.trees.arrays)
+        return boost_rows, *rows.arrays, *given, numbers, votes, logs
+
+    def teach(self, rows, order, codes):
+        """They have learned as they played."""
+
+
+class OtherLearners(Learned):
+    """Copies of any classifier, which see a row at a time; classes are their positions."""
+
+    compiled = False
+
+    def __init__(self, base, generators, K):
+        self.learners = [clone(base) for _ in generators]
+        self.classes, self.fitted = np.arange(K), False
+        for learner, rng in zip(self.learners, generators, strict=True):
+            names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
+            learner.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})
+
+    def estimators(self, model):
+        """The weak learners themselves."""
+        return list(self.learners)
+
+    def answers(self, rows, i):
+        """Positions (n,) of the classes that weak learner i answers; 0 before the first round."""
+        if not self.fitted:
+            return np.zeros(rows.n_rows, dtype=np.int64)
+        given = np.asarray(self.learners[i].predict(rows.matrix))
+        found = given.astype(np.int64)
+        known = np.isin(found, self.classes).all()
+        if found.shape != (rows.n_rows,) or np.any(found != given) or not known:
+            raise ValueError(
+                f"estimator must predict one of the classes it was given, 0 to "
+                f"{len(self.classes) - 1}, for every row; {self.learners[i]!r} did not."
+            )
+        return found
+
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that counts the row of `order` as played, `live` rounds after the first."""
+        (row,), aside = order, numbers.copy()
+        x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
+        each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
+        shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
+        s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
+        given = (each, codes[row], weight[row], cap, aside, shares)
+        play_round(*given, votes[0], logs[0], self._due, s, p)
+        if weight[row] == 0.0:
+            self._due[:] = 0.0
+        return np.copyto, numbers, aside
+
+    def teach(self, rows, order, codes, **metadata):
+        """Teach the row that was played to those that are to learn it."""
+        for learner, weights in zip(self.learners, self._due, strict=True):
+            labels = np.flatnonzero(weights > 0.0)
+            if len(labels):  # an example per class that saves something, with that as its weight
+                again = np.full(len(labels), order[0])
+                own = {"classes": self.classes, "sample_weight": weights[labels]}
+                given = part_of(metadata, again, rows.n_rows)
+                learner.partial_fit(rows.matrix[again], labels, **own, **given)
+        self.fitted = self.fitted or bool(self._due.any())
 
 
 @parameters
@@ -160,7 +276,9 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
-        votes = self._votes(self._fitted_rows(X))
+        X = self._fitted_rows(X)
+        with self.lock:
+            votes = self._played(X)[0]
         return self.space_.decode(self.space_.sample(votes, random_state))
 
     def predict_proba(self, X: Features) -> Floats:
@@ -194,8 +312,9 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     @property
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
+        check_is_fitted(self, "classes_")
         with self.lock:
-            return self._weak_learners().estimators(self)
+            return self._weak.estimators(self)
 
     @property
     def expert_weights_(self) -> Floats:
@@ -260,10 +379,6 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         constants = {"mistakes": mistakes, "edges": edges, "regrets": regrets}
         return Certificate("Proposition 4.4", 0.0, offset, 0.0, constants)
 
-    def _weak_learners(self):
-        check_is_fitted(self, "classes_")
-        return self._weak
-
     def _column(self, place):
         check_is_fitted(self, "classes_")
         with self.lock:
@@ -287,7 +402,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
         self._live, self._clipped, self._lam = 0, 0.0, check_size("lam", self.lam)
-        self._weak = weak_learners(self.estimator, self.n_estimators, K, self)
+        self._weak = weak_learners(self._wrapped(), self.n_estimators, K, self)
         self._numbers = new_numbers(self.n_estimators, self._lam)
 
     @property
@@ -325,10 +440,6 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
             votes[np.arange(len(votes)), np.argmax(logits, axis=1)] += shares[i]
             logs = logits if i == leader else logs
         return votes, logs
-
-    def _votes(self, X):
-        with self.lock:
-            return self._played(X)[0]
 
     def _thetas(self, X):
         leader = self._shares()[1]
