@@ -318,16 +318,18 @@ class DecodedPredictions:
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
         tags.target_tags.required = True
-        task = self._task()
-        multiclass = task == "multiclass"
-        if task is not None:
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(
-                multi_class=multiclass, multi_label=not multiclass
-            )
-        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
-        tags.target_tags.single_output = multiclass
-        return tags
+        return with_task(tags, self._task())
+
+
+def with_task(tags: Any, task: str | None) -> Any:
+    """Tags that also say what a learner's outputs are: the `task` of its space."""
+    multiclass = task == "multiclass"
+    if task is not None:
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=multiclass, multi_label=not multiclass)
+    tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
+    tags.target_tags.single_output = multiclass
+    return tags
 
 
 class OverClasses:

@@ -3,14 +3,15 @@
 import math
 import warnings
 from abc import abstractmethod
-from typing import Self
+from dataclasses import KW_ONLY
+from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import (
     check_bool,
@@ -32,7 +33,8 @@ from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators.logistic._full_matrix import RoundLimit
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.losses import FenchelYoung
 
@@ -45,13 +47,23 @@ READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 WIDEST = 1e60
 
 
-class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
+@parameters
+class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
-    played, ``logits(Z)``, ``copy()``, ``residual``. Parameters `R`, `iterate`,
-    `decoder`, `standardize`, `fit_intercept`, `shuffle`, `verbose`, `random_state`.
+    played, ``logits(Z)``, ``copy()``, ``residual``; it has a parameter `R`.
     """
+
+    _: KW_ONLY
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     @abstractmethod
     def _new_weights(self, K, width):

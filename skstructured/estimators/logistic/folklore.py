@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
@@ -16,7 +17,6 @@ from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
-from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
@@ -32,7 +32,7 @@ def lam_of(learner, B):
 
 
 @parameters
-class FolkloreClassifier(LogisticLearner):
+class FolkloreClassifier(LogisticLearner, BaseEstimator):
     r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
 
     The place to start for a stream of rows with up to a few hundred weights a class, where every
@@ -161,14 +161,6 @@ class FolkloreClassifier(LogisticLearner):
     lam: float | None = None
     structure: Literal["auto", "full", "classes"] = "auto"
     max_weights: int = 4096
-    iterate: Literal["last", "random"] = "last"
-    decoder: str | Decoder = "map"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    shuffle: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     @property
     def longest_row(self) -> float:

@@ -2,13 +2,13 @@
 
 import math
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
+from sklearn.base import BaseEstimator
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
@@ -31,7 +31,6 @@ from skstructured.estimators.logistic._rounds import (
     scratch,
 )
 from skstructured.estimators.logistic.folklore import LONGEST_OF_UNIT, FolkloreClassifier, lam_of
-from skstructured.extend.decoder import Decoder
 from skstructured.spaces.simplex import softmax_into
 
 __all__ = ["GaussianAggregatingForecaster"]
@@ -179,7 +178,7 @@ class GaussianMatrix(FolkloreMatrix):
 
 @documented(FolkloreClassifier)
 @parameters
-class GaussianAggregatingForecaster(LogisticLearner):
+class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
 
     With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)``. A row x then has
@@ -231,14 +230,6 @@ class GaussianAggregatingForecaster(LogisticLearner):
     B: float = 1.0
     R: float | None = None
     lam: float | None = None
-    iterate: Literal["last", "random"] = "last"
-    decoder: str | Decoder = "map"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    shuffle: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B = check_size("B", self.B)

@@ -4,8 +4,9 @@ import math
 from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
@@ -31,7 +32,6 @@ from skstructured.estimators.logistic._rounds import (
     scratch,
 )
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
-from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
 
@@ -150,7 +150,7 @@ class NewtonMatrix(FullMatrix):
 
 @documented(FolkloreClassifier)
 @parameters
-class OnlineNewtonClassifier(LogisticLearner):
+class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
     In theory its regret has a factor e^B, which no learner that predicts by a fixed W can do
@@ -210,14 +210,6 @@ class OnlineNewtonClassifier(LogisticLearner):
     B: float = 1.0
     R: float | None = None
     gamma: float | Literal["theory"] = 0.1
-    iterate: Literal["last", "random"] = "last"
-    decoder: str | Decoder = "map"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    shuffle: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B, gamma = check_size("B", self.B), self._gamma(K)

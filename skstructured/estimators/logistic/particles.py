@@ -2,17 +2,16 @@
 
 import copy
 import math
-from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.state import Learned
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
-from skstructured.extend.decoder import Decoder
 from skstructured.spaces.simplex import log_softmax
 
 __all__ = ["AggregatingForecaster"]
@@ -107,7 +106,7 @@ class Particles(Learned):
 
 @documented(FolkloreClassifier)
 @parameters
-class AggregatingForecaster(LogisticLearner):
+class AggregatingForecaster(LogisticLearner, BaseEstimator):
     r"""Predicts the mean of softmax over a ball of weights, each counting by how well it predicted.
 
     Statistically the best there is, and for toy sizes only: the reference for the others. With
@@ -168,14 +167,6 @@ class AggregatingForecaster(LogisticLearner):
     n_particles: int = 500
     n_moves: int = 5
     max_weights: int = 60
-    iterate: Literal["last", "random"] = "last"
-    decoder: str | Decoder = "map"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
-    shuffle: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

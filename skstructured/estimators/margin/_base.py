@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags, assert_all_finite, check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.plugins import check_dimension
@@ -26,6 +26,7 @@ from skstructured._learners.predictions import (
     check_batch,
     over_sequences,
     read_batch,
+    with_task,
 )
 from skstructured.estimators.kernel._user_kernels import Kernel, check_kernel, is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size, inverse_variance
@@ -304,13 +305,5 @@ class MarginLearner(BaseEstimator):
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not tags.input_tags.pairwise
         tags.target_tags.required = True
         named = isinstance(self.space, str)
-        task = getattr(SPACES.get(self.space) if named else self.space, "task", None)
-        multiclass = task == "multiclass"
-        if task is not None:
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(
-                multi_class=multiclass, multi_label=not multiclass
-            )
-        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
-        tags.target_tags.single_output = multiclass
-        return tags
+        space = SPACES.get(self.space) if named else self.space
+        return with_task(tags, getattr(space, "task", None))
