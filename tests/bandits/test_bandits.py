@@ -1,5 +1,6 @@
 """Bandit learners: literal rounds, no leaks, bounds, real feedback."""
 
+import functools
 import math
 import pickle
 
@@ -39,37 +40,21 @@ from skstructured.spaces import Simplex
 KINDS = ("logistic", "hinge", "smooth_hinge")
 K, P = 4, 3
 
+
+def gaptron(kind, radius, horizon=None, exploration=None):
+    """A learner, and a literal one."""
+    given = {"radius": radius, "horizon": horizon, "exploration": exploration}
+    literal = functools.partial(naive.bandits.Gaptron, kind, K, P, radius, horizon, exploration)
+    return bandit_gaptron(kind, **given), literal
+
+
 #: name -> (learner, literal learner)
 LEARNERS = {
-    **{
-        f"gaptron {kind}": (
-            bandit_gaptron(kind, radius=2.0),
-            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 2.0),
-        )
-        for kind in KINDS
-    },
-    **{
-        f"gaptron {kind}, horizon": (
-            bandit_gaptron(kind, radius=0.05, horizon=500),
-            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.05, 500),
-        )
-        for kind in KINDS
-    },
-    "gaptron, no exploration": (
-        bandit_gaptron(radius=0.3, exploration=0.0),
-        lambda: naive.bandits.Gaptron("logistic", K, P, 0.3, None, 0.0),
-    ),
-    "gaptron, given exploration": (
-        bandit_gaptron("hinge", radius=5.0, exploration=0.2),
-        lambda: naive.bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
-    ),
-    **{
-        f"gaptron {kind}, full ball": (
-            bandit_gaptron(kind, radius=0.01, exploration=1.0),
-            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.01, None, 1.0),
-        )
-        for kind in KINDS
-    },
+    **{f"gaptron {kind}": gaptron(kind, 2.0) for kind in KINDS},
+    **{f"gaptron {kind}, horizon": gaptron(kind, 0.05, 500) for kind in KINDS},
+    "gaptron, no exploration": gaptron("logistic", 0.3, None, 0.0),
+    "gaptron, given exploration": gaptron("hinge", 5.0, None, 0.2),
+    **{f"gaptron {kind}, full ball": gaptron(kind, 0.01, None, 1.0) for kind in KINDS},
     "banditron": (banditron(), lambda: naive.bandits.Banditron(K, P)),
     "banditron, 0.1": (banditron(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
     "soba": (soba(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),

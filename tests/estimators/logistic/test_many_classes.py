@@ -175,20 +175,6 @@ class TestRounds:
         new = X[:20] + 1.0
         assert (whole.predict_proba(new) == parts.predict_proba(new)).all()
 
-    def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
-        X, Y, weight = stream(12, 4, 30)
-        state = FolkloreMatrix(12, 4, 0.5, 1.5)
-        state.learn(X, Y, weight)
-        before = state.copy()
-        told = state.logits(X)
-        for name in ("A", "P", "G", "numbers"):
-            np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
-        for name in ("P", "G", "Q"):
-            getattr(state, name).setflags(write=False)
-        np.testing.assert_array_equal(state.logits(X), told)
-        played = before.learn(X[:1], Y[:1], np.ones(1))
-        np.testing.assert_array_equal(played, told[:1])
-
 
 def test_blocks_of_many_classes_solve_their_equations():
     """z = g − Ã softmax(z), Ã and g made of the P that was kept."""
