@@ -109,7 +109,7 @@ class Blocks(ABC):
     def scores_at(self, i):
         """Scores of block i, as learned so far."""
         v = np.empty(self.begins[i + 1] - self.begins[i])
-        read_scores(self._learned, self._edges, self.offsets[i], v)
+        read_scores(self._learned, *self._edges, self.offsets[i], v)
         return v
 
     def bend(self, i, d):
@@ -119,7 +119,7 @@ class Blocks(ABC):
     def shift(self, i, d):
         """Move the mean of block i by d, and what is learned with it."""
         self.means.mu[self.at(i)] += d
-        follow(self._learned, self._edges, self.offsets[i], d, self.steps[i])
+        follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
 
     @abstractmethod
     def bound(self, V, means, which):
@@ -198,8 +198,7 @@ class ClosedBlocks(Blocks):
     def move(self, order, fixed, rule):
         """Visits in a compiled loop."""
         mu = self.means.mu.reshape(-1, self.width)
-        learned = self._learned, self._edges
-        row_pass(*learned, self.squares, order, fixed, rule, self._costs, self.steps, mu)
+        row_pass(self._learned, self.squares, order, fixed, rule, self._costs, self.steps, mu)
 
     def bound(self, V, means, which):
         """Bounds of all rows."""

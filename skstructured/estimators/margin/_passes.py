@@ -52,45 +52,56 @@ def _move_by_row(rows, i, W, d, factor):
 
 
 @kernel
-def read_scores(learned, edges, i, v):
-    """v = the scores of the output that begins at row i, of a sequence with those of `edges`."""
-    (rows, K, W, scores), (ends, T) = learned, edges
-    k = len(T)
-    last = len(v) - k * k
-    width = k if k > 0 else last
-    for start in range(0, last, width):
-        own = v[start : start + width]
-        if K.shape[0] == 0:
-            _score_row(rows, i, W, own)
-        else:
-            own[:] = scores[:, i]
-        i += 1
-    if k > 0:
-        v[:k] += ends[0]
-        v[last - k : last] += ends[1]
-        v[last:] = T.reshape(-1)
+def read_row(learned, i, v):
+    """v = the scores of row i."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _score_row(rows, i, W, v)
+    else:
+        for k in range(v.shape[0]):
+            v[k] = scores[k, i]
 
 
 @kernel
-def follow(learned, edges, i, d, step):
-    """What is learned after the mean of the output at row i moved by d: it loses step d."""
-    (rows, K, W, scores), (ends, T) = learned, edges
+def follow_row(learned, i, d, step):
+    """Weights or scores after the mean of row i has moved by d: its coefficients lose step d."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _move_by_row(rows, i, W, d, -step)
+    else:
+        for k in range(d.shape[0]):
+            if d[k] != 0.0:
+                _axpy(scores[k], -step * d[k], K[i])
+
+
+@kernel
+def read_scores(learned, ends, T, i, v):
+    """v = the scores of a sequence that begins at row i; of a row, where there are no labels."""
+    k = len(T)
+    last = len(v) - k * k
+    width = k if k > 0 else last
+    for m in range(last // width):
+        read_row(learned, i + m, v[m * width : m * width + width])
+    for j in range(k):
+        v[j] += ends[0, j]
+        v[last - k + j] += ends[1, j]
+        for t in range(k):
+            v[last + j * k + t] = T[j, t]
+
+
+@kernel
+def follow(learned, ends, T, i, d, step):
+    """What is learned after the mean of a sequence at row i, or of a row, has moved by d."""
     k = len(T)
     last = len(d) - k * k
     width = k if k > 0 else last
-    for start in range(0, last, width):
-        own = d[start : start + width]
-        if K.shape[0] == 0:
-            _move_by_row(rows, i, W, own, -step)
-        else:
-            for j in range(width):
-                if own[j] != 0.0:
-                    _axpy(scores[j], -step * own[j], K[i])
-        i += 1
-    if k > 0:
-        ends[0] -= step * d[:k]
-        ends[1] -= step * d[last - k : last]
-        T -= step * d[last:].reshape(k, k)
+    for m in range(last // width):
+        follow_row(learned, i + m, d[m * width : m * width + width], step)
+    for j in range(k):
+        ends[0, j] -= step * d[j]
+        ends[1, j] -= step * d[last - k + j]
+        for t in range(k):
+            T[j, t] -= step * d[last + j * k + t]
 
 
 #: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
@@ -156,23 +167,23 @@ def move(rule, fixed, costs, v, ell, q, mu, out):
 
 
 @kernel
-def row_pass(learned, edges, squares, order, fixed, rule, costs, steps, mu):
+def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
     `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
-    the rule FIXED; rows have no `edges`.
+    the rule FIXED.
     """
     C, codes = costs[4], costs[5]
     dim = mu.shape[1]
     v, out = np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
-        read_scores(learned, edges, i, v)
+        read_row(learned, i, v)
         q = squares[i] * steps[i]
         if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
             for k in range(dim):
                 mu[i, k] += out[k]
-            follow(learned, edges, i, out, steps[i])
+            follow_row(learned, i, out, steps[i])
 
 
 @kernel
