@@ -209,3 +209,6 @@ BROKEN = {
     GrowsInPickles(): (SETS, "check_copies"),
     ChangesItsSize(2): (SETS_OF_TWO, "check_parameters"),
 }
+
+#: Spaces whose decompositions are wrong as well, because they stand upon what is wrong.
+DECOMPOSED_WRONGLY = (FallsShort, FindsNoVertex, CompilesAnother, HasNoConstantSum)
