@@ -116,7 +116,7 @@ def main():
             if how != "all rows"
         )
         results.say(
-            f"S of the mean less the mean of S, at most: {worst:+.4f} (one optimizer: never above 0)"
+            f"S of the mean less the mean of S, at most: {worst:+.4f} (one optimizer: at most 0)"
         )
 
 
