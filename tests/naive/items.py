@@ -90,14 +90,14 @@ def largest(X, centred):
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
-def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, flat):
-    """Scores played in every round, sums of the experts' losses, their weights, and those of X.
+def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
+    """Scores played in every round, sums of the experts' losses, and their weights.
 
     `experts` are pairs (literal learner, whether it is told λ_max/λ); ``loss(theta, y) -> (mean,
     value)``; `rounds` pairs (X, λ_max); `spread` and `flat` give D² and 1/λ of m items.
     """
     few = len(experts)
-    many = few * (2 if average and mixed else 1)
+    many = few * (2 if average else 1)
     hedge = HedgeWeights(rates, many)
     sums, total, clock, lost = [0.0] * few, 0.0, 0.0, np.zeros(many)
     played = []
@@ -106,7 +106,7 @@ def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, f
         told = [math.sqrt(reach * (flat(m) if ratio else spread(m))) for _, ratio in experts]
         W = [one.play(np.array([t]), w) for (one, _), t in zip(experts, told, strict=True)]
         means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
-        theta = [X @ one for one in (W + means if average and mixed else W)]
+        theta = [X @ one for one in (W + means if average else W)]
         u = hedge.u.sum(axis=0)
         played.append(sum(v * one for v, one in zip(u, theta, strict=True)))
         values = np.array([loss(one, y)[1] for one in theta])
@@ -119,5 +119,4 @@ def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, f
         total += counts
         for (one, _), now in zip(experts, W, strict=True):
             one.learn(w * X.T @ (loss(X @ now, y)[0] - y), w)
-    means = [part / max(total, 1e-300) for part in sums]
-    return played, lost, hedge.u, W, means
+    return played, lost, hedge.u
