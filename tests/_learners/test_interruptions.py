@@ -80,8 +80,8 @@ def learn_interrupted(model, X, y, seconds, kind="ALRM", again=0.0):
             raise Interruption
 
     gc.disable()  # what a handler raises within a finalizer is lost with a message
-    try:
-        with handling(handler, kind) as start:
+    with handling(handler, kind) as start:
+        try:
             try:
                 on[0] = True
                 start(seconds, again)
@@ -91,10 +91,11 @@ def learn_interrupted(model, X, y, seconds, kind="ALRM", again=0.0):
             except Interruption:
                 on[0] = False
                 return True
-    except Interruption:  # another one, as the first was caught
-        return True
-    finally:
-        gc.enable()
+        except Interruption:  # another one, as the first was caught
+            on[0] = False
+            return True
+        finally:
+            gc.enable()
 
 
 @needs_timer
