@@ -18,7 +18,7 @@ from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStruct
 from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.certificates import overhead
-from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
+from skstructured.optimizers import ParameterFree, StepMixture
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
 SHARES = ("thinning", 0.02)
@@ -128,25 +128,6 @@ def test_a_few_rows_are_scored_as_many_are(name, dim, given, rng):
         np.testing.assert_allclose(few, many, atol=1e-12 * (1.0 + np.abs(many).max()))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"steps": (0.0,)}, "steps must be a positive number, got 0.0"),
-        ({"adaptive": (1.0, -1.0)}, "adaptive must be a positive number, got -1.0"),
-        ({"share": 1.0}, r'share must be "thinning" or within \(0, 1\), got 1.0'),
-        ({"share": ()}, 'share must be "thinning", a number or several of them, got none'),
-        ({"share": "often"}, "share must be"),
-        ({"averages": 2}, "averages must be"),
-        ({"others": (AdaGrad(),)}, "others must be optimisers of one scale and step, got AdaGrad"),
-        ({"others": ("adagrad",)}, "others"),
-        ({"steps": (), "adaptive": (), "others": ()}, "must have one expert at least"),
-    ],
-)
-def test_bad_parameters_are_named(given, message):
-    with pytest.raises(ValueError, match=message):
-        OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit([[0.0], [1.0]], [0, 1])
-
-
 def test_kernels_refuse_it(rng):
     X, y = rng.randn(20, 2), rng.randint(2, size=20)
     with pytest.raises(ValueError, match="kernels and sequences have no loop for it"):
@@ -249,14 +230,6 @@ def test_no_bound_is_stated_where_none_is_known(rng):
         model = OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit(X, y)
         with pytest.raises(GuaranteeError, match="thinning|None of the experts"):
             model.certificate().regret(1.0)
-
-
-def test_the_costs_of_sharing_are_below_their_constant():
-    t = np.arange(10**6)
-    alpha = np.minimum(0.5, 1 / ((t + 2) * np.log(t + 2) ** 2))
-    beyond = 1 / np.log(10**6)  # the integral of the rest
-    assert -np.log1p(-alpha).sum() + beyond * 1.001 < 1.9
-    assert alpha[5] == literal.alpha(5)
 
 
 def turned(kind, rng, n=12_000, p=5, K=3):
