@@ -164,8 +164,3 @@ def test_shuffle_is_a_bool(value):
         assert not hasattr(model, "t_")
     wanted, taken = (predictor(shuffle=b, random_state=0) for b in (True, np.bool_(True)))
     np.testing.assert_array_equal(taken.fit(X, y).coef_, wanted.fit(X, y).coef_)
-
-
-def test_a_space_may_be_anything_but_an_array():
-    with pytest.raises(TypeError, match="space must be a string or an instance of OutputSpace"):
-        _learn(space=np.ones(3))

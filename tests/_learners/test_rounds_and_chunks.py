@@ -13,7 +13,6 @@ from skstructured import (
     FolkloreClassifier,
     GuaranteeError,
     OnlineStructuredPredictor,
-    RiskMonitor,
     SOBAClassifier,
 )
 from skstructured._engine.rows import Rows
@@ -23,7 +22,7 @@ from skstructured.evaluation import progressive_validate
 from skstructured.evaluation._result import StreamResult
 from skstructured.evaluation.validation import split_pipeline
 from skstructured.optimizers import GradientDescent
-from skstructured.streaming import array_chunks, fit_chunks, svmlight_chunks
+from skstructured.streaming import fit_chunks, svmlight_chunks
 
 
 def rows(n=300, seed=0, p=3):
@@ -73,16 +72,6 @@ class TestResultsOfChunks:
                 twin.partial_fit(X[part], y[part])
                 done = part.stop
         assert result.expected_target_loss == pytest.approx(np.mean(losses), rel=1e-12)
-
-    @pytest.mark.exhaustive
-    def test_the_bound_is_that_of_a_monitor_over_the_last_rounds(self):
-        X, y = rows(100)
-        model = OnlineStructuredPredictor(optimizer="ogd", average=False)
-        given = {"classes": [0, 1], "play": "last"}
-        whole = progressive_validate(model, X, y, **given).expected_target_loss
-        parts = progressive_validate(model, array_chunks(X, y, 30), delta=0.1, **given)
-        monitor = RiskMonitor(0.1 / (6 * 7)).update(whole[31:])  # the sixth begins at 2⁵ − 1
-        assert parts.risk_bound() == pytest.approx(monitor.bound_, rel=1e-12)
 
 
 class Recorder(TransformerMixin, BaseEstimator):

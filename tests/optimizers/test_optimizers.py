@@ -220,14 +220,13 @@ def test_the_bound_with_high_probability_counts_the_heaviest_row(rng):
 
 def test_short_cuts_are_the_components_with_their_defaults(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    for name, component in (
-        ("adaptive", AdaptiveGradientDescent()),
-        ("parameter_free", ParameterFree()),
-        ("pistol", PiSTOL()),
+    for name, kind in (
+        ("adaptive", AdaptiveGradientDescent),
+        ("parameter_free", ParameterFree),
+        ("pistol", PiSTOL),
     ):
-        by_name = predictor(optimizer=name).fit(X, y)
-        given = predictor(optimizer=component).fit(X, y)
-        np.testing.assert_array_equal(by_name.coef_, given.coef_)
+        both = [predictor(optimizer=given).fit(X, y).coef_ for given in (name, kind())]
+        np.testing.assert_array_equal(*both)
 
 
 def test_progressive_rounds_are_played_with_the_last_weights(rng):
@@ -254,6 +253,7 @@ def test_a_warning_made_an_error_leaves_a_whole_estimator():
     np.testing.assert_array_equal(model.coef_, quiet.coef_)
 
 
+@pytest.mark.filterwarnings("ignore::skstructured.GuaranteeWarning")
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize(("name", "dim"), [("simplex-squared", 7), ("hypercube-squared", 3)])
 def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, storage, rng):
@@ -263,18 +263,14 @@ def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, stor
     X *= rng.rand(*X.shape) < 0.5
     X[:, 0] = np.abs(X[:, 0]) + 1.0
     V[:] = V[rng.randint(2, size=n)]  # few outputs, so that scores go far
-    X = sparse.csr_array(X) if storage == "csr" else X
+    rows, y = sparse.csr_array(X) if storage == "csr" else X, space.decode(V)
+    classes = space.classes_ if name.startswith("simplex") else None
     for chunk in (n, 1, 7):
         model = learner(name, space, PiSTOL(1e-6, per_coordinate=True), average="polynomial")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GuaranteeWarning)
-            for i in range(0, n, chunk):
-                now = slice(i, i + chunk)
-                classes = space.classes_ if name.startswith("simplex") else None
-                y = space.decode(V[now])
-                model.partial_fit(X[now], y, classes, sample_weight=weight[now])
+        for i in range(0, n, chunk):
+            now = slice(i, i + chunk)
+            model.partial_fit(rows[now], y[now], classes, sample_weight=weight[now])
         reference = naive.CoordinatePiSTOL((dim, 7), space.geometry("l2").diameter, 1e-6, 1.0)
-        dense = X.toarray() if storage == "csr" else X
-        naive.play(reference, model.loss_, dense, V, weight)
+        naive.play(reference, model.loss_, X, V, weight)
         assert reference.capped > 20
         assert model._state.vector[CAPPED] == reference.capped

@@ -246,6 +246,7 @@ def turned(kind, rng, n=12_000, p=5, K=3):
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("kind", ["abrupt", "gradual", "still"])
+@pytest.mark.short("abrupt")
 def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng):
     X, y = turned(kind, rng)
     losses = {
@@ -257,15 +258,12 @@ def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng)
 
 
 def test_predictions_after_a_change_are_those_of_who_leads(rng):
-    X, y = turned("abrupt", rng, n=300 if INTERPRETED else 6000)
+    X, y = turned("abrupt", rng, n=300 if INTERPRETED else 4000)
     model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1, 2])
-    last = clone(model).set_params(average=False)
-    assert model.predict_proba(X[-50:]).shape == (50, 3)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     theta = model.embedding_scores(X[-50:])
     model.set_params(average=False)  # the last weights alone
     assert not np.allclose(theta, model.embedding_scores(X[-50:]))
-    assert last.optimizer == "mixture"
 
 
 @pytest.mark.parametrize("first", [1e-300, 1e-9, 1e-3, 1.0])
