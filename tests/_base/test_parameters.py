@@ -81,6 +81,11 @@ CALLS = {
         for name in names
     },
     "alpha": (r"alpha must lie in \(-1, 1\]", fitted(sk.ConfiditClassifier, "alpha"), -1.0, 1.5),
+    "comparator_norm": (
+        "comparator_norm must be a non-negative number",
+        fitted(sk.BanditReduction, "comparator_norm", estimator=predictor(), exploration=0.5),
+        *(-1, -1e-9, math.inf, None),
+    ),
     "k": ("k must be an integer in 1..2 for 3 labels", lambda v: _learn(PAIRS, space=KSubsets(v))),
     "delta": (
         r"delta must lie in \(0, 1\)",
@@ -138,6 +143,7 @@ BAD = [
     (mixture(others=(optimizers.AdaGrad(),)), "others must be optimisers of one scale and step"),
     (mixture(others=("adagrad",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
+    (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels and sequences have no loop for"),
 ]
 
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from spanning_trees import SpanningTrees
 from streams import weighted_vertices
 
-from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
+from skstructured import GuaranteeError, OnlineStructuredPredictor
 from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.certificates import overhead
@@ -126,12 +126,6 @@ def test_a_few_rows_are_scored_as_many_are(name, dim, given, rng):
         many = model.embedding_scores(rows)
         few = np.vstack([model.embedding_scores(rows[i : i + 3]) for i in range(0, n, 3)])
         np.testing.assert_allclose(few, many, atol=1e-12 * (1.0 + np.abs(many).max()))
-
-
-def test_kernels_refuse_it(rng):
-    X, y = rng.randn(20, 2), rng.randint(2, size=20)
-    with pytest.raises(ValueError, match="kernels and sequences have no loop for it"):
-        KernelStructuredPredictor(optimizer="mixture").fit(X, y)
 
 
 def test_experts_are_told_by_name_weight_and_loss(rng):
