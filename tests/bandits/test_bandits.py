@@ -23,11 +23,16 @@ KINDS = ("logistic", "hinge", "smooth_hinge")
 K, P = 4, 3
 
 
-def gaptron(kind, radius, horizon=None, exploration=None):
-    """A learner, and a literal one."""
-    given = {"radius": radius, "horizon": horizon, "exploration": exploration}
-    literal = functools.partial(naive.bandits.Gaptron, kind, K, P, radius, horizon, exploration)
-    return bandit_gaptron(kind, **given), literal
+def pair(model, literal, *numbers):
+    """A learner, and what makes its literal form."""
+    return model, functools.partial(literal, K, P, *numbers)
+
+
+def gaptron(kind, *numbers):
+    """Of a radius, a horizon and an exploration."""
+    given = dict(zip(("radius", "horizon", "exploration"), numbers, strict=False))
+    literal = functools.partial(naive.bandits.Gaptron, kind)
+    return pair(bandit_gaptron(kind, **given), literal, *numbers)
 
 
 #: name -> (learner, literal learner)
@@ -37,20 +42,14 @@ LEARNERS = {
     "gaptron, no exploration": gaptron("logistic", 0.3, None, 0.0),
     "gaptron, given exploration": gaptron("hinge", 5.0, None, 0.2),
     **{f"gaptron {kind}, full ball": gaptron(kind, 0.01, None, 1.0) for kind in KINDS},
-    "banditron": (banditron(), lambda: naive.bandits.Banditron(K, P)),
-    "banditron, 0.1": (banditron(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
-    "soba": (soba(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),
-    "soba, 0.1": (soba(exploration=0.1), lambda: naive.bandits.SOBA(K, P, 1.0, 0.1)),
-    "newtron": (newtron(), lambda: naive.bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
-    "newtron, wide": (
-        newtron(alpha=1.0, beta=0.5, radius=100.0, exploration=0.2),
-        lambda: naive.bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
-    ),
-    "confidit": (confidit(), lambda: naive.bandits.Confidit(K, P, 1.0, 1.0)),
-    "confidit, 0.3": (
-        confidit(alpha=0.3, eta=0.1),
-        lambda: naive.bandits.Confidit(K, P, 0.3, 0.1),
-    ),
+    "banditron": pair(banditron(), naive.bandits.Banditron),
+    "banditron, 0.1": pair(banditron(0.1), naive.bandits.Banditron, 0.1),
+    "soba": pair(soba(a=0.5), naive.bandits.SOBA, 0.5),
+    "soba, 0.1": pair(soba(1.0, 0.1), naive.bandits.SOBA, 1.0, 0.1),
+    "newtron": pair(newtron(), naive.bandits.Newtron, 10.0, 0.01, 1.0),
+    "newtron, wide": pair(newtron(1.0, 0.5, 100, 0.2), naive.bandits.Newtron, 1.0, 0.5, 100, 0.2),
+    "confidit": pair(confidit(), naive.bandits.Confidit, 1.0, 1.0),
+    "confidit, 0.3": pair(confidit(0.3, 0.1), naive.bandits.Confidit, 0.3, 0.1),
 }
 ALL = {name: found[0] for name, found in LEARNERS.items()} | {
     "reduction": BanditReduction(predictor(), exploration=0.3),
