@@ -36,7 +36,7 @@ def step(model, x, label, storage=np.asarray):
 
 
 def test_rounds_chosen_and_learned_one_by_one_are_covered(rng):
-    X, y = rows(rng)
+    X, y = rows(rng, 30)
     model = learner()
     for i in range(10):
         step(model, X[i : i + 1], y[i])
