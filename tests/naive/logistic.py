@@ -8,6 +8,8 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats.qmc import Sobol
 
+from naive.means import root
+
 
 def softmax(z):
     """Softmax of a vector."""
@@ -178,16 +180,9 @@ class Aioli:
         self.C, self.g, self.kappa = np.eye(p) / lam, np.zeros(p), kappa
 
     def margin(self, x):
-        """The root m of m + q(σ(m) − ½) = c, by bisection."""
+        """The root m of m + q(σ(m) − ½) = c."""
         q, c = x @ self.C @ x, -x @ self.C @ self.g
-        low, high = c - q / 2, c + q / 2
-        for _ in range(200):
-            m = 0.5 * (low + high)
-            if m + q * (expit(m) - 0.5) > c:
-                high = m
-            else:
-                low = m
-        return 0.5 * (low + high)
+        return root(lambda m: m + q * (expit(m) - 0.5) - c, c - q / 2, c + q / 2)
 
     def update(self, x, m, y):
         """Learn the probability y of class 1."""
@@ -341,10 +336,6 @@ def _decimal_share(m):
 
 
 def _decimal_root(c, a):
-    """The root of m + a(σ(m) − ½) = c by bisection."""
-    low, high = c - a / 2, c + a / 2
-    for _ in range(230):
-        m = (low + high) / 2
-        above = m + a * (_decimal_share(m) - Decimal("0.5")) > c
-        low, high = (low, m) if above else (m, high)
-    return (low + high) / 2
+    """The root of m + a(σ(m) − ½) = c."""
+    half = Decimal("0.5")
+    return root(lambda m: m + a * (_decimal_share(m) - half) - c, c - a / 2, c + a / 2, 230)
