@@ -30,10 +30,11 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
     assert result.estimator.t_ == len(V)
 
 
-def test_batches_are_played_with_the_weights_before_them(rng):
+@pytest.mark.parametrize(("play", "average"), [("iterates", False), ("average", "polynomial")])
+def test_batches_are_played_with_the_weights_before_them(play, average, rng):
     X, y = rng.randn(47, 3), rng.randint(3, size=47)
-    result = progressive_validate(predictor(), X, y, batch_size=10, random_state=0)
-    model, wanted = predictor(), []
+    model, wanted = predictor(average=average), []
+    result = progressive_validate(model, X, y, 10, play=play, random_state=0)
     for i in range(0, 47, 10):
         if i == 0:
             wanted.append(np.full(10, np.log2(3)))

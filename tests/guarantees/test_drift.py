@@ -10,7 +10,14 @@ from sklearn.base import clone
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees.risk import OrderTest, RiseTest, rise_found, risk_bound, risk_curve
+from skstructured.guarantees.risk import (
+    OrderTest,
+    RiseTest,
+    path,
+    rise_found,
+    risk_bound,
+    risk_curve,
+)
 from skstructured.streaming import array_chunks
 
 slow_if_interpreted = pytest.mark.skipif(INTERPRETED, reason="many rounds")
@@ -52,19 +59,6 @@ class TestTheTest:
         assert whole == chunks.found_at == single.found_at == (found[-1] if found else None)
         np.testing.assert_array_equal(chunks._below.sums, single._below.sums)
         np.testing.assert_array_equal(chunks._above.sums, single._above.sums)
-
-    @pytest.mark.exhaustive
-    def test_finds_what_rises_and_no_fall(self):
-        found = {name: len(rises(losses.tolist(), 0.05)) for name, losses in STREAMS.items()}
-        assert found == {
-            "still": 0,
-            "one rise": 1,
-            "two rises": 2,
-            "a fall": 0,
-            "shares": 1,
-            "none to all": 1,
-            "slowly": 0,
-        }
 
     def test_the_shares_of_delta_make_delta(self):
         """Σ of the levels of all certificates, read from what each begins with."""
@@ -187,16 +181,9 @@ class TestMonitor:
     def test_a_known_number_of_losses(self):
         losses = drifting()
         with pytest.warns(GuaranteeWarning, match="The risk rose"):
-            assert risk_bound(losses) == risk_bounds_of(losses)
+            assert risk_bound(losses) == path(losses, 0.05, 3000)[1][-1]
         with warnings.catch_warnings(action="error"):
             risk_bound(losses[:1500])
-
-
-def risk_bounds_of(losses):
-    """The formula, by the kernel."""
-    from skstructured.guarantees.risk import path
-
-    return path(losses, 0.05, len(losses))[1][-1]
 
 
 def flipping(n=400, flipped=250):
@@ -214,30 +201,23 @@ class TestResults:
     def model(self):
         return OnlineStructuredPredictor(optimizer="ogd", decoder="nearest", average=False)
 
-    def test_rounds_one_by_one(self):
+    @pytest.mark.parametrize("size", [None, 37, 400])
+    def test_a_rise_is_told_and_warned_of(self, size):
         X, y = flipping()
-        result = progressive_validate(self.model(), X, y, **self.given)
-        assert result.changed_ is True
+
+        def run(n, size=size):
+            rows = (X[:n], y[:n]) if size is None else (array_chunks(X[:n], y[:n], size),)
+            return progressive_validate(self.model(), *rows, **self.given)
+
+        result, still = run(400), run(250)
         with pytest.warns(GuaranteeWarning, match="The risk rose"):
-            result.risk_bound(last=0.75)
-        still = progressive_validate(self.model(), X[:250], y[:250], **self.given)
-        assert still.changed_ is False
+            result.risk_bound()
         with warnings.catch_warnings(action="error"):
             still.risk_bound()
-
-    def test_chunks(self):
-        X, y = flipping()
-        found = []
-        for size in (37, 400):
-            parts = progressive_validate(self.model(), array_chunks(X, y, size), **self.given)
-            with pytest.warns(GuaranteeWarning, match="The risk rose"):
-                parts.risk_bound()
-            found.append((parts.changed_, parts._rise.found_at))
-        whole = progressive_validate(self.model(), X, y, **self.given)
-        at = rises(whole.expected_target_loss.tolist(), 0.05)[-1]
-        assert found == [(True, at)] * 2
-        still = progressive_validate(self.model(), array_chunks(X[:250], y[:250], 50), **self.given)
-        assert still.changed_ is False
+        assert (result.changed_, still.changed_) == (True, False)
+        if size is not None:
+            losses = run(400, None).expected_target_loss
+            assert result._rise.found_at == rises(losses.tolist(), 0.05)[-1]
 
     def test_losses_without_a_certificate_have_no_test(self):
         X, y = flipping()
@@ -276,17 +256,10 @@ class TestOrder:
         assert np.mean([self.found(y, parts) for y in streams]) <= 0.05
         assert all(self.found(np.sort(y), parts) for y in streams[:5])
 
-    def test_labels_that_often_stay_are_found(self, rng):
-        stays = rng.random_sample(6000) < 0.7
-        assert self.found(np.cumsum(~stays) % 2)
-
-    def test_rankings_and_indicators_have_a_distance(self, rng):
-        Y = rng.randint(2, size=(900, 5))
-        assert not self.found(Y)
-        assert self.found(Y[np.lexsort(Y.T)])
-
-    def test_neighbors_that_are_unlike_are_no_finding(self):
-        assert not self.found(np.arange(3000) % 2)
+    def test_neighbors_and_rankings_that_are_alike_are_found_and_unlike_ones_are_not(self, rng):
+        Y, often_stays = rng.randint(2, size=(900, 5)), rng.random_sample(6000) < 0.7
+        assert self.found(np.cumsum(~often_stays) % 2) and self.found(Y[np.lexsort(Y.T)])
+        assert not self.found(Y) and not self.found(np.arange(3000) % 2)
 
     @pytest.mark.parametrize("chunked", [False, True])
     def test_bounds_of_sorted_rows_warn(self, chunked, rng):
