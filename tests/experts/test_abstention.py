@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from hypothesis import given
-from hypothesis import strategies as st
 from learners import binary_stream
 from naive import hedge as naive
 from plain import perceptron, predictor
@@ -29,15 +27,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import (
-    Drifting,
-    GreedyAdversary,
-    LabelNoise,
-    LowerBound,
-    Separable,
-)
+from skstructured.evaluation.adversaries import GreedyAdversary, LowerBound
 from skstructured.evaluation.adversaries import play as play_against
-from skstructured.experts.hedge import AdaHedge
 from skstructured.spaces import Simplex
 
 T = 60 if INTERPRETED else 400
@@ -127,67 +118,18 @@ def test_theorem_7_holds_for_adaptive_experts_and_labels(d, cost, kind, rng):
     assert lost <= bound
 
 
-@given(st.integers(0, 10**6), st.integers(1, 9), st.floats(0.0, 0.499))
-def test_theorem_7_holds_on_random_streams(seed, d, cost):
-    rng = np.random.RandomState(seed)
-    U, y = said_and_truth(rng, 100, d, ["hard", "soft", "alternating"][seed % 3])
-    losses = (1.0 - (2.0 * y - 1.0)[:, None] * U) / 2.0
-    hedge = AdaHedge(d)
-    sure = 1.0 - 2.0 * hedge.update(losses)  # y ŷ
-    expected = np.abs(sure) * (sure < 0.0) + (1.0 - np.abs(sure)) * cost
-    price = np.log(d)
-    grown = min(price / (1.0 - 2.0 * cost), 2.0 * np.sqrt(price * hedge.variance))
-    assert expected.sum() <= losses.sum(axis=0).min() + grown + 4.0 / 3.0 * price + 2.0
-
-
-STREAMS = {
-    "noise": LabelNoise(T, random_state=0),
-    "drift": Drifting(T, random_state=0),
-    "margin": Separable(T, random_state=0),
-    "lower bound": LowerBound(T, random_state=0),
-    "greedy": GreedyAdversary(T // 2, random_state=0),
-}
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_theorem_7_holds_on_the_streams_of_the_package(name):
+@pytest.mark.parametrize("kind", [LowerBound, GreedyAdversary])
+def test_theorem_7_holds_on_the_streams_of_the_package(kind):
     learner = AbstainingHedgeClassifier([perceptron(), predictor(), GaussianNB()], random_state=0)
-    space = Simplex().fit(["a", "b"])
-    result = play_against(learner, STREAMS[name], space, random_state=0)
+    stream, space = kind(T // 2, random_state=0), Simplex().fit(["a", "b"])
+    result = play_against(learner, stream, space, random_state=0)
     bound = result.estimator.certificate().bound()
     assert result.expected_target_loss.sum() <= bound
-    if name == "greedy":
+    if kind is GreedyAdversary:
         with pytest.raises(GuaranteeError, match="was not kept"):
             result.regret_bound()
     else:
         assert result.regret_bound() == pytest.approx(bound)
-
-
-#: How much likelier than ½ one label is, where always the one and always the other are experts.
-TILTS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-
-
-def worst_regret(n, costs):
-    """The largest regret over the tilts, a mean over 20 streams of n rounds, for each cost."""
-    found = np.zeros((len(TILTS), len(costs)))
-    for seed in range(20):
-        for i, tilt in enumerate(TILTS):
-            y = np.where(np.random.RandomState(seed).random_sample(n) < 0.5 + tilt, 1.0, -1.0)
-            hedge = AdaHedge(2)
-            sure = 1.0 - 2.0 * hedge.update((1.0 - y[:, None] * np.array([1.0, -1.0])) / 2.0)
-            wrong = np.abs(sure) * (sure < 0.0)
-            for j, cost in enumerate(costs):
-                lost = wrong.sum() + cost * np.sum(1.0 - np.abs(sure))
-                found[i, j] += (lost - hedge.losses_.min()) / 20.0
-    return found.max(axis=0)
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-def test_the_regret_is_constant_for_costs_below_one_half():
-    short, long = worst_regret(1000, (0.3, 0.4, 0.5)), worst_regret(30000, (0.3, 0.4, 0.5))
-    assert np.abs(long - short)[:2].max() < 0.05  # 0.58 and 1.24 for both
-    assert long[0] < 0.7
-    assert 0.85 * np.sqrt(30.0) < long[2] / short[2] < 1.15 * np.sqrt(30.0)  # 12.1 and 66.6
 
 
 class TestWhatItSays:
@@ -242,20 +184,14 @@ class TestExperts:
     def test_probabilities_decisions_and_labels_are_scaled(self):
         X, y = binary_stream(200)
         experts = [GaussianNB(), LinearSVC(), DecisionTreeClassifier(max_depth=2)]
-        fitted = [expert.fit(X, y) for expert in experts]
-        for expert, said in zip(
-            fitted,
-            (
-                lambda e: 2.0 * e.predict_proba(X)[:, 1] - 1.0,
-                lambda e: np.clip(e.decision_function(X), -1.0, 1.0),
-                lambda e: 2.0 * e.predict_proba(X)[:, 1] - 1.0,
-            ),
-            strict=True,
-        ):
-            model = AbstainingHedgeClassifier([expert], train=False).partial_fit(
-                X[:5], y[:5], classes=["yes", "no"]
-            )
-            np.testing.assert_allclose(model.decision_function(X), said(expert), atol=1e-6)
+        for expert in experts:
+            model = AbstainingHedgeClassifier([expert.fit(X, y)], train=False)
+            model.partial_fit(X[:5], y[:5], classes=["yes", "no"])
+            if hasattr(expert, "predict_proba"):
+                said = 2.0 * expert.predict_proba(X)[:, 1] - 1.0
+            else:
+                said = np.clip(expert.decision_function(X), -1.0, 1.0)
+            np.testing.assert_allclose(model.decision_function(X), said, atol=1e-6)
 
     def test_a_classifier_that_only_predicts(self):
         class Only(ClassifierMixin, BaseEstimator):
@@ -283,19 +219,6 @@ class TestExperts:
         losses = (1.0 - np.where(y == "yes", 1.0, -1.0) * told) / 2.0
         np.testing.assert_allclose(result.comparator_loss([1.0]), losses, atol=1e-6)
         np.testing.assert_array_equal(result.estimator.estimators_[0].theta_, nb.theta_)
-
-    def test_fit_weighs_by_rows_not_seen(self):
-        """A tree that has learned its rows by heart is not believed for that."""
-        rng = np.random.RandomState(0)
-        X, y = rng.randn(300, 3), rng.randint(2, size=300)
-        X[:, 0] += 0.8 * (2 * y - 1)
-        experts = [DecisionTreeClassifier(random_state=0), GaussianNB()]
-        model = AbstainingHedgeClassifier(experts, calibrate=None).fit(X, y)
-        assert model.estimators_[0].score(X, y) == 1.0
-        tree = DecisionTreeClassifier(random_state=0)
-        folds = 1.0 - cross_val_score(tree, X, y, cv=5).mean()
-        assert folds > 0.2 and model.t_ == 300
-        assert model.expert_losses_[0] / 300 == pytest.approx(folds, abs=0.05)
 
     def test_fitted_experts_are_kept_where_asked(self):
         X, y = binary_stream(200)
@@ -345,15 +268,6 @@ class TestExperts:
             parts.partial_fit(X[i : min(i + size, n)], y[i : min(i + size, n)], classes=[0, 1])
         np.testing.assert_array_equal(whole.expert_losses_, parts.expert_losses_)
         np.testing.assert_array_equal(whole.hedge_.weights_, parts.hedge_.weights_)
-
-    def test_after_fit_a_stream_goes_on(self):
-        X, y = binary_stream(100)
-        model = AbstainingHedgeClassifier([GaussianNB(), DecisionTreeClassifier(random_state=0)])
-        model.fit(X[:60], y[:60])
-        tree = model.estimators_[1].tree_
-        model.partial_fit(X[60:], y[60:])
-        assert model.t_ == 100 and model.estimators_[0].class_count_.sum() == 100
-        assert model.estimators_[1].tree_ is tree
 
     def test_a_class_with_one_row(self):
         X, y = np.arange(8.0)[:, None], np.r_[np.zeros(7, int), 1]
@@ -443,11 +357,6 @@ class TestParameters:
         with pytest.raises(ValueError, match="Only binary"):
             model.partial_fit(X, np.arange(30) % 2, classes=[0, 1, 2])
 
-    def test_weights_of_rows_are_not_taken(self):
-        X, y = binary_stream(30)
-        with pytest.raises(TypeError, match="sample_weight"):
-            AbstainingHedgeClassifier([GaussianNB()]).fit(X, y, sample_weight=np.ones(30))
-
     def test_clones_with_fitted_experts(self):
         X, y = binary_stream(60)
         fitted = GaussianNB().fit(X, y)
@@ -489,12 +398,6 @@ class TestGuarantees:
             with pytest.raises(ValueError, match="shares of the 2 experts, of sum 1"):
                 result.regret_bound(wrong)
 
-    def test_the_risk_on_new_rows_has_a_bound(self):
-        X, y = binary_stream(T)
-        experts = [GaussianNB(), predictor()]
-        result = progressive_validate(AbstainingHedgeClassifier(experts), X, y, random_state=0)
-        assert result.expected_target_loss[T // 2 :].mean() < result.risk_bound(0.05) < 1.0
-
 
 def test_a_signal_or_a_bad_row_leaves_whole_rounds():
     """What one expert refuses, no expert has learned."""
@@ -515,12 +418,13 @@ class TestState:
     def test_experts_may_be_set_after_fit(self):
         X, y = binary_stream(60)
         model = AbstainingHedgeClassifier([GaussianNB(), KNeighborsClassifier()]).fit(X, y)
-        before = model.decision_function(X)
+        before, neighbors = model.decision_function(X), model.estimators_[1]
         for experts in ([GaussianNB()], [("a", GaussianNB())] * 3, "none"):
             model.set_params(estimators=experts)
             np.testing.assert_array_equal(model.decision_function(X), before)
         model.partial_fit(X[:5], y[:5])
         assert model.t_ == 65 and len(model.estimators_) == 2
+        assert model.estimators_[0].class_count_.sum() == 65 and model.estimators_[1] is neighbors
         assert len(model.set_params(estimators=[GaussianNB()]).fit(X, y).estimators_) == 1
 
     def test_an_expert_that_raises_leaves_whole_rounds(self):
@@ -572,41 +476,36 @@ class TestState:
         assert unseeded.estimators_[1].random_state is None
 
 
+def folds(codes):
+    """The first third of each class, the second, and the third."""
+    fold = np.empty(len(codes), dtype=int)
+    for code in (0, 1):
+        mine = np.flatnonzero(codes == code)
+        fold[mine] = np.arange(len(mine)) * 3 // len(mine)
+    return fold
+
+
+def said_by_folds(X, codes, weight=None):
+    """Opinions of naive Bayes on each fold, learned from the others."""
+    fold, weight = folds(codes), np.ones(len(X)) if weight is None else weight
+    said = np.empty(len(X))
+    for k in range(3):
+        out = fold != k
+        twin = GaussianNB().fit(X[out], codes[out], sample_weight=weight[out])
+        said[~out] = 2.0 * twin.predict_proba(X[~out])[:, 1] - 1.0
+    return said
+
+
 class TestCalibration:
-    def overconfident(self):
-        rng = np.random.RandomState(0)
-        X = rng.randn(3000, 4)
-        y = (rng.rand(3000) < 1 / (1 + np.exp(-1.2 * X.sum(axis=1)))).astype(int)
-        return np.hstack([X] * 5), y
-
-    @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
-    def test_sure_means_sure(self, method):
-        X, y = self.overconfident()
-        given = {"estimators": [LogisticRegression(), GaussianNB()], "abstention_cost": 0.1}
-        cost = {}
-        for calibrate in (method, None):
-            model = AbstainingHedgeClassifier(**given, calibrate=calibrate).fit(X[:1500], y[:1500])
-            wrong, ask = model.predict(X[1500:]) != y[1500:], model.abstains(X[1500:])
-            cost[calibrate] = np.where(ask, 0.1, wrong).mean()
-        assert cost[None] > 0.12 and cost[method] < 0.09
-
     @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
     def test_it_is_by_the_other_folds(self, method):
         X, y = binary_stream(90)
-        said = {}
-        for calibrate in (None, method):
-            model = AbstainingHedgeClassifier([GaussianNB()], calibrate=calibrate, cv=3).fit(X, y)
-            said[calibrate] = model
-        codes = np.searchsorted(model.classes_, y)
-        fold = np.empty(90, dtype=int)
-        for code in (0, 1):
-            mine = np.flatnonzero(codes == code)
-            fold[mine] = np.arange(len(mine)) * 3 // len(mine)
-        raw = np.empty(90)
-        for k in range(3):
-            twin = GaussianNB().fit(X[fold != k], y[fold != k])
-            raw[fold == k] = 2.0 * twin.predict_proba(X[fold == k])[:, 1] - 1.0
-        mapped = np.empty(90)
+        said = {
+            how: AbstainingHedgeClassifier([GaussianNB()], calibrate=how, cv=3).fit(X, y)
+            for how in (None, method)
+        }
+        codes = np.searchsorted(said[method].classes_, y)
+        fold, raw, mapped = folds(codes), said_by_folds(X, codes), np.empty(90)
         for k in range(3):
             mapped[fold == k] = fitted_map(method, raw[fold != k], codes[fold != k])(raw[fold == k])
         sign = 2 * codes - 1
@@ -675,17 +574,9 @@ class TestRouting:
             model.fit(X, y, sample_weight=w)
             np.testing.assert_array_equal(model.estimators_[0].kept_, [w])
             assert model.estimators_[1].kept_ == []
-            fold, lost = np.empty(30, dtype=int), 0.0
-            for label in model.classes_:
-                mine = np.flatnonzero(y == label)
-                fold[mine] = np.arange(len(mine)) * 3 // len(mine)
-            for k in range(3):
-                out, at = fold != k, fold == k
-                twin = GaussianNB().fit(X[out], y[out], sample_weight=w[out])
-                proba = twin.predict_proba(X[at])
-                truth = np.searchsorted(twin.classes_, y[at])
-                lost += np.sum(1.0 - proba[np.arange(len(truth)), truth])
-            assert model.expert_losses_[0] == pytest.approx(lost, abs=1e-3)
+            codes = np.searchsorted(model.classes_, y)
+            lost = 0.5 * (1.0 - (2 * codes - 1) * said_by_folds(X, codes, w))
+            assert model.expert_losses_[0] == pytest.approx(lost.sum(), abs=1e-3)
             model = self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=w)
             np.testing.assert_array_equal(np.concatenate(model.estimators_[0].kept_), w)
             assert model.estimators_[1].kept_ == []
@@ -695,8 +586,9 @@ class TestRouting:
 
     def test_without_routing_they_are_refused(self):
         X, y = binary_stream(30)
-        with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-            self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(30))
+        for learn in (self.model().fit, self.model().partial_fit):
+            with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+                learn(X, y, sample_weight=np.ones(30))
         with (
             config_context(enable_metadata_routing=True),
             pytest.raises(TypeError, match="groups"),
