@@ -131,18 +131,6 @@ def test_what_is_played_may_not_know_the_class_by_its_weight():
             assert progressive_validate(model, *rows).risk_bound() <= 1.0
 
 
-def test_the_bound_of_one_hundredfold_weights_is_above_the_error_on_new_rows():
-    rng = np.random.RandomState(0)
-    X, Xt = rng.randn(300, 2), rng.randn(4000, 2)
-    y, yt = (((Z[:, 0] + rng.randn(len(Z))) > 0.8).astype(int) for Z in (X, Xt))
-    model = OnlineStructuredPredictor(
-        optimizer="parameter_free", class_weight={0: 1, 1: 100}, decoder="nearest"
-    )
-    result = progressive_validate(model, X, y, classes=[0, 1], play="average")
-    error = 1.0 - clone(model).partial_fit(X, y, classes=[0, 1]).score(Xt, yt)
-    assert error > 0.5 and result.risk_bound() > error
-
-
 @pytest.mark.parametrize("average", [False, "polynomial"])
 def test_the_regret_bound_weighs_both_sums_as_they_were_learned(average):
     X, y = noisy(50)

@@ -113,12 +113,6 @@ def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
         RegretDisplay.from_result(results, comparator=U[:, :2])
 
 
-def test_batches_have_no_bound(rng):
-    X, y = rng.randn(30, 2), rng.randint(2, size=30)
-    result = progressive_validate(predictor(), X, y, batch_size=10)
-    assert RegretDisplay.from_result(result).bounds == [None]
-
-
 def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
     X, y = rng.randn(N, 2), rng.randint(3, size=N)
     model = OnlineStructuredPredictor(optimizer="ogd", average=False)

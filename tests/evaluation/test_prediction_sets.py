@@ -110,34 +110,13 @@ class TestSplit:
                     one = output[None] if np.ndim(output) else np.array([output])
                     assert model.covered(X[i : i + 1], one)[0] == inside
 
-    def test_sets_of_ordered_classes_are_intervals(self):
-        X, y = problem("ordinal")
-        sets = PredictionSets(learner("ordinal"), random_state=0).fit(X, y).predict_set(X)
-        assert (
-            np.abs(np.diff(np.pad(sets.astype(int), ((0, 0), (1, 1))), axis=1)).sum(1) <= 2
-        ).all()
-
-    def test_rankings_in_a_set_agree_with_its_sure_pairs(self):
-        """Kendall's τ with the predicted one is at least what the sure pairs leave."""
-        X, y = problem("permutahedron")
-        model = PredictionSets(learner("permutahedron"), alpha=0.3, random_state=0).fit(X, y)
-        sets, guess, d = model.predict_set(X), model.predict(X), 4
-        covered, several = model.covered(X, y), 0
-        for allowed, one, other, inside in zip(sets, y, guess, covered, strict=True):
-            sure = sum(allowed[i, j] != allowed[j, i] for i in range(d) for j in range(i))
-            agree = np.sign(np.subtract.outer(one, one)) * np.sign(np.subtract.outer(other, other))
-            tau, several = agree.sum() / (d * (d - 1)), several + (0 < sure < 6)
-            assert not inside or tau >= 4 * sure / (d * (d - 1)) - 1 - 1e-12
-        assert several > 20
-
     @pytest.mark.parametrize("alpha", [0.1, 0.7])
     def test_labels_that_were_not_learned_are_in_sets_of_everything_alone(self, alpha):
         X = np.arange(8.0)[:, None]
         y = np.array([0, 0, 0, 0, 1, 1, 1, 2])  # 2 is held out, or alone in what is learned
         for seed in range(12):
-            model = PredictionSets(
-                LogisticRegression(), alpha, calibration_size=0.5, random_state=seed
-            ).fit(X, y)
+            given = {"calibration_size": 0.5, "random_state": seed}
+            model = PredictionSets(LogisticRegression(), alpha, **given).fit(X, y)
             if 2 not in model.classes_:
                 assert np.inf in model._recent
                 everything = model.threshold_ == np.inf
@@ -168,9 +147,9 @@ class TestWeights:
         learned, _ = split_rows(len(y), 0.25, 0)
         wanted = LogisticRegression().fit(X[learned], y[learned], weight[learned])
         np.testing.assert_allclose(model.estimator_.coef_, wanted.coef_, rtol=1e-9)
-        assert not np.allclose(
-            model.estimator_.coef_, LogisticRegression().fit(X[learned], y[learned]).coef_
-        )
+        assert not np.allclose(wanted.coef_, LogisticRegression().fit(X[learned], y[learned]).coef_)
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.fit(X, y, -weight)
 
     def test_rows_of_weight_0_are_left_out(self):
         X, y, weight = self.weighted()
@@ -193,11 +172,6 @@ class TestWeights:
                 inner = LogisticRegression().set_fit_request(sample_weight=request)
                 with pytest.raises((TypeError, UnsetMetadataPassedError), match="sample_weight"):
                     PredictionSets(inner).fit(X, y, sample_weight=weight)
-
-    def test_bad_ones_are_refused(self):
-        X, y, weight = self.weighted()
-        with pytest.raises(ValueError, match="sample_weight"):
-            PredictionSets(LogisticRegression()).fit(X, y, -weight)
 
 
 class Known(ClassifierMixin, BaseEstimator):
@@ -312,14 +286,6 @@ class TestStreams:
         assert model.n_scores_ == 50 and abs(model.threshold_ - q) < 0.2
         assert math.isfinite(model.coverage_)
 
-    def test_misses_are_alpha_where_the_stream_moves(self):
-        n = 200 if INTERPRETED else 3000
-        X, y = problem("simplex", n)
-        y = np.where(np.arange(n) < n // 2, y, np.roll([*"abcd"], 1)[np.searchsorted([*"abcd"], y)])
-        follows = PredictionSets(learner("simplex"), gamma=0.02)
-        follows.partial_fit(X, y, classes=[*"abcd"])
-        assert abs(follows.coverage_ - 0.9) <= (0.92 / (0.02 * n))
-
     def test_frames_are_read_row_by_row(self):
         X, y = problem("simplex", 40)
         frame = pd.DataFrame(X, columns=[*"vwxyz"])
@@ -330,19 +296,15 @@ class TestStreams:
         assert list(model.feature_names_in_) == [*"vwxyz"]
 
 
-@pytest.mark.parametrize("n", range(1, 60))
-def test_quantiles_are_not_moved_by_rounding(n):
+def test_quantiles_are_not_moved_by_rounding():
     """For 1 − α = k/(n + 1) the k-th smallest score is exact, whatever that rounds to."""
-    scores = np.arange(1.0, n + 1)
-    for k in range(1, n + 1):
-        assert quantile(scores, 1.0 - k / (n + 1)) == k
-
-
-def test_quantiles_at_the_ends():
+    for n in range(1, 60):
+        for k in range(1, n + 1):
+            assert quantile(np.arange(1.0, n + 1), 1.0 - k / (n + 1)) == k
     ordered = [1.0, 2.0, 3.0, 4.0]
-    assert [quantile(ordered, a) for a in (0.8, 0.6, 0.4, 0.2)] == [1.0, 2.0, 3.0, 4.0]
-    assert quantile(ordered, 0.19) == math.inf and quantile(ordered, 0.99) == 1.0
-    assert quantile(ordered, 1.0) == -math.inf and quantile(np.zeros(0), 0.5) == math.inf
+    ends = {0.19: math.inf, 0.99: 1.0, 1.0: -math.inf}
+    assert {alpha: quantile(ordered, alpha) for alpha in ends} == ends
+    assert quantile(np.zeros(0), 0.5) == math.inf
 
 
 class TestBadInput:
