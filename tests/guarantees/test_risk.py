@@ -335,19 +335,3 @@ class TestCertificates:
                 result.risk_bound(last=last)
         with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 0"):
             result.risk_bound(delta=0)
-
-    @slow_if_interpreted
-    def test_on_letter_it_is_within_two_points_of_the_loss(self, load):
-        arrays = load("letter")
-        X, y = arrays["X"].astype(float), arrays["y"]
-        order = np.random.RandomState(0).permutation(len(X))
-        train, test = order[:14000], order[14000:]
-        X = StandardScaler().fit(X[test]).transform(X)  # no certified row is seen beforehand
-        model = learner(average="polynomial", decoder="nearest")
-        for kind, size in (("iterates", 1), ("average", 1), ("last", 50)):
-            result = progressive_validate(model, X[train], y[train], size, play=kind)
-            loss = result.expected_target_loss[7000:].mean()
-            assert loss < result.risk_bound() < loss + 0.02
-            weights = result.estimator.set_params(average=kind == "average")
-            error = weights.expected_target_loss(X[test], y[test]).mean()
-            assert abs(error - result.risk_bound()) < 0.03
