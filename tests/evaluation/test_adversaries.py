@@ -154,12 +154,6 @@ def test_separable_outputs_beat_all_others_by_the_margin(name, dim):
         assert all((stream.model_ @ x) @ (v - u) >= 0.05 - 1e-12 for u in others)
 
 
-def test_a_separable_stream_has_a_comparator_with_hardly_any_loss():
-    space, stream = space_of("simplex-shannon", 3), Separable(n_rounds=50, random_state=0)
-    result = play(predictor(fit_intercept=False), stream, space)
-    assert result.comparator_loss(200 / stream.margin * stream.model_).sum() < 1e-6
-
-
 def test_an_adversary_is_greedy():
     """No other answer would have cost more."""
     space = space_of("simplex-shannon", 3)

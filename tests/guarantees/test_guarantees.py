@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from fitted import FITTED
+from naive.logistic import OnlineNewton
 from pairs import PAIRS, loss_of, space_of
 from plain import predictor
 from scipy import sparse
@@ -223,13 +224,6 @@ def phi(x):
     return x / 2 * top / (1 - x * math.exp(x / 2) - x) * top
 
 
-def hinges(theta, y):
-    """Multiclass hinge losses max(1 − m, 0)."""
-    rows, others = np.arange(len(y)), theta.copy()
-    others[rows, y] = -np.inf
-    return np.maximum(1.0 - theta[rows, y] + others.max(axis=1), 0.0)
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 def test_regret_of_pistol_per_coordinate_is_that_of_corollary_3(storage, rng):
     """Of every weight by itself, with W, β/p and |U_kj| ≤ ‖U‖; summed by Cauchy and Schwarz."""
@@ -384,13 +378,11 @@ class TestPerceptrons:
             for size in (0.0, 0.1, 1.0, 5.0):
                 means = np.array([X[y == k].mean(axis=0) for k in range(K)])
                 U = size * (means - means.mean(axis=0))
-                theta = X @ U.T
-                if K == 2:
-                    losses = np.maximum(1.0 - (2.0 * y - 1.0) * (theta[:, 1] - theta[:, 0]), 0.0)
-                    norm = np.linalg.norm(U[1] - U[0])
-                else:
-                    losses, norm = hinges(theta, y), np.linalg.norm(U)
-                assert len(y) <= certificate.bound(losses.sum(), norm)
+                margins = [naive.margins(U @ x)[label] for x, label in zip(X, y, strict=True)]
+                norm = np.linalg.norm(U if K > 2 else U[1] - U[0])
+                assert len(y) <= certificate.bound(
+                    np.maximum(1.0 - np.array(margins), 0.0).sum(), norm
+                )
 
 
 class TestOnlineNewton:
@@ -404,16 +396,12 @@ class TestOnlineNewton:
         gamma = 0.5 * min(1 / (4 * B * R), math.exp(-2 * B * R) / (K - 1)) / heaviest
         model = sk.OnlineNewtonClassifier(B=B, gamma=gamma, standardize=False, decoder="sampled")
         model.partial_fit(X, y, np.arange(K), sample_weight=WEIGHTS)
-        p, W, potential = Z.shape[1], np.zeros((K, Z.shape[1])), 0.0
-        A = np.eye(K * p) / (gamma**2 * K * B**2)
+        literal, potential = OnlineNewton(K, Z.shape[1], B, gamma), 0.0
         for z, label, w in zip(Z, y, WEIGHTS, strict=True):
-            assert np.abs(W @ z).max() <= B * np.linalg.norm(z)  # no projection is made here
-            s = np.exp(W @ z - (W @ z).max())
-            g = w * np.outer(s / s.sum() - np.eye(K)[label], z).ravel()
-            A += np.outer(g, g)
-            step = np.linalg.solve(A, g)
-            potential += g @ step
-            W -= step.reshape(K, p) / gamma
+            logits, before = literal.logits(z), literal.W
+            literal.update(z, logits, np.eye(K)[label], w)
+            step = gamma * (before - literal.W)  # A⁻¹g
+            potential += step @ literal.A @ step
         certificate = model.certificate()
         assert certificate.unit == "nats"
         wanted = 0.5**2 / (2 * gamma * K * B**2) + potential / (2 * gamma)

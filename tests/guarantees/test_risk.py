@@ -137,6 +137,33 @@ class TestRiskMonitor:
         assert monitor.n_ == 20
         assert again.bound_ == RiskMonitor(0.1).update(losses).bound_
 
+    @pytest.mark.parametrize(
+        ("name", "bad", "message"),
+        [
+            *(
+                ("delta", bad, r"lie in \(0, 1\), got")
+                for bad in (0.0, 1.0, -0.1, np.nan, "0.1", None, True)
+            ),
+            *(("window", bad, "be") for bad in (0, -1, 2.5, "all", True)),
+        ],
+    )
+    def test_bad_parameters_are_named(self, name, bad, message):
+        with pytest.raises(ValueError, match=f"{name} must {message}"):
+            RiskMonitor(**{name: bad}).update(0.5)
+        if name == "delta":
+            with pytest.raises(ValueError, match=f"{name} must {message}"):
+                risk_bound([0.5], bad)
+
+    @pytest.mark.parametrize(
+        ("name", "other", "message"),
+        [("delta", 0.2, r"0\.05, got 0\.2"), ("window", 6, "5, got 6")],
+    )
+    def test_parameters_are_chosen_before_the_losses(self, name, other, message):
+        monitor = RiskMonitor(window=5).update(0.5).set_params(**{name: other})
+        with pytest.raises(ValueError, match=f"{name} must stay as it was .* {message}"):
+            monitor.update(0.5)
+        assert monitor.n_ == 1
+
     def test_whole_numbers_and_truths_are_losses(self):
         truths = np.array([True, False, True])
         for losses in (truths, truths.astype(np.int8), [1, 0, 1], truths.astype(np.float16)):
@@ -160,19 +187,6 @@ class TestRiskMonitor:
         np.testing.assert_array_equal(monitor._runs[0].sums, before)
         with pytest.raises(ValueError, match="losses must hold one loss or more"):
             risk_bound([])
-
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, np.nan, "0.1", None, True])
-    def test_bad_deltas_are_named(self, delta):
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got"):
-            RiskMonitor(delta).update(0.5)
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got"):
-            risk_bound([0.5], delta)
-
-    def test_delta_is_chosen_before_the_losses(self):
-        monitor = RiskMonitor().update(0.5).set_params(delta=0.2)
-        with pytest.raises(ValueError, match=r"delta must stay as it was .* 0\.05, got 0\.2"):
-            monitor.update(0.5)
-        assert monitor.n_ == 1
 
 
 def _mistakes(rng, risks):
@@ -493,15 +507,6 @@ class TestMonitor:
                     fell |= monitor.bound_ < risk[max(t // 30 - 1, 0) * 30 : t].min()
             failed += fell
         assert failed <= n * 0.2
-
-    @pytest.mark.parametrize("window", [0, -1, 2.5, "all", True])
-    def test_bad_windows_are_named(self, window):
-        with pytest.raises(ValueError, match="window must be"):
-            RiskMonitor(window=window).update(0.5)
-        monitor = RiskMonitor(window=5).update(0.5).set_params(window=6)
-        with pytest.raises(ValueError, match="window must stay as it was .* 5, got 6"):
-            monitor.update(0.5)
-        assert monitor.n_ == 1
 
     def test_a_known_number_of_losses(self):
         losses = drifting()
