@@ -28,14 +28,7 @@ OBLIVIOUS = [LabelNoise, Drifting, Separable]
 ADVERSARIES = [*OBLIVIOUS, GreedyAdversary]
 
 #: One pair a space.
-SPACES = [
-    ("simplex-shannon", 7),
-    ("hypercube-shannon", 5),
-    ("ordinal-squared", 6),
-    ("birkhoff-shannon", 9),
-    ("permutahedron-squared", 4),
-    ("k_subsets-squared", 5),
-]
+SPACES = list({PAIRS[name][0]: (name, dim) for name, dim in LARGEST}.values())
 
 
 def rounds_of(name, kind):

@@ -227,6 +227,10 @@ GOOD = {
 }
 
 
+def robust(estimates):
+    return {"method": "dr", "reward_estimates": estimates}
+
+
 def bounded(reward_range=(0, 2), min_propensity=0.1, method="ips", **given):
     given |= {"reward_range": reward_range, "min_propensity": min_propensity}
     return {"interval": "bernstein", "method": method} | given
@@ -252,14 +256,8 @@ BAD = {
     "interval": ({"interval": "exact"}, "interval must be one of"),
     "delta": ({"delta": 0.0}, "delta must lie in"),
     "no estimates": ({"method": "dr"}, "needs reward_estimates"),
-    "estimates of others": (
-        {"method": "dr", "reward_estimates": [[0.0, 1.0]] * 2},
-        "for each action that policy has",
-    ),
-    "estimates of NaN": (
-        {"method": "dr", "reward_estimates": [[np.nan, 1.0]] * 3},
-        "finite where the policy may play",
-    ),
+    "estimates of others": (robust([[0.0, 1.0]] * 2), "for each action that policy has"),
+    "estimates of NaN": (robust([[np.nan, 1.0]] * 3), "finite where the policy may play"),
     "never played": ({"policy": [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]}, "never|says nothing"),
     "bernstein of snips": ({"interval": "bernstein"}, 'for method="ips" and "dr"'),
     "bernstein with weights": (bounded(sample_weight=[1.0, 2.0, 1.0]), "without sample_weight"),
@@ -268,10 +266,7 @@ BAD = {
     "rewards outside": (bounded((0, 1)), "rewards must lie in reward_range"),
     "propensities below": (bounded(min_propensity=0.6), "at least min_propensity"),
     "a range upside down": (bounded((2, 0)), "low < high"),
-    "estimates outside": (
-        bounded(method="dr", reward_estimates=[[0.0, 3.0]] * 3),
-        "reward_estimates must lie in",
-    ),
+    "estimates outside": (bounded(**robust([[0.0, 3.0]] * 3)), "reward_estimates must lie in"),
     "one round that counts": ({"sample_weight": [1.0, 0.0, 0.0]}, "two rounds"),
     "negative weights": ({"sample_weight": [1.0, -1.0, 0.0]}, "[Nn]egative"),
     "classes twice": ({"classes": [1, 1]}, "classes must be distinct"),

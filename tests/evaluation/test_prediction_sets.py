@@ -280,22 +280,14 @@ def test_quantiles_are_not_moved_by_rounding():
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            ({"alpha": 0.0}, "alpha"),
-            ({"alpha": "few"}, "alpha"),
-            ({"calibration_size": 1.5}, "calibration_size"),
-            ({"gamma": -0.1}, "gamma"),
-            ({"gamma": 1.0}, "gamma"),
-            ({"window": 0}, "window"),
-        ],
-    )
-    def test_parameters(self, given, message):
+    @pytest.mark.parametrize("fit", ["fit", "partial_fit"])
+    def test_parameters(self, fit):
         X, y = problem("simplex", 40)
-        for fit in ("fit", "partial_fit"):
-            with pytest.raises(ValueError, match=message):
-                getattr(PredictionSets(learner("simplex"), **given), fit)(X, y)
+        bad = {"alpha": (0, "few"), "calibration_size": (1.5,), "gamma": (-1, 1.0), "window": (0,)}
+        for name, values in bad.items():
+            for value in values:
+                with pytest.raises(ValueError, match=name):
+                    getattr(PredictionSets(learner("simplex"), **{name: value}), fit)(X, y)
 
     def test_bad_rows_change_nothing(self):
         X, y = problem("simplex", 60)

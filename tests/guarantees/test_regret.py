@@ -346,38 +346,19 @@ def test_certificates_know_the_largest_weighted_row(which, kind, rng):
     assert rounds < 60 and k.get("rounds", rounds) == rounds
 
 
-#: Optimisers with certificates for rows of norm at most 1.
-CERTIFIED = {
-    "ogd": GradientDescent(),
-    "ogd, given C": GradientDescent(feature_norm=1.0),
-    "ogd, ball": GradientDescent(radius=5.0),
-    "ogd, high probability": GradientDescent(eta="high_probability"),
-    "adaptive": AdaptiveGradientDescent(8.0),
-    "parameter_free": ParameterFree(),
-    "pistol": PiSTOL(a=2.25, b=0.01, feature_norm=1.0),
-    "pistol, more cautious": PiSTOL(a=2.5, feature_norm=1.0),
-}
+#: Optimizers whose bound for 20,000 rows of norm 1 is above chance, and pairs for which it is not.
+FEEBLE = ("ogd, small ball", "adaptive, small ball", "ogd, a number", "pistol")
+EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "permutahedron")
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs long streams")
 @pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize("which", list(CERTIFIED))
-@pytest.mark.parametrize(
-    ("name", "dim"),
-    [
-        ("simplex-shannon", 2),
-        ("simplex-squared", 2),
-        ("hypercube-shannon", 1),
-        ("hypercube-squared", 1),
-        ("ordinal-squared", 2),
-        ("simplex-tsallis1.5", 2),
-        ("permutahedron-squared", 2),
-    ],
-)
-def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
-    n, space = 20_000, space_of(name, dim)
+@pytest.mark.parametrize("which", [name for name in OPTIMIZERS if name not in FEEBLE])
+@pytest.mark.parametrize("name", [name for name in PAIRS if name.startswith(EASY)])
+def test_bounds_that_are_better_than_chance_hold(name, which, noise):
+    n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
-    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": CERTIFIED[which]}
+    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": OPTIMIZERS[which](1.0)}
     result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)
