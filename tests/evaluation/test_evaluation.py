@@ -9,6 +9,7 @@ from pairs import LARGEST, PAIRS, space_of
 from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
+from streams import outputs_by_scores
 
 import skstructured as sk
 from skstructured.evaluation import progressive_validate
@@ -87,13 +88,7 @@ PLAYS = ("last", "average")
 
 
 def outputs(space, rng):
-    return {
-        "simplex": lambda: rng.randint(3, size=N),
-        "hypercube": lambda: rng.randint(2, size=(N, 4)),
-        "ordinal": lambda: rng.randint(4, size=N),
-        "permutahedron": lambda: np.argsort(rng.randn(N, 4), axis=1) + 1,
-        "birkhoff": lambda: np.argsort(rng.randn(N, 3), axis=1),
-    }[space]()
+    return outputs_by_scores(space, rng.randn(N, 4))
 
 
 def rows(store, rng):

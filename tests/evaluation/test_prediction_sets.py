@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import outputs_by_scores
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
 from skstructured.evaluation.conformal._kinds import kind_of, quantile, split_rows
@@ -30,15 +31,8 @@ def problem(task, n=300, seed=0):
     rng = np.random.RandomState(seed)
     X = rng.randn(n, 5)
     noisy = X[:, :4] + rng.randn(n, 4)
-    return X, {
-        "simplex": lambda: np.array([*"abcd"])[noisy.argmax(axis=1)],
-        "ordinal": lambda: np.digitize(noisy[:, 0], [-1.0, 0.0, 1.0]),
-        "hypercube": lambda: (noisy > 0).astype(int),
-        "subsets": lambda: (noisy.argsort(axis=1).argsort(axis=1) >= 2).astype(int),
-        "birkhoff": lambda: noisy.argsort(axis=1),
-        "permutahedron": lambda: noisy.argsort(axis=1).argsort(axis=1) + 1,
-        "numbers": lambda: noisy[:, 0],
-    }[task]()
+    y = outputs_by_scores(task, noisy)
+    return X, np.array([*"abcd"])[y] if task == "simplex" else y
 
 
 def learner(task, **given):

@@ -68,7 +68,7 @@ class Folklore:
     def __init__(self, K, p, lam, kappa, curvature=hessian):
         self.K, self.p, self.lam, self.kappa, self.curvature = K, p, lam, kappa, curvature
         self.A, self.G = lam * np.eye(K * p), np.zeros(K * p)
-        self.past = []
+        self.mask, self.past = np.kron(np.eye(K), np.ones((p, p))), []
 
     def _each(self, x):
         """I_K ⊗ x, (K p, K)."""
@@ -76,8 +76,7 @@ class Folklore:
 
     def _blocks(self):
         """A⁻¹ with all but its K diagonal blocks set to 0."""
-        mask = np.kron(np.eye(self.K), np.ones((self.p, self.p)))
-        return np.linalg.inv(self.A) * mask
+        return np.linalg.inv(self.A) * self.mask
 
     def logits(self, x, weight=1.0):
         """W x of the minimiser of ‖W‖²_A + <W, G> + w φ(W) over all K p weights, (3.3)."""
@@ -136,10 +135,6 @@ class Folklore:
 
 class Approximate(Folklore):
     """`Folklore` with all of A but its K diagonal blocks set to 0 after a row."""
-
-    def __init__(self, K, p, lam, kappa):
-        super().__init__(K, p, lam, kappa)
-        self.mask = np.kron(np.eye(K), np.ones((p, p)))
 
     def update(self, x, z, y, weight=1.0):
         """The row joins A and G."""
