@@ -2,37 +2,22 @@
 
 import numpy as np
 import pytest
+from learners import SHIPPED
 from naive import risk_bounds
 from naive.standardize import standardized
 from sklearn.base import clone
 
-from skstructured import (
-    AveragedKernelSGDClassifier,
-    GaptronClassifier,
-    GuaranteeError,
-    KernelPerceptronClassifier,
-    KernelStructuredPredictor,
-    MulticlassPerceptron,
-    OnlineStructuredPredictor,
-    PiSTOLClassifier,
-)
+from skstructured import GuaranteeError, MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.adversaries import GreedyAdversary, play
 from skstructured.spaces import Simplex
 from skstructured.streaming import array_chunks, fit_chunks
 
 WEIGHTS = {0: 1.0, 1: 9.0, 2: 0.5}
-LEARNERS = {
-    "simplex": OnlineStructuredPredictor(optimizer="parameter_free"),
-    "ordinal": OnlineStructuredPredictor("ordinal"),
-    "uniform average": OnlineStructuredPredictor(optimizer="ogd", average="uniform"),
-    "gaptron": GaptronClassifier(),
-    "perceptron": MulticlassPerceptron(),
-    "kernel": KernelStructuredPredictor(gamma=0.5, optimizer="ogd"),
-    "pistol": PiSTOLClassifier(),
-    "averaged": AveragedKernelSGDClassifier(kernel="rbf", gamma=0.5),
-    "kernel perceptron": KernelPerceptronClassifier(kernel="rbf", gamma=0.5),
-}
+NAMES = [f"default{kind}" for kind in ("", " gaptron", " perceptron", " pistol")]
+NAMES += ["uniform average", "kernel", "kernel descent", "kernel perceptron"]
+LEARNERS = {name: SHIPPED[name] for name in NAMES}
+LEARNERS |= {"ordinal": OnlineStructuredPredictor("ordinal")}
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
