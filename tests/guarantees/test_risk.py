@@ -481,27 +481,6 @@ class TestMonitor:
                 other.update(chunk)
         assert (other.bound_, other.n_) == (monitor.bound_, 140)
 
-    def test_a_window_says_what_holds_now(self):
-        losses, monitor = drifting(), RiskMonitor(window=500)
-        with pytest.warns(GuaranteeWarning, match="window"):
-            monitor.update(losses)
-        assert 0.6 < monitor.bound_ < 0.75
-
-    @slow_if_interpreted
-    @pytest.mark.exhaustive
-    def test_windows_hold_as_often_as_they_say(self):
-        rng, failed, n = np.random.RandomState(3), 0, 200
-        for _ in range(n):
-            risk = np.repeat(rng.rand(6), 60)
-            monitor, fell = RiskMonitor(0.2, window=30), False
-            losses = (rng.rand(360) < risk).astype(float)
-            with warnings.catch_warnings(action="ignore"):
-                for t, loss in enumerate(losses, 1):
-                    monitor.update(loss)
-                    fell |= monitor.bound_ < risk[max(t // 30 - 1, 0) * 30 : t].min()
-            failed += fell
-        assert failed <= n * 0.2
-
     def test_a_known_number_of_losses(self):
         losses = drifting()
         with pytest.warns(GuaranteeWarning, match="The risk rose"):
