@@ -315,9 +315,7 @@ def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercep
             for size in ("n_rounds", "n_features")
             for value in (0, -3, 2.5, "many", None)
         ),
-        (LabelNoise(noise=1.5), r"noise must lie in \[0, 1\], got 1.5"),
-        (LabelNoise(noise=math.nan), r"noise must lie in \[0, 1\], got nan"),
-        (LabelNoise(noise="much"), r"noise must lie in \[0, 1\], got 'much'"),
+        *((LabelNoise(noise=p), rf"in \[0, 1\], got {p!r}") for p in (1.5, math.nan, "much")),
         (Separable(margin=0), "margin must be a positive number, got 0"),
         (Separable(margin=math.inf), "margin must be a positive number, got inf"),
         (Separable(margin=3.0), "margin=3.0 is too large: none of 20480 rows has it"),
