@@ -114,10 +114,9 @@ def compare(model, X, y, play, tolerance=1e-9):
     found = np.column_stack([result.expected_target_loss, result.surrogate_loss])
     scale = 1.0 + np.abs(wanted).max()
     np.testing.assert_allclose(found, wanted, atol=tolerance * scale)
-    for name in ("last_weights_", "average_weights_"):
-        if hasattr(learner, name):
-            wanted = getattr(learner, name)
-            np.testing.assert_array_equal(getattr(result.estimator, name), wanted)
+    np.testing.assert_array_equal(learner.last_weights_, result.estimator.last_weights_)
+    if play == "average":
+        np.testing.assert_array_equal(learner.average_weights_, result.estimator.average_weights_)
     return learner, result
 
 
