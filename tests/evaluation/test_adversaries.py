@@ -21,26 +21,14 @@ from skstructured.evaluation.adversaries import (
     play,
 )
 from skstructured.metrics import best_comparator
-from skstructured.optimizers import (
-    AdaptiveGradientDescent,
-    GradientDescent,
-    ParameterFree,
-    PiSTOL,
-)
+from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.spaces import OrdinalChain, Simplex
 
 OBLIVIOUS = [LabelNoise, Drifting, Separable]
 ADVERSARIES = [*OBLIVIOUS, GreedyAdversary]
 
 #: One pair a space.
-SPACES = [
-    ("simplex-shannon", 7),
-    ("hypercube-shannon", 5),
-    ("ordinal-squared", 6),
-    ("birkhoff-shannon", 9),
-    ("permutahedron-squared", 4),
-    ("k_subsets-squared", 5),
-]
+SPACES = list({PAIRS[name][0]: (name, dim) for name, dim in LARGEST}.values())
 
 
 def rounds_of(name, kind):
@@ -57,6 +45,7 @@ OPTIMIZERS = {
     "parameter_free": ParameterFree(),
     "parameter_free, wealth 1": ParameterFree(wealth=1.0),
     "pistol": PiSTOL(a=2.25, feature_norm=math.sqrt(2.0)),
+    "pistol per coordinate": PiSTOL(2.5, 0.01, math.sqrt(2.0), per_coordinate=True),
 }
 
 
@@ -133,13 +122,6 @@ def test_outputs_are_replaced_at_the_rate_of_the_noise(noise):
         assert np.all(np.abs(counts - n / 8) <= 5 * math.sqrt(n / 8))
 
 
-def test_without_noise_the_vertices_need_not_be_listed():
-    space = space_of("hypercube-shannon", 40)
-    assert LabelNoise(n_rounds=5, noise=0.0).draw(space)[1].shape == (5, 40)
-    with pytest.raises(ValueError, match="too many to list"):
-        LabelNoise(n_rounds=50, noise=1.0).draw(space)
-
-
 def test_every_phase_has_a_model_of_its_own():
     space = space_of("simplex-shannon", 4)
     stream = Drifting(n_rounds=10, n_features=3, n_phases=4, random_state=0)
@@ -166,23 +148,13 @@ def test_separable_outputs_beat_all_others_by_the_margin(name, dim):
         assert all((stream.model_ @ x) @ (v - u) >= 0.05 - 1e-12 for u in others)
 
 
-def test_a_separable_stream_has_a_comparator_with_hardly_any_loss():
-    space, stream = space_of("simplex-shannon", 3), Separable(n_rounds=50, random_state=0)
-    result = play(predictor(fit_intercept=False), stream, space)
-    assert result.comparator_loss(200 / stream.margin * stream.model_).sum() < 1e-6
-
-
 def test_an_adversary_is_greedy():
-    """Played again without it: the same losses, and no other answer would have cost more."""
+    """No other answer would have cost more."""
     space = space_of("simplex-shannon", 3)
     n = 12 if INTERPRETED else 60
     result = play(predictor(), GreedyAdversary(n_rounds=n, random_state=0), space, 0)
     y = space.decode(result.encoded)
     assert set(y) == {0, 1, 2}
-    again = progressive_validate(predictor(), result.rounds.X, y)
-    np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
-    np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, atol=1e-9)
-    np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
     assert result.expected_target_loss[0] == pytest.approx(2 / 3)  # zero weights: a uniform draw
     assert set(result.target_loss) <= {0.0, 1.0}
     for t in (1, n // 2, n - 1):
@@ -206,8 +178,8 @@ class Growing(GreedyAdversary):
 
 
 #: Optimisers with a theorem, told the longest of the rows where they must be; and those without.
-CERTIFIED = [name for name in OPTIMIZERS if name != "pistol"]
-OTHERS = {"pistol, bold": PiSTOL(), "pistol per coordinate": PiSTOL(per_coordinate=True)}
+CERTIFIED = [name for name in OPTIMIZERS if not name.startswith("pistol")]
+OTHERS = {"pistol, bold": PiSTOL(), "pistol per coordinate, bold": PiSTOL(per_coordinate=True)}
 
 
 @pytest.mark.parametrize("factor", [1.5, 5.0])
@@ -224,9 +196,8 @@ def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor
             space, PAIRS[name][1], optimizer=learner, average="polynomial", fit_intercept=intercept
         )
         result = play(model, stream, space)
-        assert result.expected_target_loss.sum() <= min(
-            result.regret_bound(), smallest_bound(result)
-        )
+        bound = min(result.regret_bound(), smallest_bound(result))
+        assert result.expected_target_loss.sum() <= bound
         assert np.all(result.expected_target_loss <= math.log(2) * result.surrogate_loss + 1e-9)
 
 
@@ -250,11 +221,9 @@ def test_one_may_bring_an_adaptive_adversary():
             return int(np.argmin(losses))
 
     space, n = space_of("simplex-shannon", 3), 10 if INTERPRETED else 50
-    greedy, kind = (
-        play(predictor(), adversary(n, random_state=0), space)
-        for adversary in (GreedyAdversary, Kind)
-    )
-    assert kind.expected_target_loss.sum() < greedy.expected_target_loss.sum()
+    results = [play(predictor(), one(n, random_state=0), space) for one in (Kind, GreedyAdversary)]
+    kind, greedy = (result.expected_target_loss.sum() for result in results)
+    assert kind < greedy
 
 
 def test_the_learner_knows_classes_that_the_stream_does_not_show():
@@ -337,22 +306,16 @@ def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercep
     assert np.mean(regrets) >= stream.least_regret_ - 4 * error
 
 
-@pytest.mark.parametrize("kind", ADVERSARIES)
-@pytest.mark.parametrize("parameter", ["n_rounds", "n_features"])
-@pytest.mark.parametrize("value", [0, -3, 2.5, "many", None])
-def test_sizes_must_be_positive_integers(kind, parameter, value):
-    adversary = kind(**{parameter: value})
-    message = f"{parameter} must be an integer at least 1, got {value!r}"
-    with pytest.raises(ValueError, match=message):
-        play(predictor(), adversary, space_of("simplex-shannon", 3))
-
-
 @pytest.mark.parametrize(
     ("adversary", "message"),
     [
-        (LabelNoise(noise=1.5), r"noise must lie in \[0, 1\], got 1.5"),
-        (LabelNoise(noise=math.nan), r"noise must lie in \[0, 1\], got nan"),
-        (LabelNoise(noise="much"), r"noise must lie in \[0, 1\], got 'much'"),
+        *(
+            (kind(**{size: value}), f"{size} must be an integer at least 1, got {value!r}")
+            for kind in ADVERSARIES
+            for size in ("n_rounds", "n_features")
+            for value in (0, -3, 2.5, "many", None)
+        ),
+        *((LabelNoise(noise=p), rf"in \[0, 1\], got {p!r}") for p in (1.5, math.nan, "much")),
         (Separable(margin=0), "margin must be a positive number, got 0"),
         (Separable(margin=math.inf), "margin must be a positive number, got inf"),
         (Separable(margin=3.0), "margin=3.0 is too large: none of 20480 rows has it"),
@@ -370,6 +333,10 @@ def test_bad_parameters_are_named(adversary, message):
 
 
 def test_bad_spaces_are_named():
+    large = space_of("hypercube-shannon", 40)
+    assert LabelNoise(n_rounds=5, noise=0.0).draw(large)[1].shape == (5, 40)
+    with pytest.raises(ValueError, match="too many to list"):
+        LabelNoise(n_rounds=50, noise=1.0).draw(large)
     with pytest.raises(ValueError, match="space must be a Simplex, got Hypercube"):
         LowerBound().draw(space_of("hypercube-shannon", 3))
     for space in ("simplex", Simplex()):

@@ -1,14 +1,19 @@
-"""Progressive validation."""
+"""Progressive validation, row by row and ahead of learning: as `play` and `learn` in turns."""
 
 import naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS, space_of
 from plain import predictor
 from scipy import sparse
+from sklearn.base import clone
+from streams import outputs_by_scores
 
+import skstructured as sk
 from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import GradientDescent, StepMixture
 
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
@@ -30,10 +35,11 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
     assert result.estimator.t_ == len(V)
 
 
-def test_batches_are_played_with_the_weights_before_them(rng):
+@pytest.mark.parametrize(("play", "average"), [("iterates", False), ("average", "polynomial")])
+def test_batches_are_played_with_the_weights_before_them(play, average, rng):
     X, y = rng.randn(47, 3), rng.randint(3, size=47)
-    result = progressive_validate(predictor(), X, y, batch_size=10, random_state=0)
-    model, wanted = predictor(), []
+    model, wanted = predictor(average=average), []
+    result = progressive_validate(model, X, y, 10, play=play, random_state=0)
     for i in range(0, 47, 10):
         if i == 0:
             wanted.append(np.full(10, np.log2(3)))
@@ -75,3 +81,127 @@ def test_sparse_data_frames_and_progress(rng):
     mean = runs[0].expected_target_loss.mean()
     told = f"(60 rounds of OnlineStructuredPredictor, mean expected target loss {mean:.4g}, "
     assert told in repr(runs[0])
+
+
+N = 25 if INTERPRETED else 90
+PLAYS = ("last", "average")
+
+
+def outputs(space, rng):
+    return outputs_by_scores(space, rng.randn(N, 4))
+
+
+def rows(store, rng):
+    X = rng.randn(N, 6) * (rng.rand(N, 6) < 0.5) * [1, 1, 50, 1, 0.01, 1]
+    stores = {"dense": np.asarray, "csr": sparse.csr_array, "single": np.float32}
+    return stores[store](X)
+
+
+def in_turns(model, X, y, play):
+    """Losses (n, 2), expected and surrogate, of rows played one by one; and the learner."""
+    learner = clone(model)
+    rounds, found = learner.begin(X, y), []
+    score = learner.play if play == "last" else learner.play_average
+    for t in range(N):
+        found.append([loss[0] for loss in score(rounds, np.array([t]), 0)[1:]])
+        learner.learn(rounds, np.array([t]))
+    return np.array(found), learner
+
+
+def compare(model, X, y, play, tolerance=1e-9):
+    result = progressive_validate(model, X, y, play=play)
+    wanted, learner = in_turns(model, X, y, play)
+    found = np.column_stack([result.expected_target_loss, result.surrogate_loss])
+    scale = 1.0 + np.abs(wanted).max()
+    np.testing.assert_allclose(found, wanted, atol=tolerance * scale)
+    np.testing.assert_array_equal(learner.last_weights_, result.estimator.last_weights_)
+    if play == "average":
+        np.testing.assert_array_equal(learner.average_weights_, result.estimator.average_weights_)
+    return learner, result
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("store", ["dense", "csr", "single"])
+@pytest.mark.parametrize(
+    "optimizer", ["ogd", "adaptive", "parameter_free", "pistol", "mixture", "adagrad"]
+)
+@pytest.mark.short(every=3)
+def test_it_is_predict_and_learn_in_turns(optimizer, store, standardize, play, rng):
+    model = sk.OnlineStructuredPredictor(optimizer=optimizer, standardize=standardize)
+    tolerance = 1e-5 if store == "single" else 1e-9
+    learner, _ = compare(model, rows(store, rng), outputs("simplex", rng), play, tolerance)
+    assert learner.plays_ahead == (optimizer != "adagrad")
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("optimizer", ["parameter_free", "mixture"])
+@pytest.mark.parametrize("space", ["hypercube", "ordinal", "permutahedron", "birkhoff"])
+def test_over_every_space(space, optimizer, play, rng):
+    model = sk.OnlineStructuredPredictor(space, optimizer=optimizer)
+    compare(model, rows("dense", rng), outputs(space, rng), play)
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("store", ["dense", "csr"])
+@pytest.mark.parametrize("optimizer", ["parameter_free", "mixture"])
+def test_rows_of_weight_zero_are_played_as_all_others(optimizer, store, play, rng):
+    X, y = rows(store, rng), outputs("simplex", rng)
+    weights = {0: 2.5, 1: 0.0, 2: 0.3}
+    model = sk.OnlineStructuredPredictor(optimizer=optimizer, class_weight=weights)
+    _, result = compare(model, X, y, play)
+    assert np.ptp(result.surrogate_loss[y == 1]) > 0.0
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.GaptronClassifier(),
+        sk.MulticlassPerceptron(),
+        predictor(optimizer=GradientDescent(), fit_intercept=False, average="uniform"),
+        predictor(loss="hinge", decoder="gap", average="uniform"),
+        predictor(optimizer=StepMixture(averages=False), average="polynomial"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_of_every_linear_learner(model, play, rng):
+    X, y = rows("csr", rng), outputs("simplex", rng)
+    if play == "average" and isinstance(getattr(model, "optimizer", None), StepMixture):
+        with pytest.raises(ValueError, match="play='average' needs a learner with average"):
+            progressive_validate(model, X, y, play=play)
+        return
+    learner, _ = compare(model, X, y, play)
+    assert learner.plays_ahead
+
+
+def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
+    model = sk.OnlineStructuredPredictor("hypercube", decoder="f1")
+    X, Y = rows("dense", rng), outputs("hypercube", rng)
+    learner, _ = compare(model, X, Y, "last")
+    assert not learner.plays_ahead
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize(
+    "optimizer",
+    [GradientDescent(eta=1e220), StepMixture(others=(GradientDescent(eta=1e220),))],
+    ids=["descent", "mixture"],
+)
+def test_a_row_out_of_range_stops_it_where_learning_stops(optimizer, play, rng):
+    X, y = rows("dense", rng), outputs("simplex", rng)
+    X[20] = 1e99
+    model = predictor(optimizer=optimizer, average="polynomial")
+    learner, twin = clone(model), clone(model)
+    rounds = learner.begin(X, y)
+    with pytest.raises(ValueError, match="Row 20 of X"):
+        learner.play_ahead(rounds, np.arange(N), play == "average", 0)
+    twin.begin(X, y)
+    twin.learn(rounds.take(np.arange(20)), np.arange(20))
+    assert learner.t_ == twin.t_ == 20
+    np.testing.assert_array_equal(learner.last_weights_, twin.last_weights_)
+
+
+def test_learners_without_such_a_loop_say_so():
+    with pytest.raises(NotImplementedError, match="BanditronClassifier has no play_ahead"):
+        sk.BanditronClassifier().play_ahead(None, None, False)

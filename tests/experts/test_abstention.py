@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from hypothesis import given
-from hypothesis import strategies as st
 from learners import binary_stream
 from naive import hedge as naive
 from plain import perceptron, predictor
@@ -15,6 +13,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -25,19 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.metadata_routing import MetadataRouter
 
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import (
-    Drifting,
-    GreedyAdversary,
-    LabelNoise,
-    LowerBound,
-    Separable,
-)
-from skstructured.evaluation.adversaries import play as play_against
-from skstructured.experts.hedge import AdaHedge
+from skstructured.evaluation.adversaries import GreedyAdversary, play
 from skstructured.spaces import Simplex
 
 T = 60 if INTERPRETED else 400
@@ -100,11 +90,13 @@ def test_rounds_are_the_literal_rule_and_keep_theorem_7(d, cost, kind, rng):
     np.testing.assert_allclose(result.comparator_loss(np.eye(d)[0]).sum(), model.expert_losses_[0])
 
 
-def adaptive_rounds(d, cost, n, kind, rng):
-    """Excess over the best expert's loss and the certificate, of experts that know the weights."""
+@pytest.mark.parametrize("kind", ["split", "soft", "leader"])
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("cost", [0.1, 0.45])
+def test_theorem_7_holds_for_experts_and_labels_that_know_the_weights(d, cost, kind, rng):
     model, lost = columns(d, abstention_cost=cost), 0.0
     model.begin(np.zeros((2, d)), [0, 1], classes=[0, 1])
-    for _ in range(n):
+    for _ in range(T):
         p = model.hedge_.weights_
         if kind == "split":  # as even a split of the weights as there is
             u = np.where((np.cumsum(p) - p / 2.0) < 0.5, 1.0, -1.0)[None]
@@ -116,78 +108,16 @@ def adaptive_rounds(d, cost, n, kind, rng):
         k = int(np.argmax(losses)) if rng.random_sample() < 0.9 else rng.randint(2)
         lost += losses[k]
         model.partial_fit(u, [k])
-    return lost, model.certificate().bound()
+    assert lost <= model.certificate().bound()
 
 
-@pytest.mark.parametrize("kind", ["split", "soft", "leader"])
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("cost", [0.1, 0.45])
-def test_theorem_7_holds_for_adaptive_experts_and_labels(d, cost, kind, rng):
-    lost, bound = adaptive_rounds(d, cost, T, kind, rng)
-    assert lost <= bound
-
-
-@given(st.integers(0, 10**6), st.integers(1, 9), st.floats(0.0, 0.499))
-def test_theorem_7_holds_on_random_streams(seed, d, cost):
-    rng = np.random.RandomState(seed)
-    U, y = said_and_truth(rng, 100, d, ["hard", "soft", "alternating"][seed % 3])
-    losses = (1.0 - (2.0 * y - 1.0)[:, None] * U) / 2.0
-    hedge = AdaHedge(d)
-    sure = 1.0 - 2.0 * hedge.update(losses)  # y ŷ
-    expected = np.abs(sure) * (sure < 0.0) + (1.0 - np.abs(sure)) * cost
-    price = np.log(d)
-    grown = min(price / (1.0 - 2.0 * cost), 2.0 * np.sqrt(price * hedge.variance))
-    assert expected.sum() <= losses.sum(axis=0).min() + grown + 4.0 / 3.0 * price + 2.0
-
-
-STREAMS = {
-    "noise": LabelNoise(T, random_state=0),
-    "drift": Drifting(T, random_state=0),
-    "margin": Separable(T, random_state=0),
-    "lower bound": LowerBound(T, random_state=0),
-    "greedy": GreedyAdversary(T // 2, random_state=0),
-}
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_theorem_7_holds_on_the_streams_of_the_package(name):
+def test_theorem_7_holds_against_the_adversary_of_the_package():
     learner = AbstainingHedgeClassifier([perceptron(), predictor(), GaussianNB()], random_state=0)
-    space = Simplex().fit(["a", "b"])
-    result = play_against(learner, STREAMS[name], space, random_state=0)
-    bound = result.estimator.certificate().bound()
-    assert result.expected_target_loss.sum() <= bound
-    if name == "greedy":
-        with pytest.raises(GuaranteeError, match="was not kept"):
-            result.regret_bound()
-    else:
-        assert result.regret_bound() == pytest.approx(bound)
-
-
-#: How much likelier than ½ one label is, where always the one and always the other are experts.
-TILTS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-
-
-def worst_regret(n, costs):
-    """The largest regret over the tilts, a mean over 20 streams of n rounds, for each cost."""
-    found = np.zeros((len(TILTS), len(costs)))
-    for seed in range(20):
-        for i, tilt in enumerate(TILTS):
-            y = np.where(np.random.RandomState(seed).random_sample(n) < 0.5 + tilt, 1.0, -1.0)
-            hedge = AdaHedge(2)
-            sure = 1.0 - 2.0 * hedge.update((1.0 - y[:, None] * np.array([1.0, -1.0])) / 2.0)
-            wrong = np.abs(sure) * (sure < 0.0)
-            for j, cost in enumerate(costs):
-                lost = wrong.sum() + cost * np.sum(1.0 - np.abs(sure))
-                found[i, j] += (lost - hedge.losses_.min()) / 20.0
-    return found.max(axis=0)
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-def test_the_regret_is_constant_for_costs_below_one_half():
-    short, long = worst_regret(1000, (0.3, 0.4, 0.5)), worst_regret(30000, (0.3, 0.4, 0.5))
-    assert np.abs(long - short)[:2].max() < 0.05  # 0.58 and 1.24 for both
-    assert long[0] < 0.7
-    assert 0.85 * np.sqrt(30.0) < long[2] / short[2] < 1.15 * np.sqrt(30.0)  # 12.1 and 66.6
+    stream, space = GreedyAdversary(T // 2, random_state=0), Simplex().fit(["a", "b"])
+    result = play(learner, stream, space, random_state=0)
+    assert result.expected_target_loss.sum() <= result.estimator.certificate().bound()
+    with pytest.raises(GuaranteeError, match="was not kept"):
+        result.regret_bound()
 
 
 class TestWhatItSays:
@@ -241,34 +171,17 @@ class TestWhatItSays:
 class TestExperts:
     def test_probabilities_decisions_and_labels_are_scaled(self):
         X, y = binary_stream(200)
-        experts = [GaussianNB(), LinearSVC(), DecisionTreeClassifier(max_depth=2)]
-        fitted = [expert.fit(X, y) for expert in experts]
-        for expert, said in zip(
-            fitted,
-            (
-                lambda e: 2.0 * e.predict_proba(X)[:, 1] - 1.0,
-                lambda e: np.clip(e.decision_function(X), -1.0, 1.0),
-                lambda e: 2.0 * e.predict_proba(X)[:, 1] - 1.0,
-            ),
-            strict=True,
-        ):
-            model = AbstainingHedgeClassifier([expert], train=False).partial_fit(
-                X[:5], y[:5], classes=["yes", "no"]
-            )
-            np.testing.assert_allclose(model.decision_function(X), said(expert), atol=1e-6)
-
-    def test_a_classifier_that_only_predicts(self):
-        class Only(ClassifierMixin, BaseEstimator):
-            def fit(self, X, y):
-                self.classes_ = np.unique(y)
-                return self
-
-            def predict(self, X):
-                return (np.asarray(X)[:, 0] > 0.0).astype(int)
-
-        model = AbstainingHedgeClassifier([FrozenEstimator(Only().fit(None, [0, 1]))])
-        model.partial_fit([[1.0], [-1.0]], [1, 0], classes=[0, 1])
-        assert list(model.decision_function([[3.0], [-3.0]])) == [1.0, -1.0]
+        votes = VotingClassifier([("bayes", GaussianNB())])  # predicts, and nothing else
+        for expert in (GaussianNB(), LinearSVC(), DecisionTreeClassifier(max_depth=2), votes):
+            model = AbstainingHedgeClassifier([expert.fit(X, y)], train=False)
+            model.partial_fit(X[:5], y[:5], classes=["yes", "no"])
+            if hasattr(expert, "predict_proba"):
+                said = 2.0 * expert.predict_proba(X)[:, 1] - 1.0
+            elif expert is votes:
+                said = np.where(expert.predict(X) == "yes", 1.0, -1.0)
+            else:
+                said = np.clip(expert.decision_function(X), -1.0, 1.0)
+            np.testing.assert_allclose(model.decision_function(X), said, atol=1e-6)
 
     def test_rows_are_learned_after_they_were_scored(self):
         X, y = binary_stream(60)
@@ -283,19 +196,6 @@ class TestExperts:
         losses = (1.0 - np.where(y == "yes", 1.0, -1.0) * told) / 2.0
         np.testing.assert_allclose(result.comparator_loss([1.0]), losses, atol=1e-6)
         np.testing.assert_array_equal(result.estimator.estimators_[0].theta_, nb.theta_)
-
-    def test_fit_weighs_by_rows_not_seen(self):
-        """A tree that has learned its rows by heart is not believed for that."""
-        rng = np.random.RandomState(0)
-        X, y = rng.randn(300, 3), rng.randint(2, size=300)
-        X[:, 0] += 0.8 * (2 * y - 1)
-        experts = [DecisionTreeClassifier(random_state=0), GaussianNB()]
-        model = AbstainingHedgeClassifier(experts, calibrate=None).fit(X, y)
-        assert model.estimators_[0].score(X, y) == 1.0
-        tree = DecisionTreeClassifier(random_state=0)
-        folds = 1.0 - cross_val_score(tree, X, y, cv=5).mean()
-        assert folds > 0.2 and model.t_ == 300
-        assert model.expert_losses_[0] / 300 == pytest.approx(folds, abs=0.05)
 
     def test_fitted_experts_are_kept_where_asked(self):
         X, y = binary_stream(200)
@@ -326,9 +226,7 @@ class TestExperts:
         with pytest.raises(NotFittedError, match="'linearsvc' is not fitted"):
             AbstainingHedgeClassifier([LinearSVC()], train=False).fit(X, y)
         other = GaussianNB().fit(X, np.where(y == "no", "nay", "yes"))
-        with pytest.raises(
-            ValueError, match="'gaussiannb' has the class 'nay', which is not among"
-        ):
+        with pytest.raises(ValueError, match="'gaussiannb' has the class 'nay', which is not"):
             AbstainingHedgeClassifier([other], train=False).fit(X, y)
 
     @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
@@ -346,15 +244,6 @@ class TestExperts:
         np.testing.assert_array_equal(whole.expert_losses_, parts.expert_losses_)
         np.testing.assert_array_equal(whole.hedge_.weights_, parts.hedge_.weights_)
 
-    def test_after_fit_a_stream_goes_on(self):
-        X, y = binary_stream(100)
-        model = AbstainingHedgeClassifier([GaussianNB(), DecisionTreeClassifier(random_state=0)])
-        model.fit(X[:60], y[:60])
-        tree = model.estimators_[1].tree_
-        model.partial_fit(X[60:], y[60:])
-        assert model.t_ == 100 and model.estimators_[0].class_count_.sum() == 100
-        assert model.estimators_[1].tree_ is tree
-
     def test_a_class_with_one_row(self):
         X, y = np.arange(8.0)[:, None], np.r_[np.zeros(7, int), 1]
         model = AbstainingHedgeClassifier([GaussianNB()]).fit(X, y)
@@ -369,14 +258,11 @@ class TestExperts:
         model = AbstainingHedgeClassifier([words]).fit(frame, y)
         assert model.score(frame, y) > 0.7 and list(model.feature_names_in_) == list(frame.columns)
         frozen, numbers = FrozenEstimator(model.estimators_[0]), frame[list("abcd")]
-        for expert, rows, size in (
-            (frozen, frame, 7),
-            (frozen, frame, 1),
-            (GaussianNB(), numbers, 7),
-        ):
-            twin = AbstainingHedgeClassifier([expert])
-            result = progressive_validate(twin, rows, y, batch_size=size, random_state=0)
-            assert result.estimator.t_ == 80 and result.expected_target_loss.mean() < 0.4
+        for expert, rows in ((frozen, frame), (GaussianNB(), numbers)):
+            for size in (1, 7):
+                twin = AbstainingHedgeClassifier([expert])
+                result = progressive_validate(twin, rows, y, batch_size=size, random_state=0)
+                assert result.estimator.t_ == 80 and result.expected_target_loss.mean() < 0.4
         with pytest.raises(ValueError, match="feature names"):
             model.predict(frame.rename(columns={"a": "z"}))
 
@@ -385,11 +271,8 @@ class TestExperts:
                 assert sparse.issparse(X)
                 return super().partial_fit(X, y, classes)
 
-        rows = sparse.csr_matrix(X * (X > 0))
-        model = AbstainingHedgeClassifier([Sees()]).partial_fit(rows, y, classes=["no", "yes"])
-        dense = AbstainingHedgeClassifier([BernoulliNB()])
-        dense.partial_fit(rows.toarray(), y, classes=["no", "yes"])
-        np.testing.assert_allclose(model.predict_proba(rows), dense.predict_proba(rows.toarray()))
+        model = AbstainingHedgeClassifier([Sees()])
+        model.partial_fit(sparse.csr_matrix(X * (X > 0)), y, classes=["no", "yes"])
 
 
 class TestParameters:
@@ -443,11 +326,6 @@ class TestParameters:
         with pytest.raises(ValueError, match="Only binary"):
             model.partial_fit(X, np.arange(30) % 2, classes=[0, 1, 2])
 
-    def test_weights_of_rows_are_not_taken(self):
-        X, y = binary_stream(30)
-        with pytest.raises(TypeError, match="sample_weight"):
-            AbstainingHedgeClassifier([GaussianNB()]).fit(X, y, sample_weight=np.ones(30))
-
     def test_clones_with_fitted_experts(self):
         X, y = binary_stream(60)
         fitted = GaussianNB().fit(X, y)
@@ -465,35 +343,23 @@ class TestGuarantees:
         with pytest.raises(GuaranteeError, match="no rounds yet"):
             model.certificate()
         model.partial_fit(X, y, classes=["no", "yes"])
-        with pytest.raises(
-            GuaranteeError, match="abstention_cost < 1/2 in every round, it was 0.5"
-        ):
-            model.certificate()
-        with pytest.raises(GuaranteeError, match="in every round, it was 0.5"):
-            model.set_params(abstention_cost=0.1).partial_fit(X, y).certificate()
+        for cost in (0.5, 0.1):
+            with pytest.raises(GuaranteeError, match="cost < 1/2 in every round, it was 0.5"):
+                model.set_params(abstention_cost=cost).partial_fit(X, y).certificate()
         with pytest.raises(GuaranteeError, match="expectation"):
             model.certificate(delta=0.05)
 
     def test_the_certificate_in_numbers(self):
         X, y = binary_stream(200)
         result = progressive_validate(AbstainingHedgeClassifier([GaussianNB(), perceptron()]), X, y)
-        certificate = result.estimator.certificate()
+        certificate, half = result.estimator.certificate(), [0.5, 0.5]
         assert certificate.constants["experts"] == 2 and certificate.constants["rounds"] == 200
-        regret = certificate.regret()
-        assert certificate.bound(10.0) == pytest.approx(10.0 + regret)
-        assert regret <= np.log(2.0) / 0.4 + 4.0 / 3.0 * np.log(2.0) + 2.0
-        half = [0.5, 0.5]
+        assert certificate.bound(10.0) == pytest.approx(10.0 + certificate.regret())
         assert result.regret_bound(half) >= result.regret_bound()
         assert result.expected_target_loss.sum() <= result.regret_bound(half)
         for wrong in ([1.0], [0.5, 0.6], [2.0, -1.0]):
             with pytest.raises(ValueError, match="shares of the 2 experts, of sum 1"):
                 result.regret_bound(wrong)
-
-    def test_the_risk_on_new_rows_has_a_bound(self):
-        X, y = binary_stream(T)
-        experts = [GaussianNB(), predictor()]
-        result = progressive_validate(AbstainingHedgeClassifier(experts), X, y, random_state=0)
-        assert result.expected_target_loss[T // 2 :].mean() < result.risk_bound(0.05) < 1.0
 
 
 def test_a_signal_or_a_bad_row_leaves_whole_rounds():
@@ -511,25 +377,27 @@ def test_a_signal_or_a_bad_row_leaves_whole_rounds():
     assert model.t_ == 40 and model.estimators_[0].class_count_.sum() == 40
 
 
+class Refuses(GaussianNB):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        if X[0, 0] > 90.0:
+            raise ValueError("more than 90")
+        return super().partial_fit(X, y, classes, sample_weight)
+
+
 class TestState:
     def test_experts_may_be_set_after_fit(self):
         X, y = binary_stream(60)
         model = AbstainingHedgeClassifier([GaussianNB(), KNeighborsClassifier()]).fit(X, y)
-        before = model.decision_function(X)
+        before, neighbors = model.decision_function(X), model.estimators_[1]
         for experts in ([GaussianNB()], [("a", GaussianNB())] * 3, "none"):
             model.set_params(estimators=experts)
             np.testing.assert_array_equal(model.decision_function(X), before)
         model.partial_fit(X[:5], y[:5])
         assert model.t_ == 65 and len(model.estimators_) == 2
+        assert model.estimators_[0].class_count_.sum() == 65 and model.estimators_[1] is neighbors
         assert len(model.set_params(estimators=[GaussianNB()]).fit(X, y).estimators_) == 1
 
     def test_an_expert_that_raises_leaves_whole_rounds(self):
-        class Refuses(GaussianNB):
-            def partial_fit(self, X, y, classes=None, sample_weight=None):
-                if X[0, 0] > 90.0:
-                    raise ValueError("more than 90")
-                return super().partial_fit(X, y, classes, sample_weight)
-
         X, y = binary_stream(30)
         X = X.astype(float)
         X[17, 0] = 99.0
@@ -545,17 +413,10 @@ class TestState:
             assert model.t_ == model.hedge_.n_rounds == 18
             np.testing.assert_array_equal(model.estimators_[other].theta_, twin.theta_)
             assert model.estimators_[1 - other].class_count_.sum() == 17
-
-    def test_a_first_call_that_fails_leaves_nothing(self):
-        class Refuses(GaussianNB):
-            def partial_fit(self, *args, **kwargs):
-                raise ValueError("never")
-
-        X, y = binary_stream(10)
-        model = AbstainingHedgeClassifier([GaussianNB(), Refuses()])
-        with pytest.raises(ValueError, match="never"):
-            model.partial_fit(X, y, classes=np.unique(y))
-        assert set(vars(model)) == set(model.get_params(deep=False))
+            new = clone(model)
+            with pytest.raises(ValueError, match="more than 90"):
+                new.partial_fit(X[17:], y[17:], classes=np.unique(y))
+            assert set(vars(new)) == set(new.get_params(deep=False))
 
     def test_the_seed_reaches_experts_that_have_none(self):
         X, y = binary_stream(80)
@@ -572,41 +433,36 @@ class TestState:
         assert unseeded.estimators_[1].random_state is None
 
 
+def folds(codes):
+    """The first third of each class, the second, and the third."""
+    fold = np.empty(len(codes), dtype=int)
+    for code in (0, 1):
+        mine = np.flatnonzero(codes == code)
+        fold[mine] = np.arange(len(mine)) * 3 // len(mine)
+    return fold
+
+
+def said_by_folds(X, codes, weight=None):
+    """Opinions of naive Bayes on each fold, learned from the others."""
+    fold, weight = folds(codes), np.ones(len(X)) if weight is None else weight
+    said = np.empty(len(X))
+    for k in range(3):
+        out = fold != k
+        twin = GaussianNB().fit(X[out], codes[out], sample_weight=weight[out])
+        said[~out] = 2.0 * twin.predict_proba(X[~out])[:, 1] - 1.0
+    return said
+
+
 class TestCalibration:
-    def overconfident(self):
-        rng = np.random.RandomState(0)
-        X = rng.randn(3000, 4)
-        y = (rng.rand(3000) < 1 / (1 + np.exp(-1.2 * X.sum(axis=1)))).astype(int)
-        return np.hstack([X] * 5), y
-
-    @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
-    def test_sure_means_sure(self, method):
-        X, y = self.overconfident()
-        given = {"estimators": [LogisticRegression(), GaussianNB()], "abstention_cost": 0.1}
-        cost = {}
-        for calibrate in (method, None):
-            model = AbstainingHedgeClassifier(**given, calibrate=calibrate).fit(X[:1500], y[:1500])
-            wrong, ask = model.predict(X[1500:]) != y[1500:], model.abstains(X[1500:])
-            cost[calibrate] = np.where(ask, 0.1, wrong).mean()
-        assert cost[None] > 0.12 and cost[method] < 0.09
-
     @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
     def test_it_is_by_the_other_folds(self, method):
         X, y = binary_stream(90)
-        said = {}
-        for calibrate in (None, method):
-            model = AbstainingHedgeClassifier([GaussianNB()], calibrate=calibrate, cv=3).fit(X, y)
-            said[calibrate] = model
-        codes = np.searchsorted(model.classes_, y)
-        fold = np.empty(90, dtype=int)
-        for code in (0, 1):
-            mine = np.flatnonzero(codes == code)
-            fold[mine] = np.arange(len(mine)) * 3 // len(mine)
-        raw = np.empty(90)
-        for k in range(3):
-            twin = GaussianNB().fit(X[fold != k], y[fold != k])
-            raw[fold == k] = 2.0 * twin.predict_proba(X[fold == k])[:, 1] - 1.0
-        mapped = np.empty(90)
+        said = {
+            how: AbstainingHedgeClassifier([GaussianNB()], calibrate=how, cv=3).fit(X, y)
+            for how in (None, method)
+        }
+        codes = np.searchsorted(said[method].classes_, y)
+        fold, raw, mapped = folds(codes), said_by_folds(X, codes), np.empty(90)
         for k in range(3):
             mapped[fold == k] = fitted_map(method, raw[fold != k], codes[fold != k])(raw[fold == k])
         sign = 2 * codes - 1
@@ -621,13 +477,11 @@ class TestCalibration:
         X, y = binary_stream(20)
         with pytest.raises(ValueError, match="calibrate must be one of 'sigmoid', 'isotonic'"):
             AbstainingHedgeClassifier([GaussianNB()], calibrate="beta").fit(X, y)
-        streams = [
-            AbstainingHedgeClassifier([GaussianNB()], calibrate=how).partial_fit(
-                X, y, classes=np.unique(y)
-            )
-            for how in (None, "isotonic")
-        ]
-        np.testing.assert_array_equal(*(model.decision_function(X) for model in streams))
+        said = []
+        for how in (None, "isotonic"):
+            model = AbstainingHedgeClassifier([GaussianNB()], calibrate=how)
+            said.append(model.partial_fit(X, y, classes=np.unique(y)).decision_function(X))
+        np.testing.assert_array_equal(*said)
 
 
 def fitted_map(method, said, codes):
@@ -642,61 +496,42 @@ def fitted_map(method, said, codes):
     return lambda u: 2.0 * model.predict(u) - 1.0
 
 
-class Weighted(GaussianNB):
-    """Keeps the weights that it was taught with."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.kept_ = [] if sample_weight is None else [np.array(sample_weight)]
-        return super().fit(X, y, sample_weight)
-
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        self.kept_ = getattr(self, "kept_", [])
-        self.kept_ += [] if sample_weight is None else [np.array(sample_weight)]
-        return super().partial_fit(X, y, classes, sample_weight)
-
-
 class TestRouting:
     @config_context(enable_metadata_routing=True)
     def model(self):
-        asks = Weighted().set_fit_request(sample_weight=True)
-        asks = asks.set_partial_fit_request(sample_weight=True)
-        other = Weighted().set_fit_request(sample_weight=False)
-        other = other.set_partial_fit_request(sample_weight=False)
-        return AbstainingHedgeClassifier([("asks", asks), ("other", other)], calibrate=None, cv=3)
+        experts = [GaussianNB().set_fit_request(sample_weight=asks) for asks in (True, False)]
+        for expert, asks in zip(experts, (True, False), strict=True):
+            expert.set_partial_fit_request(sample_weight=asks)
+        return AbstainingHedgeClassifier(experts, calibrate=None, cv=3)
 
     def test_metadata_go_to_experts_that_request_them(self):
         X, y = binary_stream(30)
         w = 1.0 + np.arange(30)
+        taught = [GaussianNB().fit(X, y, weight) for weight in (w, None)]
+
+        def are_as_taught(experts):
+            for expert, wanted in zip(experts, taught, strict=True):
+                np.testing.assert_allclose(expert.class_count_, wanted.class_count_)
+                np.testing.assert_allclose(expert.theta_, wanted.theta_)
+
         with config_context(enable_metadata_routing=True):
             model = self.model()
-            router = model.get_metadata_routing()
-            assert isinstance(router, MetadataRouter)
-            assert router.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
-            model.fit(X, y, sample_weight=w)
-            np.testing.assert_array_equal(model.estimators_[0].kept_, [w])
-            assert model.estimators_[1].kept_ == []
-            fold, lost = np.empty(30, dtype=int), 0.0
-            for label in model.classes_:
-                mine = np.flatnonzero(y == label)
-                fold[mine] = np.arange(len(mine)) * 3 // len(mine)
-            for k in range(3):
-                out, at = fold != k, fold == k
-                twin = GaussianNB().fit(X[out], y[out], sample_weight=w[out])
-                proba = twin.predict_proba(X[at])
-                truth = np.searchsorted(twin.classes_, y[at])
-                lost += np.sum(1.0 - proba[np.arange(len(truth)), truth])
-            assert model.expert_losses_[0] == pytest.approx(lost, abs=1e-3)
+            consumed = model.get_metadata_routing().consumes("fit", ["sample_weight", "groups"])
+            assert consumed == {"sample_weight"}
+            are_as_taught(model.fit(X, y, sample_weight=w).estimators_)
+            codes = np.searchsorted(model.classes_, y)
+            lost = 0.5 * (1.0 - (2 * codes - 1) * said_by_folds(X, codes, w))
+            assert model.expert_losses_[0] == pytest.approx(lost.sum(), abs=1e-3)
             model = self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=w)
-            np.testing.assert_array_equal(np.concatenate(model.estimators_[0].kept_), w)
-            assert model.estimators_[1].kept_ == []
+            are_as_taught(model.estimators_)
             search = GridSearchCV(self.model(), {"abstention_cost": [0.1]}, cv=2)
-            search.fit(X, y, sample_weight=w)
-            np.testing.assert_array_equal(search.best_estimator_.estimators_[0].kept_, [w])
+            are_as_taught(search.fit(X, y, sample_weight=w).best_estimator_.estimators_)
 
     def test_without_routing_they_are_refused(self):
         X, y = binary_stream(30)
-        with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-            self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(30))
+        for learn in (self.model().fit, self.model().partial_fit):
+            with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+                learn(X, y, sample_weight=np.ones(30))
         with (
             config_context(enable_metadata_routing=True),
             pytest.raises(TypeError, match="groups"),

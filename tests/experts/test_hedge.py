@@ -55,19 +55,14 @@ def test_the_kernel_is_the_literal_form(kind, d, rng):
     assert model.gap == pytest.approx(twin.gap, abs=1e-9)
     assert model.variance == pytest.approx(twin.variance, abs=1e-9)
     assert model.n_rounds == 200
+    for size in (3, 64, 200):  # chunks of any size give the same bits
+        parts = AdaHedge(d)
+        told = [parts.update(losses[i : i + size]) for i in range(0, 200, size)]
+        np.testing.assert_array_equal(np.concatenate(told), [h for _, h in got])
+        np.testing.assert_array_equal(parts.weights_, model.weights_)
+        assert (parts.gap, parts.variance) == (model.gap, model.variance)
     if kind == "same":
         np.testing.assert_array_equal(model.weights_, np.full(d, 1.0 / d))
-
-
-@pytest.mark.parametrize("size", [1, 3, 64])
-def test_chunks_of_any_size_give_the_same_bits(size, rng):
-    losses = rng.random_sample((100, 4))
-    whole, parts = AdaHedge(4), AdaHedge(4)
-    told = whole.update(losses)
-    got = [parts.update(losses[i : i + size]) for i in range(0, 100, size)]
-    np.testing.assert_array_equal(told, np.concatenate(got))
-    np.testing.assert_array_equal(whole.weights_, parts.weights_)
-    assert (whole.gap, whole.variance) == (parts.gap, parts.variance)
 
 
 @pytest.mark.parametrize("shift", [0.0, -0.5, 3.0])
@@ -82,19 +77,10 @@ def test_neither_unit_nor_zero_of_losses_matters(unit, shift, rng):
     assert np.isfinite(hedged).all()
 
 
-@given(
-    st.integers(1, 6),
-    st.lists(
-        st.lists(
-            st.sampled_from(
-                [0.0, 5e-324, 1e-300, 1e-16, 0.5, 1.0, 1.0 + 2**-52, 1e16, 1e100, -1e100]
-            ),
-            min_size=6,
-            max_size=6,
-        ),
-        max_size=20,
-    ),
-)
+WILD = [0.0, 5e-324, 1e-300, 1e-16, 0.5, 1.0, 1.0 + 2**-52, 1e16, 1e100, -1e100]
+
+
+@given(st.integers(1, 6), st.lists(st.tuples(*6 * [st.sampled_from(WILD)]), max_size=20))
 def test_no_losses_make_a_nan(d, rows):
     model = AdaHedge(d)
     for row in rows:
@@ -105,25 +91,20 @@ def test_no_losses_make_a_nan(d, rows):
         assert np.isfinite([model.gap, model.variance, model.total_loss]).all()
 
 
-def adversarial(model, n, rng, kind):
-    """Losses against the weights of the moment."""
-    d = model.n_experts
-    for _ in range(n):
+@pytest.mark.parametrize("kind", ["on the favourite", "weighted", "of most variance", "at random"])
+@pytest.mark.parametrize("d", [1, 2, 3, 20])
+def test_the_bound_holds_against_adversaries(kind, d, rng):
+    """Losses against the weights of the moment, some of them many times as heavy."""
+    model, weights = AdaHedge(d), [0.0, 1e-8, 1.0, 20.0, 412.0, 1e8]
+    for weight in np.resize(weights if kind == "weighted" else [1.0], 1000):
         p = model.weights_
-        if kind == "on the favourite":
-            losses = (np.arange(d) == np.argmax(p)).astype(float)
+        if kind in ("on the favourite", "weighted"):
+            losses = weight * (np.arange(d) == np.argmax(p))
         elif kind == "of most variance":
             losses = (np.cumsum(p[np.argsort(p)])[np.argsort(np.argsort(p))] > 0.5).astype(float)
         else:
             losses = rng.random_sample(d) * (p > rng.random_sample() / d)
         model.update([losses])
-
-
-@pytest.mark.parametrize("kind", ["on the favourite", "of most variance", "at random"])
-@pytest.mark.parametrize("d", [1, 2, 3, 20])
-def test_the_bound_holds_against_adversaries(kind, d, rng):
-    model = AdaHedge(d)
-    adversarial(model, 1000, rng, kind)
     assert model.regret <= model.regret_bound
     assert model.gap >= 0.0
 
@@ -139,25 +120,6 @@ def test_the_bound_is_that_of_the_theorem(d, order, rng):
         model.update(losses[t : t + 7])
     assert model.regret_bound == pytest.approx(twin.bound(), rel=1e-12)
     assert model.regret == pytest.approx(twin.total_loss - min(twin.totals), abs=1e-9)
-
-
-@given(st.integers(1, 8), st.integers(0, 10**6), st.floats(-50, 50))
-def test_the_bound_holds_for_losses_of_any_range(d, seed, power):
-    rng = np.random.RandomState(seed)
-    model = AdaHedge(d)
-    model.update(10.0**power * (rng.standard_normal((80, d)) + rng.standard_normal(d)))
-    assert model.regret <= model.regret_bound * (1.0 + 1e-9)
-
-
-def test_one_good_expert_costs_a_constant(rng):
-    """The others err half of the time: the regret stops to grow."""
-    losses = (rng.random_sample((20000, 10)) < np.r_[0.1, np.full(9, 0.5)]).astype(float)
-    model, at = AdaHedge(10), []
-    for part in (losses[:1000], losses[1000:]):
-        model.update(part)
-        at.append(model.regret)
-    assert abs(at[1] - at[0]) < 0.1
-    assert model.weights_[0] > 1.0 - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -192,39 +154,3 @@ def test_copies_and_maps_of_files_go_on_alike(tmp_path, rng):
         np.testing.assert_array_equal(other.weights_, model.weights_)
     assert AdaHedge(3).update(np.empty((0, 3))).shape == (0,)
     assert math.isfinite(AdaHedge(3).regret_bound)
-
-
-WEIGHTS = {
-    "2": [2.0],
-    "5": [5.0],
-    "20": [20.0],
-    "412": [412.0],
-    "apart": 10.0 ** np.arange(-8.0, 9.0, 4.0),
-    "some zero": [0.0, 1.0, 0.0, 20.0],
-}
-
-
-@pytest.mark.parametrize("named", WEIGHTS)
-@pytest.mark.parametrize("kind", ["random", "ties", "alternating"])
-def test_the_bound_is_its_literal_formula_for_weighted_losses(kind, named, rng):
-    """2 √(ln d Σv) + S (4/3 ln d + 2), v and S from the rounds; the regret is below it."""
-    given = np.resize(WEIGHTS[named], 200)
-    losses = rounds(rng, 200, 3, kind) * given[:, None]
-    twin, _, hedged = literal(losses)
-    widest = max(max(row) - min(row) for row in losses.tolist())
-    price = math.log(3)
-    bound = 2.0 * math.sqrt(price * twin.variance) + widest * (4.0 / 3.0 * price + 2.0)
-    model = AdaHedge(3)
-    model.update(losses)
-    assert model.regret_bound == pytest.approx(bound, rel=1e-9)
-    assert math.fsum(hedged) - min(twin.totals) <= bound
-    assert model.regret <= model.regret_bound
-
-
-@pytest.mark.parametrize("named", WEIGHTS)
-def test_the_bound_holds_of_weighted_losses_of_an_adversary(named):
-    """Every round the likeliest expert errs, by the weight of the round."""
-    model = AdaHedge(4)
-    for weight in np.resize(WEIGHTS[named], 300):
-        model.update([weight * (np.arange(4) == np.argmax(model.weights_))])
-    assert 0.0 < model.regret <= model.regret_bound

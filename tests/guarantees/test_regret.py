@@ -1,9 +1,9 @@
 """The inequalities behind the certificates, on what was really played, and bounds that say much.
 
-`test_guarantees` compares losses with bounds that mostly exceed the number of rounds. Here every
-step of the proofs is checked where it is tight: the regret of the linearised losses against the
-optimiser's own bound at the realised gradients, the two facts on the surrogate that turn it into
-a bound on the target loss, and whole bounds on streams so long and easy that they are informative.
+`test_guarantees` compares losses with bounds that mostly exceed the number of rounds. Here steps of
+the proofs are checked where they are tight: the regret of the linearised losses against the
+optimiser's own bound at the realised gradients, what certificates make of it (`losses/test_theory`
+has the facts on the surrogate), and whole bounds on streams so long that they are informative.
 """
 
 import math
@@ -18,18 +18,11 @@ from sklearn.base import clone
 from streams import Stream, stream_of_kind, two_outputs
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._engine.state import RESCALE
 from skstructured._learners.models import SCORES
-from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.certificates import PiSTOLCertificate
 from skstructured.metrics import best_comparator
-from skstructured.optimizers import (
-    AdaptiveGradientDescent,
-    GradientDescent,
-    ParameterFree,
-    PiSTOL,
-)
+from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
 
@@ -52,12 +45,11 @@ STREAMS = ("noise", "growing", "separable", "flips", "weighted")
 
 
 class Play(NamedTuple):
-    """What was played: scores, ŷ, the rows of G = w c (ŷ − y) and of x with its intercept."""
+    """What was played: scores, the rows of G = w c (ŷ − y) and of x with its intercept."""
 
     model: OnlineStructuredPredictor
     stream: Stream
     theta: np.ndarray
-    mu: np.ndarray
     G: np.ndarray
     X: np.ndarray
 
@@ -92,9 +84,8 @@ def play(name, space, optimizer, stream):
     rounds = rounds._replace(weight=stream.weight)
     model._learn(rounds, every, lambda block, _: played.append(block.theta), SCORES)
     theta = np.concatenate(played)
-    mu, c = model.loss_.mean(theta), model.loss_.scale_
-    X = np.hstack([stream.X, np.ones((len(theta), 1))])
-    return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)
+    G = model.loss_.scale_ * stream.weight[:, None] * (model.loss_.mean(theta) - stream.V)
+    return Play(model, stream, theta, G, np.hstack([stream.X, np.ones((len(theta), 1))]))
 
 
 def largest(stream):
@@ -208,30 +199,15 @@ SHARE = {
 }
 
 
+@pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("which", list(OPTIMIZERS))
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which):
-    space = space_of(name, dim)
-    for kind in STREAMS:
-        rng = np.random.RandomState(0)
-        rows = stream_of_kind(kind, space, rng, rounds_of(name))
-        played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
-        share = check_regret(played, rng)
-        if kind == "noise":  # the bound is tight enough to be worth a test
-            assert share >= SHARE[which]
-
-
-@pytest.mark.parametrize("kind", STREAMS)
-def test_the_wealth_is_what_was_lost_less_than_started_with(kind):
-    """Wealth_T = ε − Σ<G_t, W_t>/(c D_2): it cannot be had without being won."""
-    for name, dim in (("simplex-shannon", 7), ("ordinal-squared", 6)):
-        space, rng = space_of(name, dim), np.random.RandomState(3)
-        rows = stream_of_kind(kind, space, rng, rounds_of(name))
-        played = play(name, space, ParameterFree(wealth=2.0), rows)
-        unit = played.model.loss_.scale_ * space.geometry("l2").diameter
-        terms = (played.G * played.theta).sum(axis=1) / unit
-        wealth = math.exp(played.model._state.vector[LOG_WEALTH])
-        assert wealth == pytest.approx(2.0 - terms.sum(), abs=1e-9 * (2.0 + np.abs(terms).sum()))
+def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which, kind):
+    space, rng = space_of(name, dim), np.random.RandomState(0)
+    rows = stream_of_kind(kind, space, rng, rounds_of(name))
+    played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
+    share = check_regret(played, rng)
+    assert kind != "noise" or share >= SHARE[which]  # it is tight enough to be worth a test
 
 
 def coins(kind, rng, n):
@@ -278,27 +254,6 @@ def test_a_coin_is_never_larger_than_its_bound():
         assert state[LOG_WEALTH] - before == pytest.approx(math.log(0.5))
 
 
-@pytest.mark.parametrize("kind", ["against", "constant", "turning"])
-def test_the_direction_is_learned_at_the_rate_of_the_theorem(kind):
-    """Σ<G_t, D_t − u> ≤ 2.5√(2V) for ‖u‖ ≤ 1, in one dimension, also against the direction."""
-    state, n = ParameterFree().init(loss_of("simplex-shannon", 2)), 400
-    g, Theta, lost, total, shares = np.array([1.0, -1.0]), 0.0, 0.0, 0.0, []
-    for t in range(n):
-        bet_scale(state, 1.0, 1.0)
-        direction = state[SHRINK] * Theta
-        assert abs(direction) <= 1.0 + 1e-12
-        # ‖ŷ − y‖ = D_2 and ‖x‖ = 1: gradients are ±1.
-        sign = {"against": math.copysign(1.0, direction), "turning": 1.0 if t < 300 else -1.0}
-        sign = sign.get(kind, 1.0)
-        u = bet_step(state, Theta * g / math.sqrt(2.0), sign * g, 1.0, 1.0)
-        Theta = state[RESCALE] * Theta + u * sign * math.sqrt(2.0)
-        state[RESCALE] = 1.0
-        lost, total = lost + sign * direction, total + sign
-        shares.append((lost + abs(total)) / (2.5 * math.sqrt(2.0 * (t + 1))))
-    assert max(shares) <= 1.0
-    assert max(shares) >= 0.2
-
-
 def play_coins(optimizer, gradients, L):
     """PiSTOL's kernels in one dimension: what was won, and where Θ and α are in the end."""
     state, won, Theta, path = optimizer.init(loss_of("simplex-shannon", 2)), 0.0, 0.0, 0.0
@@ -332,46 +287,6 @@ def test_pistol_wins_its_potential(a, kind):
         assert potential <= won <= 2.5 * potential
     if kind == "alternating" and a == 5.0:  # closer to 2.25, φ is far too large
         assert max(shares) >= 0.04
-
-
-#: (E[L]/((1 − a) S), ‖G‖²/(bS)) that some round of some stream reaches, less a margin.
-TIGHTNESS = {
-    "simplex-shannon": (0.65, 0.3),
-    "simplex-tsallis1.1": (0.25, 0.35),
-    "simplex-tsallis1.5": (0.5, 0.55),
-    "hypercube-shannon": (0.33, 0.7),
-    "ordinal-shannon": (0.02, 0.02),
-    "birkhoff-shannon": (0.45, 0.1),
-}
-
-
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_the_surrogate_bounds_target_loss_and_gradients_in_every_round(name, dim):
-    """E[L_t] ≤ (1 − a) S_t(W_t), ‖G_t‖² ≤ b_t S_t(W_t) and S_t(W_t) − S_t(U) ≤ <G_t, W_t − U>."""
-    space, reached = space_of(name, dim), np.zeros(2)
-    for kind in STREAMS:
-        for which in ("ogd",) if is_slow(name) else ("ogd", "parameter_free"):
-            rng = np.random.RandomState(5)
-            rows = stream_of_kind(kind, space, rng, rounds_of(name))
-            played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
-            loss, k = played.model.loss_, played.model.loss_.constants_of()
-            S, dust = loss.value(played.theta, rows.V), 1e-10 * (1.0 + np.abs(played.theta).max())
-            target = Randomized().expected_loss(played.theta, played.mu, rows.V, loss)
-            assert np.all(target <= (1.0 - k.a) * S + dust)
-            slopes = k.c**2 * ((played.mu - rows.V) ** 2).sum(axis=1)
-            assert np.all(slopes <= k.smoothness * S + dust)
-            certain = S > 1e-6
-            shares = np.stack([target / (1.0 - k.a), slopes / k.smoothness])[:, certain]
-            reached = np.maximum(reached, (shares / S[certain]).max(axis=1))
-            C_sq = rows.weight * (played.X**2).sum(axis=1)
-            b = k.smoothness * np.maximum.accumulate(C_sq)
-            assert np.all(played.squares <= b * rows.weight * S + C_sq * dust)
-            U = rng.randn(*played.total.shape) / largest(rows)
-            theta = played.X @ U.T
-            linear = (played.G * (played.theta - theta)).sum(axis=1)
-            difference = rows.weight * (S - loss.value(theta, rows.V))
-            assert np.all(difference <= linear + dust)
-    assert np.all(reached >= TIGHTNESS.get(name, (0.9, 0.99)))
 
 
 def linear_bound(optimizer, certificate, norm, V):
@@ -429,38 +344,19 @@ def test_certificates_know_the_largest_weighted_row(which, kind, rng):
     assert rounds < 60 and k.get("rounds", rounds) == rounds
 
 
-#: Optimisers with certificates for rows of norm at most 1.
-CERTIFIED = {
-    "ogd": GradientDescent(),
-    "ogd, given C": GradientDescent(feature_norm=1.0),
-    "ogd, ball": GradientDescent(radius=5.0),
-    "ogd, high probability": GradientDescent(eta="high_probability"),
-    "adaptive": AdaptiveGradientDescent(8.0),
-    "parameter_free": ParameterFree(),
-    "pistol": PiSTOL(a=2.25, b=0.01, feature_norm=1.0),
-    "pistol, more cautious": PiSTOL(a=2.5, feature_norm=1.0),
-}
+#: Optimizers whose bound for 20,000 rows of norm 1 is above chance, and pairs for which it is not.
+FEEBLE = ("ogd, small ball", "adaptive, small ball", "ogd, a number", "pistol")
+EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "permutahedron")
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs long streams")
 @pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize("which", list(CERTIFIED))
-@pytest.mark.parametrize(
-    ("name", "dim"),
-    [
-        ("simplex-shannon", 2),
-        ("simplex-squared", 2),
-        ("hypercube-shannon", 1),
-        ("hypercube-squared", 1),
-        ("ordinal-squared", 2),
-        ("simplex-tsallis1.5", 2),
-        ("permutahedron-squared", 2),
-    ],
-)
-def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
-    n, space = 20_000, space_of(name, dim)
+@pytest.mark.parametrize("which", [name for name in OPTIMIZERS if name not in FEEBLE])
+@pytest.mark.parametrize("name", [name for name in PAIRS if name.startswith(EASY)])
+def test_bounds_that_are_better_than_chance_hold(name, which, noise):
+    n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
-    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": CERTIFIED[which]}
+    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": OPTIMIZERS[which](1.0)}
     result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)

@@ -1,12 +1,13 @@
-"""Certificates for new rows: as the definition, kept as often as they say, and no wider."""
+"""Certificates for new rows and risks that rise: as defined, kept as often as they say."""
 
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from naive import risk_bounds
+from naive import rises, risk_bounds
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -15,14 +16,24 @@ from sklearn.preprocessing import StandardScaler
 from skstructured import (
     BanditGaptronClassifier,
     GuaranteeError,
+    GuaranteeWarning,
     OnlineStructuredPredictor,
     RiskMonitor,
     SecondOrderPerceptron,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
-from skstructured.guarantees.risk import fewest_losses, path, risk_bound, risk_curve
+from skstructured.guarantees.risk import (
+    OrderTest,
+    RiseTest,
+    fewest_losses,
+    path,
+    rise_found,
+    risk_bound,
+    risk_curve,
+)
 from skstructured.spaces import Simplex
+from skstructured.streaming import array_chunks
 
 risks_may_rise = pytest.mark.filterwarnings("ignore:The :skstructured.GuaranteeWarning")
 slow_if_interpreted = pytest.mark.skipif(INTERPRETED, reason="many rounds")
@@ -107,11 +118,6 @@ class TestRiskMonitor:
         assert whole.weighted_mean_ == pytest.approx(np.average(losses, weights=weights))
         assert whole.weighted_mean_ <= whole.bound_ <= 1.0
 
-    def test_the_curve_is_the_bound_after_every_loss(self, rng):
-        losses, monitor = rng.random_sample(40), RiskMonitor()
-        curve = [monitor.update(loss).bound_ for loss in losses]
-        np.testing.assert_array_equal(risk_curve(losses), curve)
-
     def test_before_and_without_losses(self):
         monitor = RiskMonitor()
         for name in ("bound_", "mean_", "weighted_mean_", "n_"):
@@ -130,6 +136,33 @@ class TestRiskMonitor:
         again = pickle.loads(pickle.dumps(monitor)).update(losses[20:])
         assert monitor.n_ == 20
         assert again.bound_ == RiskMonitor(0.1).update(losses).bound_
+
+    @pytest.mark.parametrize(
+        ("name", "bad", "message"),
+        [
+            *(
+                ("delta", bad, r"lie in \(0, 1\), got")
+                for bad in (0.0, 1.0, -0.1, np.nan, "0.1", None, True)
+            ),
+            *(("window", bad, "be") for bad in (0, -1, 2.5, "all", True)),
+        ],
+    )
+    def test_bad_parameters_are_named(self, name, bad, message):
+        with pytest.raises(ValueError, match=f"{name} must {message}"):
+            RiskMonitor(**{name: bad}).update(0.5)
+        if name == "delta":
+            with pytest.raises(ValueError, match=f"{name} must {message}"):
+                risk_bound([0.5], bad)
+
+    @pytest.mark.parametrize(
+        ("name", "other", "message"),
+        [("delta", 0.2, r"0\.05, got 0\.2"), ("window", 6, "5, got 6")],
+    )
+    def test_parameters_are_chosen_before_the_losses(self, name, other, message):
+        monitor = RiskMonitor(window=5).update(0.5).set_params(**{name: other})
+        with pytest.raises(ValueError, match=f"{name} must stay as it was .* {message}"):
+            monitor.update(0.5)
+        assert monitor.n_ == 1
 
     def test_whole_numbers_and_truths_are_losses(self):
         truths = np.array([True, False, True])
@@ -154,19 +187,6 @@ class TestRiskMonitor:
         np.testing.assert_array_equal(monitor._runs[0].sums, before)
         with pytest.raises(ValueError, match="losses must hold one loss or more"):
             risk_bound([])
-
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, np.nan, "0.1", None, True])
-    def test_bad_deltas_are_named(self, delta):
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got"):
-            RiskMonitor(delta).update(0.5)
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got"):
-            risk_bound([0.5], delta)
-
-    def test_delta_is_chosen_before_the_losses(self):
-        monitor = RiskMonitor().update(0.5).set_params(delta=0.2)
-        with pytest.raises(ValueError, match=r"delta must stay as it was .* 0\.05, got 0\.2"):
-            monitor.update(0.5)
-        assert monitor.n_ == 1
 
 
 def _mistakes(rng, risks):
@@ -225,17 +245,16 @@ class TestCoverage:
             for horizon in (0, T):
                 assert violations(losses, risks, delta, horizon) <= most(delta, n)
 
-    def test_a_tenth_narrower_they_fail_too_often(self):
-        n, T, delta = 8000, 1000, 0.05
-        losses, risks = rare(np.random.RandomState(2), n, T)
-        assert violations(losses, risks, delta, T) <= most(delta, n)
-        assert violations(losses, risks, delta, T, share=0.9) > most(delta, n)
-
-    def test_at_any_time_a_fifth_narrower_they_fail_too_often(self):
-        n, T, delta = 8000, 1000, 0.01
-        losses, risks = rare(np.random.RandomState(3), n, T)
-        assert violations(losses, risks, delta, 0) <= most(delta, n)
-        assert violations(losses, risks, delta, 0, share=0.8) > most(delta, n)
+    @pytest.mark.parametrize(
+        ("seed", "delta", "horizon", "share"), [(2, 0.05, 1000, 0.9), (3, 0.01, 0, 0.8)]
+    )
+    def test_a_tenth_or_at_any_time_a_fifth_narrower_they_fail_too_often(
+        self, seed, delta, horizon, share
+    ):
+        n = 8000
+        losses, risks = rare(np.random.RandomState(seed), n, 1000)
+        assert violations(losses, risks, delta, horizon) <= most(delta, n)
+        assert violations(losses, risks, delta, horizon, share=share) > most(delta, n)
 
     def test_they_are_about_as_wide_as_measured(self):
         losses = np.random.RandomState(4).random_sample(2000) < 0.3
@@ -255,14 +274,6 @@ class TestWhatIsPlayed:
             np.testing.assert_allclose(expected[rows], wanted, atol=1e-12)
             model.partial_fit(X[rows], y[rows])
             start = rows.stop
-
-    def test_averages_may_be_played_in_larger_batches(self, rng):
-        X, y = stream(rng, 100)
-        given = learner(average="polynomial")
-        result = progressive_validate(given, X, y, 40, play="average")
-        model = clone(given).partial_fit(X[:40], y[:40], classes=[0, 1, 2])
-        wanted = model.expected_target_loss(X[40:80], y[40:80])
-        np.testing.assert_allclose(result.expected_target_loss[40:80], wanted, atol=1e-12)
 
     def test_other_learners_play_their_last_weights(self, rng):
         X, y = stream(rng, 60)
@@ -350,18 +361,218 @@ class TestCertificates:
         with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 0"):
             result.risk_bound(delta=0)
 
+
+def drifting(before=1500, after=1500, low=0.1, high=0.6, seed=0):
+    rng = np.random.RandomState(seed)
+    return np.r_[rng.rand(before) < low, rng.rand(after) < high].astype(float)
+
+
+STREAMS = {
+    "still": drifting(100, 0),
+    "one rise": drifting(80, 60, 0.05, 0.9),
+    "two rises": np.r_[drifting(100, 500, 0.0, 0.5), np.ones(200)],
+    "a fall": drifting(80, 80, 0.9, 0.1),
+    "shares": np.clip(np.r_[np.full(70, 0.1), np.full(50, 0.9)] + 0.05, 0.0, 1.0),
+    "none to all": np.repeat([0.0, 1.0], 50),
+    "slowly": (np.random.RandomState(0).rand(300) < np.linspace(0.0, 0.6, 300)).astype(float),
+}
+
+
+class TestTheTest:
+    @pytest.mark.parametrize("name", STREAMS)
+    @pytest.mark.parametrize("delta", [0.05, 0.5])
+    def test_is_the_literal_one_in_chunks_of_any_size(self, name, delta):
+        losses, found = STREAMS[name], []
+        wanted = rises(losses.tolist(), delta)
+        single, chunks = RiseTest(delta), RiseTest(delta)
+        for t, loss in enumerate(losses):
+            before = single.found_at
+            single.update(np.array([loss]))
+            if single.found_at != before:
+                assert single.found_at == t + 1
+                found.append(t + 1)
+        assert found == wanted
+        for chunk in np.split(losses, [3, 4, 50, 90, 91]):
+            chunks.update(chunk)
+        whole = rise_found(losses, delta)
+        assert whole == chunks.found_at == single.found_at == (found[-1] if found else None)
+        np.testing.assert_array_equal(chunks._below.sums, single._below.sums)
+        np.testing.assert_array_equal(chunks._above.sums, single._above.sums)
+
+    def test_the_shares_of_delta_make_delta(self):
+        """Σ of the levels of all certificates, read from what each begins with."""
+        test, levels = RiseTest(0.3), {}
+        for _ in range(400):
+            levels["below", test._k] = np.exp(-test._below.surprise)
+            levels["above", test._rises] = np.exp(-test._above.surprise)
+            test.update(np.zeros(1))
+        for (_, k), level in levels.items():
+            assert level == pytest.approx(0.15 / ((k + 1) * (k + 2)), rel=1e-12)
+        assert sum(levels.values()) < 0.3
+
     @slow_if_interpreted
-    def test_on_letter_it_is_within_two_points_of_the_loss(self, load):
-        arrays = load("letter")
-        X, y = arrays["X"].astype(float), arrays["y"]
-        order = np.random.RandomState(0).permutation(len(X))
-        train, test = order[:14000], order[14000:]
-        X = StandardScaler().fit(X[test]).transform(X)  # no certified row is seen beforehand
-        model = learner(average="polynomial", decoder="nearest")
-        for kind, size in (("iterates", 1), ("average", 1), ("last", 50)):
-            result = progressive_validate(model, X[train], y[train], size, play=kind)
-            loss = result.expected_target_loss[7000:].mean()
-            assert loss < result.risk_bound() < loss + 0.02
-            weights = result.estimator.set_params(average=kind == "average")
-            error = weights.expected_target_loss(X[test], y[test]).mean()
-            assert abs(error - result.risk_bound()) < 0.03
+    @pytest.mark.parametrize("kind", ["constant", "rare", "falling", "shares"])
+    def test_false_alarms_are_no_more_frequent_than_delta(self, kind):
+        n, T, delta, failed = 1000, 1000, 0.2, 0
+        rng = np.random.RandomState(5)
+        risk = {"constant": 0.3, "rare": 0.02, "falling": 0.1 + 0.5 / np.sqrt(1 + np.arange(T))}
+        for _ in range(n):
+            u = rng.random_sample(T)
+            losses = u if kind == "shares" else (u < risk[kind]).astype(float)
+            failed += rise_found(losses, delta) is not None
+        assert failed <= n * delta + 3.0 * np.sqrt(n * delta * (1.0 - delta))
+
+    def test_exactly_over_all_streams_of_two_risks(self):
+        """Probability of an alarm in 14 rounds, summed over all 2^14 streams of mistakes."""
+        T, delta = 14, 0.9
+        for p in (0.02, 0.1, 0.5):
+            alarm = 0.0
+            for code in range(2**T):
+                losses = (code >> np.arange(T) & 1).astype(float)
+                chance = p ** losses.sum() * (1.0 - p) ** (T - losses.sum())
+                if chance > 1e-5:  # others are left out
+                    alarm += chance * (rise_found(losses, delta) is not None)
+            assert alarm <= delta
+        assert rise_found(np.repeat([0.0, 1.0], [8, 6]), delta) is not None
+
+
+class TestMonitor:
+    def test_a_rise_is_warned_of_once_and_told(self):
+        losses, monitor = drifting(), RiskMonitor()
+        with warnings.catch_warnings(action="error"):
+            monitor.update(losses[:1500])
+            assert monitor.changed_ is False
+        with pytest.warns(GuaranteeWarning, match="The risk rose: found after 1[5-7]"):
+            monitor.update(losses[1500:])
+        assert monitor.changed_ is True
+        with warnings.catch_warnings(action="error"):
+            monitor.update(losses[1500:1600])
+        assert monitor.changed_ is True and not clone(monitor).__dict__.keys() - {"delta", "window"}
+
+    def test_a_warning_made_an_error_leaves_it_whole(self):
+        losses, monitor = drifting(), RiskMonitor()
+        with warnings.catch_warnings(action="error"), pytest.raises(GuaranteeWarning):
+            monitor.update(losses)
+        assert (monitor.n_, monitor.changed_) == (3000, True)
+
+    def test_a_bound_below_the_mean_is_told(self):
+        losses, monitor = np.r_[np.zeros(300), drifting(0, 120, high=0.25)], RiskMonitor(1e-9)
+        with warnings.catch_warnings(action="ignore"):
+            for loss in losses:
+                monitor.update(loss)
+                below = risk_curve(losses[: monitor.n_], 1e-9)[-1] < monitor.mean_
+                assert monitor.changed_ == (below or monitor._runs[1].found_at is not None)
+
+    @pytest.mark.parametrize("window", [1, 7, 40])
+    def test_a_window_is_the_literal_bound_of_the_last_losses(self, window):
+        losses, monitor = drifting(70, 70), RiskMonitor(0.1, window=window)
+        with warnings.catch_warnings(action="ignore"):
+            for n, loss in enumerate(losses, 1):
+                monitor.update(loss)
+                k = max(n // window - 1, 0)
+                last = losses[k * window : n]
+                assert window <= len(last) < 2 * window or n < window
+                share = 0.1 / ((k + 1) * (k + 2))
+                wanted = risk_bounds(last.tolist(), share, 1.5 * window)[1][-1]
+                assert monitor.bound_ == pytest.approx(wanted, rel=1e-10)
+                assert monitor.mean_ == pytest.approx(last.mean())
+            other = RiskMonitor(0.1, window=window)
+            for chunk in np.split(losses, [1, 9, 77, 78]):
+                other.update(chunk)
+        assert (other.bound_, other.n_) == (monitor.bound_, 140)
+
+    def test_a_known_number_of_losses(self):
+        losses = drifting()
+        with pytest.warns(GuaranteeWarning, match="The risk rose"):
+            assert risk_bound(losses) == path(losses, 0.05, 3000)[1][-1]
+        with warnings.catch_warnings(action="error"):
+            risk_bound(losses[:1500])
+
+
+def flipping(n=400, flipped=250):
+    """Labels that turn round after some rows."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, 2)
+    y = (X[:, 0] > 0.0).astype(int)
+    y[flipped:] = 1 - y[flipped:]
+    return X, y
+
+
+class TestResults:
+    given = {"play": "last", "classes": [0, 1]}
+
+    def model(self):
+        return OnlineStructuredPredictor(optimizer="ogd", decoder="nearest", average=False)
+
+    @pytest.mark.parametrize("size", [None, 37, 400])
+    def test_a_rise_is_told_and_warned_of(self, size):
+        X, y = flipping()
+
+        def run(n, size=size):
+            rows = (X[:n], y[:n]) if size is None else (array_chunks(X[:n], y[:n], size),)
+            return progressive_validate(self.model(), *rows, **self.given)
+
+        result, still = run(400), run(250)
+        with pytest.warns(GuaranteeWarning, match="The risk rose"):
+            result.risk_bound()
+        with warnings.catch_warnings(action="error"):
+            still.risk_bound()
+        assert (result.changed_, still.changed_) == (True, False)
+        if size is not None:
+            losses = run(400, None).expected_target_loss
+            assert result._rise.found_at == rises(losses.tolist(), 0.05)[-1]
+
+    def test_losses_without_a_certificate_have_no_test(self):
+        X, y = flipping()
+        model = self.model().set_params(class_weight={0: 1.0, 1: 2.0})
+        result = progressive_validate(model, X, y)
+        assert result.changed_ is False
+        with pytest.raises(GuaranteeError):
+            result.risk_bound()
+
+
+@slow_if_interpreted
+def test_the_numbers_of_the_page():
+    """docs/risk.md: what a monitor says of 15,000 losses at 10 %, then 15,000 at 60 %."""
+    losses = drifting(15000, 15000)
+    with warnings.catch_warnings(action="ignore"):
+        monitor = RiskMonitor().update(losses)
+        window = RiskMonitor(window=1000).update(losses)
+    assert (round(monitor.mean_, 3), round(monitor.bound_, 3)) == (0.353, 0.217)
+    assert monitor.changed_ and rise_found(losses, 0.05) == 15710
+    assert 0.6 < window.bound_ < 0.7
+    assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) is None
+
+
+class TestOrder:
+    """Rows next to each other whose outputs are alike beyond chance."""
+
+    @staticmethod
+    def found(y, parts=2):
+        test = OrderTest(0.05)
+        return [test.update(part).found for part in np.array_split(y, parts)][-1]
+
+    @pytest.mark.parametrize("parts", [2, 20])
+    @pytest.mark.parametrize("n_classes", [2, 3, 10])
+    def test_sorted_labels_are_found_and_independent_ones_are_not(self, n_classes, parts, rng):
+        streams = [rng.randint(n_classes, size=900) for _ in range(200)]
+        assert np.mean([self.found(y, parts) for y in streams]) <= 0.05
+        assert all(self.found(np.sort(y), parts) for y in streams[:5])
+
+    def test_neighbors_and_rankings_that_are_alike_are_found_and_unlike_ones_are_not(self, rng):
+        Y, often_stays = rng.randint(2, size=(900, 5)), rng.random_sample(6000) < 0.7
+        assert self.found(np.cumsum(~often_stays) % 2) and self.found(Y[np.lexsort(Y.T)])
+        assert not self.found(Y) and not self.found(np.arange(3000) % 2)
+
+    @pytest.mark.parametrize("chunked", [False, True])
+    def test_bounds_of_sorted_rows_warn(self, chunked, rng):
+        X, y = rng.randn(3000, 2), np.sort(rng.randint(3, size=3000))
+        for order, warned in ((np.arange(3000), True), (rng.permutation(3000), False)):
+            chunks = [(X[part], y[part]) for part in np.split(order, 6)]
+            given = [chunks] if chunked else [X[order], y[order]]
+            run = progressive_validate(OnlineStructuredPredictor(), *given, classes=[0, 1, 2])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                run.risk_bound()
+            said = [str(w.message) for w in caught if "not in random order" in str(w.message)]
+            assert bool(said) == warned

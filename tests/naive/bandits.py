@@ -6,13 +6,29 @@ import numpy as np
 from scipy.special import softmax
 
 from naive.gaps import gap_surrogate
+from naive.means import root
 
 
-def draw(p, u):
-    return min(int((np.cumsum(p) <= u).sum()), len(p) - 1)
+class Drawing:
+    """Actions drawn from probabilities p."""
+
+    def answer(self, p, u):
+        self.action = min(int((np.cumsum(p) <= u).sum()), len(p) - 1)
+        self.p = p[self.action]
+        return self.action, self.p
+
+    def mostly(self, theta, rho, u):
+        """The best action, but for a share rho of the rounds that all actions share."""
+        p = np.full(self.K, rho / self.K)
+        p[int(np.argmax(theta))] += 1 - rho
+        return self.answer(p, u)
+
+    def rho(self, power):
+        """The exploration that is given, or min(½, (K/t)^power)."""
+        return self.given if self.given is not None else min(0.5, (self.K / self.t) ** power)
 
 
-class Gaptron:
+class Gaptron(Drawing):
     """Spec 4.2: dual averaging with the running maximum of ‖x‖, W on the ball of radius D."""
 
     def __init__(self, kind, K, p, D, horizon=None, exploration=None):
@@ -44,11 +60,7 @@ class Gaptron:
         self.t, self.X = self.t + 1, max(self.X, float(np.linalg.norm(x)))
         self.x, self.theta = x, self.weights() @ x
         a = max(gap_surrogate(self.kind, self.theta, 0)[2], self.rates()[1])
-        p = np.full(self.K, a / self.K)
-        p[int(np.argmax(self.theta))] += 1 - a
-        self.action = draw(p, u)
-        self.p = p[self.action]
-        return self.action, self.p
+        return self.mostly(self.theta, a, u)
 
     def learn(self, right, u=None):
         if right:
@@ -56,7 +68,7 @@ class Gaptron:
             self.total += np.outer(gradient, self.x) / self.p
 
 
-class Banditron:
+class Banditron(Drawing):
     def __init__(self, K, p, exploration=None):
         self.W, self.K, self.given, self.t = np.zeros((K, p)), K, exploration, 0
 
@@ -65,20 +77,15 @@ class Banditron:
 
     def play(self, x, u):
         self.t += 1
-        rho = self.given if self.given is not None else min(0.5, (self.K / self.t) ** (1 / 3))
         self.x, self.top = x, int(np.argmax(self.W @ x))
-        p = np.full(self.K, rho / self.K)
-        p[self.top] += 1 - rho
-        self.action = draw(p, u)
-        self.p = p[self.action]
-        return self.action, self.p
+        return self.mostly(self.W @ x, self.rho(1 / 3), u)
 
     def learn(self, right, u=None):
         g = np.eye(self.K)[self.action] * (right / self.p) - np.eye(self.K)[self.top]
         self.W = self.W + np.outer(g, self.x)
 
 
-class SOBA:
+class SOBA(Drawing):
     def __init__(self, K, p, a, exploration=None):
         self.A, self.b, self.K = a * np.eye(K * p), np.zeros(K * p), K
         self.given, self.t, self.m = exploration, 0, 0.0
@@ -88,14 +95,9 @@ class SOBA:
 
     def play(self, x, u):
         self.t += 1
-        rho = self.given if self.given is not None else min(0.5, math.sqrt(self.K / self.t))
         self.x, self.W = x, self.weights()
         self.theta = self.W @ x
-        p = np.full(self.K, rho / self.K)
-        p[int(np.argmax(self.theta))] += 1 - rho
-        self.action = draw(p, u)
-        self.p = p[self.action]
-        return self.action, self.p
+        return self.mostly(self.theta, self.rho(1 / 2), u)
 
     def learn(self, right, u=None):
         if not right:
@@ -112,7 +114,7 @@ class SOBA:
             self.A, self.b = self.A + np.outer(z, z), self.b - g
 
 
-class Newtron:
+class Newtron(Drawing):
     def __init__(self, K, p, alpha, beta, D, exploration=None):
         self.K, self.alpha, self.beta, self.D, self.given = K, alpha, beta, D, exploration
         self.A, self.b, self.t = np.eye(K * p) / D, np.zeros(K * p), 0
@@ -121,27 +123,18 @@ class Newtron:
         """Minimise ½ wᵀAw − bᵀw over the ball: bisect the multiplier in the eigenbasis."""
         values, Q = np.linalg.eigh(self.A)
         c = Q.T @ self.b
-        norm = lambda mu: np.linalg.norm(c / (values + mu))  # noqa: E731
-        low, high = 0.0, 1.0
-        if norm(0.0) > self.D:
-            while norm(high) > self.D:
-                high *= 2
-            for _ in range(200):
-                middle = (low + high) / 2
-                low, high = (middle, high) if norm(middle) > self.D else (low, middle)
-        else:
-            high = 0.0
-        return (Q @ (c / (values + high))).reshape(self.K, -1)
+        room = lambda mu: self.D - np.linalg.norm(c / (values + mu))  # noqa: E731
+        high = 1.0
+        while room(high) < 0:
+            high *= 2
+        mu = 0.0 if room(0.0) >= 0 else root(room, 0.0, high)
+        return (Q @ (c / (values + mu))).reshape(self.K, -1)
 
     def play(self, x, u):
         self.t += 1
-        rho = self.given if self.given is not None else min(0.5, math.sqrt(self.K / self.t))
-        self.x, self.W = x, self.weights()
+        self.x, self.W, rho = x, self.weights(), self.rho(1 / 2)
         self.P = softmax(self.alpha * (self.W @ x))
-        p = (1 - rho) * self.P + rho / self.K
-        self.action = draw(p, u)
-        self.p = p[self.action]
-        return self.action, self.p
+        return self.answer((1 - rho) * self.P + rho / self.K, u)
 
     def learn(self, right, u=None):
         shift = np.eye(self.K)[self.action] - 1 / self.K

@@ -1,8 +1,10 @@
 """AdaBoost.OLM++ with online trees, literally: logits, explicit inverses, one node an object."""
 
 import numpy as np
+from scipy.special import expit
 
 from naive.logistic import log_sum, softmax
+from naive.means import root
 
 
 def curvature(x):
@@ -17,15 +19,10 @@ class Regression:
         self.A, self.g, self.potential = lam * np.eye(2), np.array([-2.0 * lam, 0.0]), 0.0
 
     def margin(self, x, weight):
-        """The root m of m + wq(σ(m) − ½) = c by bisection."""
+        """The root m of m + wq(σ(m) − ½) = c."""
         C = np.linalg.inv(self.A)
         q, c = weight * x @ C @ x, -x @ C @ self.g
-        low, high = c - q / 2, c + q / 2
-        for _ in range(200):
-            m = 0.5 * (low + high)
-            above = m + q * (softmax(np.array([m, 0.0]))[0] - 0.5) > c
-            low, high = (low, m) if above else (m, high)
-        return 0.5 * (low + high)
+        return root(lambda m: m + q * (expit(m) - 0.5) - c, c - q / 2, c + q / 2)
 
     def predict(self, s, answer, cap, weight=1.0):
         """ŝ; and x̃ and m, which `update` needs."""

@@ -3,14 +3,12 @@
 import math
 
 import numpy as np
+from scipy.special import softmax
 
 
 def probabilities(w, x):
     """Softmax of the utilities of the items x (m, p) of one round."""
-    utilities = [sum(a * b for a, b in zip(w, row, strict=True)) for row in x]
-    top = max(utilities)
-    powers = [math.exp(u - top) for u in utilities]
-    return [power / sum(powers) for power in powers]
+    return softmax([math.fsum(a * b for a, b in zip(w, row, strict=True)) for row in x])
 
 
 def log_likelihood(w, rounds, chosen, weights):
@@ -29,30 +27,23 @@ def objective(w, rounds, chosen, weights, alpha=0.0):
 
 def scores(w, x, k):
     """The gradient (p,) of −ln p(item k) of one round: mean of the items less the chosen one."""
-    p = probabilities(w, x)
-    mean = [math.fsum(p[i] * x[i][j] for i in range(len(x))) for j in range(len(w))]
-    return np.array([mean[j] - x[k][j] for j in range(len(w))])
+    return probabilities(w, x) @ np.asarray(x) - x[k]
 
 
 def gradient(w, rounds, chosen, weights, alpha=0.0):
     """Of `objective`."""
-    total = sum(c * scores(w, x, k) for x, k, c in zip(rounds, chosen, weights, strict=True)) / sum(
-        weights
-    )
-    return total + alpha * np.asarray(w)
+    total = sum(c * scores(w, x, k) for x, k, c in zip(rounds, chosen, weights, strict=True))
+    return total / sum(weights) + alpha * np.asarray(w)
 
 
 def hessian(w, rounds, weights, alpha=0.0):
     """Of `objective`: mean covariances of the items of rounds."""
-    size = len(w)
-    total = np.zeros((size, size))
+    total = 0.0
     for x, c in zip(rounds, weights, strict=True):
         p = probabilities(w, x)
-        mean = sum(p[i] * np.asarray(x[i]) for i in range(len(x)))
-        for i in range(len(x)):
-            away = np.asarray(x[i]) - mean
-            total += c * p[i] * np.outer(away, away)
-    return total / sum(weights) + alpha * np.eye(size)
+        away = np.asarray(x) - p @ np.asarray(x)
+        total += c * (p[:, None] * away).T @ away
+    return total / sum(weights) + alpha * np.eye(len(w))
 
 
 def fitted(rounds, chosen, weights, alpha=0.0):

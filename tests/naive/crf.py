@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from naive import chains
+from naive.means import log_matching
 
 
 def sequence_scores(x, coef, intercept, start, end, transitions, steps=None):
@@ -44,15 +45,9 @@ def vertices(space, dim):
 
 def matching_loss(theta, v):
     """<θ, μ − v> − Σ μ ln μ with μ of Sinkhorn's iterations."""
-    m = round(len(theta) ** 0.5)
-    log_mu = theta.reshape(m, m).copy()
-    over = np.ones(m)
-    while np.abs(over).max() > 1e-15:
-        over = logsumexp(log_mu, axis=1, keepdims=True)
-        log_mu -= over
-        log_mu -= logsumexp(log_mu, axis=0, keepdims=True)
-    mu = np.exp(log_mu).ravel()
-    return theta @ (mu - v) - (mu * log_mu.ravel()).sum()
+    log_mu = log_matching(theta)
+    mu = np.exp(log_mu)
+    return theta @ (mu - v) - (mu * log_mu).sum()
 
 
 def vector_loss(space, theta, v):

@@ -47,18 +47,18 @@ def gaptron_step(kind, K, X_sq):
 def gaptron(kind, K, X, y, radius=math.inf):
     """Scores, probabilities p' and final W of Gaptron, X learned by dual averaging."""
     total, largest, scores, played = np.zeros((K, X.shape[1])), 0.0, [], []
+
+    def weights():
+        W = -gaptron_step(kind, K, largest) * total if largest > 0 else 0 * total
+        return W * min(1.0, radius / max(np.linalg.norm(W), 1e-300))
+
     for x, label in zip(X, y, strict=True):
         largest = max(largest, float(x @ x))
-        W = -gaptron_step(kind, K, largest) * total if largest > 0 else 0 * total
-        norm = np.linalg.norm(W)
-        W = W * (radius / norm) if norm > radius else W
-        theta = W @ x
+        theta = weights() @ x
         _, gradient, a = gap_surrogate(kind, theta, label)
         p = np.full(K, a / K)
         p[int(np.argmax(theta))] += 1 - a
         scores.append(theta)
         played.append(p)
         total += np.outer(gradient, x)
-    W = -gaptron_step(kind, K, largest) * total
-    norm = np.linalg.norm(W)
-    return np.array(scores), np.array(played), W * min(1.0, radius / max(norm, 1e-300))
+    return np.array(scores), np.array(played), weights()

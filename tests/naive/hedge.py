@@ -15,10 +15,9 @@ def mixed(losses, eta):
 def distribution(totals, eta):
     """p̂ ∝ exp(−η L); uniform over the least for η = ∞."""
     least = min(totals)
-    if eta == math.inf:
-        raised = [float(total == least) for total in totals]
-    else:
-        raised = [math.exp(-eta * (total - least)) for total in totals]
+    raised = [
+        math.exp(-eta * (t - least)) if eta < math.inf else 1.0 * (t == least) for t in totals
+    ]
     return [value / math.fsum(raised) for value in raised]
 
 

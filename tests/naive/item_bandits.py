@@ -67,12 +67,9 @@ def theorem_3(n, d, L, lam, R, S, delta):
 def inverse_gap(means, gamma):
     """Probabilities of SquareCB, action by action."""
     best = max(range(len(means)), key=lambda k: (means[k], -k))
-    P = [
-        0.0 if k == best else 1.0 / (len(means) + gamma * (means[best] - m))
-        for k, m in enumerate(means)
-    ]
-    P[best] = 1.0 - sum(P)
-    return np.array(P)
+    P = np.array([1.0 / (len(means) + gamma * (means[best] - m)) for m in means])
+    P[best] = 1.0 - sum(np.delete(P, best))
+    return P
 
 
 def best_of_two(A, w, Z, deviation):

@@ -3,70 +3,39 @@
 import math
 
 import numpy as np
+from scipy.special import expit, softmax
 
-from naive.means import simplex_projection
-from naive.mixture import HedgeWeights
-
-
-def gibbs(theta):
-    """Softmax."""
-    z = np.exp(theta - theta.max())
-    return z / z.sum()
-
-
-def sigmoid(theta):
-    """Of every item by itself."""
-    return 1 / (1 + np.exp(-theta))
+from naive.means import falling, log_matching, root, simplex_projection, xlogx
+from naive.mixture import MixedScores, Round, play_rounds
 
 
 def ranks(theta):
-    """Projection on the permutahedron: isotonic regression of θ − (m, …, 1) by min-max."""
-    m = len(theta)
-    order = np.argsort(-theta, kind="stable")
-    z = theta[order] - np.arange(m, 0, -1)
-    fit = [
-        min(max(np.mean(z[i : j + 1]) for j in range(k, m)) for i in range(k + 1)) for k in range(m)
-    ]
-    mu = np.empty(m)
-    mu[order] = theta[order] - fit
+    """Projection on the permutahedron: isotonic regression of θ − (m, …, 1)."""
+    order, mu = np.argsort(-theta, kind="stable"), theta.copy()
+    mu[order] -= falling(theta[order] - np.arange(len(theta), 0, -1))
     return mu
 
 
 def assignment(theta):
-    """Entropic assignment: rows and columns divided by their sums, ever again."""
-    d = math.isqrt(len(theta))
-    P = np.exp(theta - theta.max()).reshape(d, d)
-    for _ in range(20000):
-        P = P / P.sum(axis=1, keepdims=True)
-        P = P / P.sum(axis=0)
-    return P.ravel()
+    """Entropic assignment."""
+    return np.exp(log_matching(theta))
 
 
 def subsets(theta, k=2):
     """Projection on the subsets of k items: clip(θ − τ, 0, 1), τ by bisection."""
     if len(theta) <= k:
         return np.ones(len(theta))
-    low, high = theta.min() - 2.0, theta.max()
-    for _ in range(200):
-        middle = (low + high) / 2
-        if np.clip(theta - middle, 0, 1).sum() > k:
-            low = middle
-        else:
-            high = middle
-    return np.clip(theta - high, 0, 1)
-
-
-def _xlogx(mu):
-    return sum(v * math.log(v) for v in mu if v > 0)
+    least = lambda tau: k - np.clip(theta - tau, 0, 1).sum()  # noqa: E731
+    return np.clip(theta - root(least, theta.min() - 2.0, theta.max()), 0, 1)
 
 
 #: Mean of scores, and Ω.
 PAIRS = {
-    ("simplex", "shannon"): (gibbs, _xlogx),
+    ("simplex", "shannon"): (softmax, xlogx),
     ("simplex", "squared"): (simplex_projection, lambda mu: 0.5 * mu @ mu),
-    ("hypercube", "shannon"): (sigmoid, lambda mu: _xlogx(mu) + _xlogx(1 - mu)),
+    ("hypercube", "shannon"): (expit, lambda mu: xlogx(mu) + xlogx(1 - mu)),
     ("permutahedron", "squared"): (ranks, lambda mu: 0.5 * mu @ mu),
-    ("birkhoff", "shannon"): (assignment, _xlogx),
+    ("birkhoff", "shannon"): (assignment, xlogx),
     ("subsets", "squared"): (subsets, lambda mu: 0.5 * mu @ mu),
 }
 
@@ -90,12 +59,18 @@ def largest(X, centred):
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
+<<<<<<< HEAD
 def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
     """Scores played in every round, sums of the experts' losses, and their weights.
+=======
+def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, flat):
+    """Scores played in every round, sums of losses of experts, shares, experts, and averages.
+>>>>>>> h6
 
     `experts` are pairs (literal learner, whether it is told λ_max/λ); ``loss(theta, y) -> (mean,
     value)``; `rounds` pairs (X, λ_max); `spread` and `flat` give D² and 1/λ of m items.
     """
+<<<<<<< HEAD
     few = len(experts)
     many = few * (2 if average else 1)
     hedge = HedgeWeights(rates, many)
@@ -120,3 +95,17 @@ def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
         for (one, _), now in zip(experts, W, strict=True):
             one.learn(w * X.T @ (loss(X @ now, y)[0] - y), w)
     return played, lost, hedge.u
+=======
+
+    def round_of(X, reach, y):
+        ms = [(flat if ratio else spread)(len(X)) for _, ratio in experts]
+        told = [np.array([math.sqrt(reach * m)]) for m in ms]
+        return Round(told, lambda W: X @ W, y, lambda theta: X.T @ (loss(theta, y)[0] - y))
+
+    items = [round_of(X, reach, y) for (X, reach), y in zip(rounds, truths, strict=True)]
+    many = len(experts) * (2 if average and mixed else 1)
+    mix = MixedScores(rates, many, lambda theta, y: [loss(one, y)[1] for one in theta])
+    learners = [one for one, _ in experts]
+    played, losses, means = play_rounds(learners, items, weight, mix, average, mixed)
+    return played, losses.sum(axis=0), mix.groups[0].u, learners, means
+>>>>>>> h6

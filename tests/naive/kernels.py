@@ -61,39 +61,42 @@ def gram(kernel, X, Z):
     return np.array([[kernel(x, z) for x in X] for z in Z])
 
 
+def _played(G, gradient, dim, average, weights_of):
+    """Scores (n, dim), the weights of every round and after the last, and their average.
+
+    `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows, and `weights_of(S, t)` makes the
+    weights of round t of the gradients S before it.
+    """
+    n = len(G)
+    S, played, weights = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n + 1, n, dim))
+    for t in range(n):
+        weights[t] = weights_of(S, t)
+        played[t] = G[t] @ weights[t]
+        S[t] = gradient(played[t], t)
+    weights[n] = weights_of(S, n)
+    mean = np.tensordot(round_shares(np.ones(n), average), weights[:-1], axes=1)
+    return played, weights[n], mean
+
+
 def pistol(G, gradient, dim, a, b, L, average="polynomial"):
     """Algorithm 3 with vectors: the scores (n, dim) played, and the coefficients of the average.
 
-    `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows. ‖g‖² is the Gram form. The paper's
-    average is "uniform".
+    ‖g‖² is the Gram form. The paper's average is "uniform".
     """
-    n = len(G)
-    B, played, weights = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, n, dim))
-    path = 0.0
-    for t in range(n):
+
+    def weights_of(S, t):
         reach = L * math.sqrt(np.diag(G)[: t + 1].max())
+        path = sum(np.linalg.norm(S[:t], axis=1) * np.sqrt(np.diag(G)[:t]))
         alpha = a * reach * (reach + path)
-        norm_sq = float(np.sum(B[:t] * (G[:t, :t] @ B[:t])))
-        multiplier = b / alpha * math.exp(norm_sq / (2.0 * alpha))
-        weights[t] = multiplier * B
-        played[t] = G[t] @ weights[t]
-        s = gradient(played[t], t)
-        B[t] = -s
-        path += np.linalg.norm(s) * math.sqrt(G[t, t])
-    return played, np.tensordot(round_shares(np.ones(n), average), weights, axes=1)
+        return -S * b / alpha * math.exp(np.sum(S * (G @ S)) / (2.0 * alpha))
+
+    played, _, mean = _played(G, gradient, dim, average, weights_of)
+    return played, mean
 
 
 def gradient_descent(G, gradient, step, average="polynomial"):
     """W_t+1 = W_t − η s_t φ(x_t): scores played, coefficients last and averaged."""
-    n = len(G)
-    dim = len(gradient(None, 0))
-    B, played, mean = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, dim))
-    share = round_shares(np.ones(n), average)
-    for t in range(n):
-        mean += share[t] * B
-        played[t] = G[t] @ B
-        B[t] = -step * gradient(played[t], t)
-    return played, B, mean
+    return _played(G, gradient, len(gradient(None, 0)), average, lambda S, t: -step * S)
 
 
 def worthless(G, B, age, many):

@@ -1,6 +1,7 @@
 """F1 of label sets, by trying every prediction against every truth."""
 
 import itertools
+import math
 
 import numpy as np
 
@@ -13,10 +14,7 @@ def f1(guess, truth, zero_division):
 
 def probability(truth, p):
     """Of a label set, with independent labels."""
-    product = 1.0
-    for label, share in zip(truth, p, strict=True):
-        product *= share if label else 1.0 - share
-    return product
+    return math.prod(one if label else 1.0 - one for label, one in zip(truth, p, strict=True))
 
 
 def expected_f1(p, zero_division=1.0):

@@ -8,6 +8,8 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats.qmc import Sobol
 
+from naive.means import root
+
 
 def softmax(z):
     """Softmax of a vector."""
@@ -66,7 +68,7 @@ class Folklore:
     def __init__(self, K, p, lam, kappa, curvature=hessian):
         self.K, self.p, self.lam, self.kappa, self.curvature = K, p, lam, kappa, curvature
         self.A, self.G = lam * np.eye(K * p), np.zeros(K * p)
-        self.past = []
+        self.mask, self.past = np.kron(np.eye(K), np.ones((p, p))), []
 
     def _each(self, x):
         """I_K ⊗ x, (K p, K)."""
@@ -74,8 +76,7 @@ class Folklore:
 
     def _blocks(self):
         """A⁻¹ with all but its K diagonal blocks set to 0."""
-        mask = np.kron(np.eye(self.K), np.ones((self.p, self.p)))
-        return np.linalg.inv(self.A) * mask
+        return np.linalg.inv(self.A) * self.mask
 
     def logits(self, x, weight=1.0):
         """W x of the minimiser of ‖W‖²_A + <W, G> + w φ(W) over all K p weights, (3.3)."""
@@ -135,10 +136,6 @@ class Folklore:
 class Approximate(Folklore):
     """`Folklore` with all of A but its K diagonal blocks set to 0 after a row."""
 
-    def __init__(self, K, p, lam, kappa):
-        super().__init__(K, p, lam, kappa)
-        self.mask = np.kron(np.eye(K), np.ones((p, p)))
-
     def update(self, x, z, y, weight=1.0):
         """The row joins A and G."""
         super().update(x, z, y, weight)
@@ -178,16 +175,9 @@ class Aioli:
         self.C, self.g, self.kappa = np.eye(p) / lam, np.zeros(p), kappa
 
     def margin(self, x):
-        """The root m of m + q(σ(m) − ½) = c, by bisection."""
+        """The root m of m + q(σ(m) − ½) = c."""
         q, c = x @ self.C @ x, -x @ self.C @ self.g
-        low, high = c - q / 2, c + q / 2
-        for _ in range(200):
-            m = 0.5 * (low + high)
-            if m + q * (expit(m) - 0.5) > c:
-                high = m
-            else:
-                low = m
-        return 0.5 * (low + high)
+        return root(lambda m: m + q * (expit(m) - 0.5) - c, c - q / 2, c + q / 2)
 
     def update(self, x, m, y):
         """Learn the probability y of class 1."""
@@ -304,10 +294,6 @@ def _decimal_share(m):
 
 
 def _decimal_root(c, a):
-    """The root of m + a(σ(m) − ½) = c by bisection."""
-    low, high = c - a / 2, c + a / 2
-    for _ in range(230):
-        m = (low + high) / 2
-        above = m + a * (_decimal_share(m) - Decimal("0.5")) > c
-        low, high = (low, m) if above else (m, high)
-    return (low + high) / 2
+    """The root of m + a(σ(m) − ½) = c."""
+    half = Decimal("0.5")
+    return root(lambda m: m + a * (_decimal_share(m) - half) - c, c - a / 2, c + a / 2, 230)

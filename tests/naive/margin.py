@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.optimize import linprog, minimize, nnls
 
+from naive.chains import indicators
+
 
 def max_min(L, V, v):
     """max_p min_r (Lp)_r + <v, Vᵀp> over mixtures p of the vertices V; L[predicted, true]."""
@@ -38,15 +40,9 @@ def row_tables(L, V, F, y):
 
 def chain_features(x, labels, k):
     """Features of a label sequence: of positions with a 1, first and last label, steps."""
-    M, p = x.shape
-    unary, ends, steps = np.zeros((p + 1, k)), np.zeros((2, k)), np.zeros((k, k))
-    for m in range(M):
-        unary[:, labels[m]] += np.r_[x[m], 1.0]
-        if m > 0:
-            steps[labels[m - 1], labels[m]] += 1.0
-    ends[0, labels[0]] += 1.0
-    ends[1, labels[-1]] += 1.0
-    return np.concatenate([unary.ravel(), ends.ravel(), steps.ravel()])
+    ones, steps = indicators(np.asarray(labels), k)
+    unary = np.column_stack([x, np.ones(len(x))]).T @ ones
+    return np.concatenate([part.ravel() for part in (unary, ones[[0, -1]], steps.sum(axis=0))])
 
 
 def chain_table(x, labels, A):

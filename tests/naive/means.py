@@ -5,18 +5,27 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from skstructured.regularizers import Shannon, Tsallis
 from skstructured.spaces import OrdinalChain
 
 
+def root(f, low, high, steps=200):
+    """Where f, which rises, is 0, by bisection."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (low, middle) if f(middle) > 0 else (middle, high)
+    return (low + high) / 2
+
+
+def xlogx(p):
+    """Σ p ln p."""
+    return sum(v * math.log(v) for v in p if v > 0)
+
+
 def omega(space, regularizer, mu, weights=None):
     """Ψ(μ), term by term; with the weights over vertices for conditional random fields."""
-
-    def xlogx(p):
-        return sum(v * math.log(v) for v in p if v > 0)
-
     if isinstance(regularizer, Shannon) and isinstance(space, OrdinalChain):
         return xlogx(weights)
     if isinstance(regularizer, Shannon):
@@ -56,14 +65,30 @@ def mean_and_conjugate(space, regularizer, theta):
     return weights @ V, -best.fun
 
 
-def isotonic_staircase(theta):
-    """Projection on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0 by the min-max formula of isotonic regression."""
-    d = len(theta)
-    fit = [
-        max(min(np.mean(theta[i : j + 1]) for i in range(k + 1)) for j in range(k, d))
-        for k in range(d)
+def falling(z):
+    """The nearest z_1 ≥ … ≥ z_d by the min-max formula of isotonic regression."""
+    d = len(z)
+    return [
+        max(min(np.mean(z[i : j + 1]) for i in range(k + 1)) for j in range(k, d)) for k in range(d)
     ]
-    return np.clip(fit, 0.0, 1.0)
+
+
+def isotonic_staircase(theta):
+    """Projection on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0."""
+    return np.clip(falling(theta), 0.0, 1.0)
+
+
+def log_matching(theta):
+    """Logarithms of entropic assignment: rows and columns in turn, until none moves."""
+    m = math.isqrt(len(theta))
+    log_mu = theta.reshape(m, m).copy()
+    for _ in range(20_000):
+        over = logsumexp(log_mu, axis=1, keepdims=True)
+        log_mu -= over
+        log_mu -= logsumexp(log_mu, axis=0, keepdims=True)
+        if np.abs(over).max() <= 1e-15:
+            break
+    return log_mu.ravel()
 
 
 def simplex_projection(theta):

@@ -1,6 +1,8 @@
 """A mixture of experts, each of them a literal learner; see spec 10."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -128,53 +130,100 @@ class HedgeWeights:
         self.u = share(u / u.sum(), self.rates, self.t)
 
 
-def play_mixture(experts, loss, X, V, weight, rates, kind, average="polynomial", floor=1e-9):
-    """Scores played in every round, losses (T, N) of the experts, and the weights after the last.
+class MixedScores:
+    """AdaHedge over losses ``loss(theta, y)`` of the experts: their scores are mixed."""
 
-    `kind` is "classes", "labels" or "scores"; every x has its 1 for the intercept. Experts are
-    followed by their averages, where `average` is one.
+    def __init__(self, rates, many, loss):
+        self.groups, self.loss = [HedgeWeights(rates, many)], loss
+
+    def play(self, theta, w):
+        return self.groups[0].u.sum(axis=0) @ theta
+
+    def learn(self, theta, y, w):
+        losses = np.array(self.loss(theta, y))
+        if w > 0:
+            self.groups[0].learn(losses, w)
+        return losses
+
+
+class MixedShares:
+    """Log losses: the probabilities of classes are mixed, or those of each label by itself."""
+
+    def __init__(self, rates, many, loss, labels, floor=1e-9):
+        self.loss, self.labels, self.floor = loss, labels, floor
+        self.groups = [LogLossWeights(rates, many) for _ in range(labels or 1)]
+
+    def laws(self, theta):
+        """Probabilities (experts, outcomes) of each group, none below its floor."""
+        q = self.loss.mean(theta)
+        laws = [np.stack([1 - one, one], axis=1) for one in q.T] if self.labels else [q]
+        return [(1 - self.floor) * p + self.floor / p.shape[1] for p in laws]
+
+    def play(self, theta, w):
+        for group in self.groups:
+            group.temper(w)
+        laws = zip(self.groups, self.laws(theta), strict=True)
+        logs = [np.log(group.u.sum(axis=0) @ p) for group, p in laws]
+        return np.array([no[1] - no[0] for no in logs]) if self.labels else logs[0]
+
+    def learn(self, theta, v, w):
+        truths = v.astype(int) if self.labels else [np.argmax(v)]
+        losses = [-np.log(p[:, k]) for p, k in zip(self.laws(theta), truths, strict=True)]
+        if w > 0:
+            for group, of_group in zip(self.groups, losses, strict=True):
+                group.learn(of_group, w)
+        return np.sum(losses, axis=0)
+
+
+class Round(NamedTuple):
+    """What each expert is told, scores of weights, the truth, the gradient at scores."""
+
+    told: list
+    scores: Callable
+    y: object
+    gradient: Callable
+
+
+def play_rounds(experts, rounds, weight, mix, average, mixed=True):
+    """Scores played in every round, losses (T, N) of the experts, and their averages.
+
+    Experts are followed by their averages, where `average` is one and these are `mixed` too.
     """
-    dim, T = V.shape[1], len(X)
-    many = len(experts) * (2 if average else 1)
-    groups = [
-        (HedgeWeights if kind == "scores" else LogLossWeights)(rates, many)
-        for _ in range(dim if kind == "labels" else 1)
-    ]
-    sums, total, clock = [0.0] * len(experts), 0.0, 0.0
-    played, losses = [], []
-    for t in range(T):
-        x, v, w = X[t], V[t], weight[t]
-        W = [expert.play(x, w) for expert in experts]
+    sums, total, clock, played, losses = [0.0] * len(experts), 0.0, 0.0, [], []
+    for one, w in zip(rounds, weight, strict=True):
+        W = [expert.play(told, w) for expert, told in zip(experts, one.told, strict=True)]
         means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
-        theta = np.array([one @ x for one in W + (means if average else [])])
-        q = loss.mean(theta)
-        if kind != "scores":
-            for group in groups:
-                group.temper(w)
-        v_of = [group.u.sum(axis=0) for group in groups]
-        if kind == "classes":
-            q = (1 - floor) * q + floor / dim
-            played.append(np.log(v_of[0] @ q))
-            rounds = [-np.log(q[:, np.argmax(v)])]
-        elif kind == "labels":
-            q = (1 - floor) * q + floor / 2
-            mixed = np.array([v_of[k] @ q[:, k] for k in range(dim)])
-            played.append(np.log(mixed / (1 - mixed)))
-            rounds = [-np.log(np.where(v[k] > 0, q[:, k], 1 - q[:, k])) for k in range(dim)]
-        else:
-            played.append(v_of[0] @ theta)
-            rounds = [loss.value(theta, np.repeat(v[None], many, axis=0)) / loss.scale_]
-        losses.append(w * np.sum(rounds, axis=0))
+        theta = np.array([one.scores(U) for U in (W + means if average and mixed else W)])
+        played.append(mix.play(theta, w))
+        losses.append(w * mix.learn(theta, one.y, w))
         clock += w
         counts = w if average == "uniform" else w * clock**3
         sums = [part + counts * now for part, now in zip(sums, W, strict=True)]
         total += counts
-        for expert, one in zip(experts, W, strict=True):
-            expert.learn(w * np.outer(loss.mean((one @ x)[None])[0] - v, x), w)
-        if w > 0:
-            for group, of_group in zip(groups, rounds, strict=True):
-                group.learn(of_group, w)
-    return np.array(played), np.array(losses), np.array([group.u for group in groups])
+        for expert, now in zip(experts, theta, strict=False):
+            expert.learn(w * one.gradient(now), w)
+    return played, np.array(losses), [part / max(total, 1e-300) for part in sums]
+
+
+def play_mixture(experts, loss, X, V, weight, rates, kind, average="polynomial"):
+    """Scores played in every round, losses (T, N) of the experts, and the weights after the last.
+
+    `kind` is "classes", "labels" or "scores"; every x has its 1 for the intercept.
+    """
+    many = len(experts) * (2 if average else 1)
+    if kind == "scores":
+        value = lambda theta, v: loss.value(theta, np.tile(v, (many, 1))) / loss.scale_  # noqa: E731
+        mix = MixedScores(rates, many, value)
+    else:
+        mix = MixedShares(rates, many, loss, V.shape[1] if kind == "labels" else None)
+
+    def row(x, v):
+        gradient = lambda theta: np.outer(loss.mean(theta[None])[0] - v, x)  # noqa: E731
+        return Round([x] * len(experts), lambda W: W @ x, v, gradient)
+
+    rows = [row(x, v) for x, v in zip(X, V, strict=True)]
+    played, losses, _ = play_rounds(experts, rows, weight, mix, average)
+    return np.array(played), losses, np.array([group.u for group in mix.groups])
 
 
 def play_sequences(experts, sequences, labels, k, weight, rates, average="polynomial"):
@@ -182,26 +231,17 @@ def play_sequences(experts, sequences, labels, k, weight, rates, average="polyno
 
     Also returns the weights (features + k, k) that the mixture would play next, averages included.
     """
-    many = len(experts) * (2 if average else 1)
-    hedge, played, losses = HedgeWeights(rates, many), [], []
-    sums, total, clock = [0.0] * len(experts), 0.0, 0.0
-    for X, codes, w in zip(sequences, labels, weight, strict=True):
+
+    def round_of(X, codes):
         V, y = chains.vertices(len(X), k), chains.embedding(codes, k)
-        size = np.array([chains.spread(X, 1)])
-        W = [expert.play(size, w) for expert in experts]
-        means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
-        theta = [chains.scores(one, X, 1) for one in W + (means if average else [])]
-        played.append(hedge.u.sum(axis=0) @ np.array(theta))
-        losses.append(np.array([chains.loss(one, V, y) for one in theta]))
-        clock += w
-        counts = w if average == "uniform" else w * clock**3
-        sums = [part + counts * now for part, now in zip(sums, W, strict=True)]
-        total += counts
-        for expert, one in zip(experts, theta, strict=False):
-            expert.learn(w * chains.gradient(chains.mean(one, V) - y, X, k, 1), w)
-        if w > 0:
-            hedge.learn(losses[-1], w)
-    last = [expert.play(np.zeros(1), 0.0) for expert in experts]
-    matrices = np.array(last + ([part / total for part in sums] if average else []))
-    after = np.einsum("n,nfk->fk", hedge.u.sum(axis=0), matrices)
-    return played, np.array(weight) @ np.array(losses), hedge.u, after
+        gradient = lambda theta: chains.gradient(chains.mean(theta, V) - y, X, k, 1)  # noqa: E731
+        told = [np.array([chains.spread(X, 1)])] * len(experts)
+        return Round(told, lambda W: chains.scores(W, X, 1), (V, y), gradient)
+
+    rounds = [round_of(X, codes) for X, codes in zip(sequences, labels, strict=True)]
+    losses_of = lambda theta, y: [chains.loss(one, *y) for one in theta]  # noqa: E731
+    mix = MixedScores(rates, len(experts) * (2 if average else 1), losses_of)
+    played, losses, means = play_rounds(experts, rounds, weight, mix, average)
+    last, u = [expert.play(np.zeros(1), 0.0) for expert in experts], mix.groups[0].u
+    matrices = np.array(last + (means if average else []))
+    return played, losses.sum(axis=0), u, np.einsum("n,nfk->fk", u.sum(axis=0), matrices)

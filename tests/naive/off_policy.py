@@ -3,10 +3,8 @@
 import math
 
 
-def ips(actions, rewards, propensities, policy):
-    return [
-        pi[a] / p * r for a, r, p, pi in zip(actions, rewards, propensities, policy, strict=True)
-    ]
+def ips(*log):
+    return [pi[a] / p * r for a, r, p, pi in zip(*log, strict=True)]
 
 
 def doubly_robust(actions, rewards, propensities, policy, q):

@@ -6,16 +6,12 @@ import math
 
 import numpy as np
 
+from naive.chains import indicators
+
 
 def embedding(codes, k):
     """Indicators of positions and of steps, one after the other."""
-    M = len(codes)
-    unary, pairs = np.zeros((M, k)), np.zeros((M - 1, k, k))
-    for m in range(M):
-        unary[m, codes[m]] = 1.0
-        if m:
-            pairs[m - 1, codes[m - 1], codes[m]] = 1.0
-    return np.concatenate([unary.ravel(), pairs.ravel()])
+    return np.concatenate([part.ravel() for part in indicators(np.asarray(codes), k)])
 
 
 @functools.cache
