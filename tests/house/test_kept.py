@@ -50,6 +50,7 @@ def test_rows_that_moved_are_found(losses, lines):
     assert len(moved(kept, now)) == len(moved(now, kept)) == lines
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("git") is None, reason="git apply reads the patches")
 def test_planted_bugs_fit_the_code():
     assert [bug.name for bug in bugs() if not apply(bug, ROOT, "--check")] == []

@@ -167,9 +167,9 @@ def test_over_every_space(name):
 def test_label_sequences(given, rng):
     lengths = rng.randint(1, 6, size=30)
     lengths[0], lengths[-1] = 9, 1
-    words = [rng.randn(m, 3) * [1.0, 5.0, 0.1] + 2.0 for m in lengths]
-    labels = [np.where(word[:, 0] > 2.0, "x", "y") for word in words]
-    estimator, counts = DEFAULT("sequence", **given), [0.3, 2.5, 7.0]
+    words = [rng.randn(m, 3) * [1.0, 5.0, 0.1] + [0.0, 2.0, 2.0] for m in lengths]
+    labels = [np.where(word[:, 0] > 0.0, "x", "y") for word in words]
+    estimator, counts = DEFAULT("sequence", **given), [1.0, 2.0, 4.0]
     shards = [
         learned(estimator, words[i : i + 10], labels[i : i + 10], None, ["x", "y"])
         for i in (0, 10, 20)
@@ -214,7 +214,10 @@ def test_items(name, rng):
     assert model.t_ == 9 and model.loss_.sizes == every.sizes and model._model.loss is model.loss_
     theta = model._thetas(model._read(rounds)).values
     np.testing.assert_allclose(theta, np.concatenate(rounds) @ model.coef_.ravel(), atol=1e-12)
-    check_ended(model, rounds, y)
+    before = pickle.dumps(model)
+    with pytest.raises(RuntimeError, match="is a mean of others"):
+        model.partial_fit(rounds, y)
+    assert pickle.dumps(model) == before
 
 
 @pytest.mark.parametrize("given", [{"kernel": "rbf"}, {"kernel": "additive"}])
