@@ -59,43 +59,12 @@ def largest(X, centred):
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
-<<<<<<< HEAD
 def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
     """Scores played in every round, sums of the experts' losses, and their weights.
-=======
-def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, flat):
-    """Scores played in every round, sums of losses of experts, shares, experts, and averages.
->>>>>>> h6
 
     `experts` are pairs (literal learner, whether it is told λ_max/λ); ``loss(theta, y) -> (mean,
     value)``; `rounds` pairs (X, λ_max); `spread` and `flat` give D² and 1/λ of m items.
     """
-<<<<<<< HEAD
-    few = len(experts)
-    many = few * (2 if average else 1)
-    hedge = HedgeWeights(rates, many)
-    sums, total, clock, lost = [0.0] * few, 0.0, 0.0, np.zeros(many)
-    played = []
-    for (X, reach), y, w in zip(rounds, truths, weight, strict=True):
-        m = len(X)
-        told = [math.sqrt(reach * (flat(m) if ratio else spread(m))) for _, ratio in experts]
-        W = [one.play(np.array([t]), w) for (one, _), t in zip(experts, told, strict=True)]
-        means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
-        theta = [X @ one for one in (W + means if average else W)]
-        u = hedge.u.sum(axis=0)
-        played.append(sum(v * one for v, one in zip(u, theta, strict=True)))
-        values = np.array([loss(one, y)[1] for one in theta])
-        lost += w * values
-        if w > 0:
-            hedge.learn(values, w)
-        clock += w
-        counts = w if average == "uniform" else w * clock**3
-        sums = [part + counts * now for part, now in zip(sums, W, strict=True)]
-        total += counts
-        for (one, _), now in zip(experts, W, strict=True):
-            one.learn(w * X.T @ (loss(X @ now, y)[0] - y), w)
-    return played, lost, hedge.u
-=======
 
     def round_of(X, reach, y):
         ms = [(flat if ratio else spread)(len(X)) for _, ratio in experts]
@@ -103,9 +72,8 @@ def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, f
         return Round(told, lambda W: X @ W, y, lambda theta: X.T @ (loss(theta, y)[0] - y))
 
     items = [round_of(X, reach, y) for (X, reach), y in zip(rounds, truths, strict=True)]
-    many = len(experts) * (2 if average and mixed else 1)
+    many = len(experts) * (2 if average else 1)
     mix = MixedScores(rates, many, lambda theta, y: [loss(one, y)[1] for one in theta])
     learners = [one for one, _ in experts]
-    played, losses, means = play_rounds(learners, items, weight, mix, average, mixed)
-    return played, losses.sum(axis=0), mix.groups[0].u, learners, means
->>>>>>> h6
+    played, losses, _ = play_rounds(learners, items, weight, mix, average)
+    return played, losses.sum(axis=0), mix.groups[0].u
