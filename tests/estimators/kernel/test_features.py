@@ -325,7 +325,9 @@ class TestLearner:
     @BOTH
     @pytest.mark.parametrize("standardize", [True, False])
     @pytest.mark.parametrize("averaged", [True, False])
-    @pytest.mark.parametrize("optimizer", ["auto", "parameter_free"])
+    @pytest.mark.parametrize(
+        "optimizer", ["parameter_free", pytest.param("auto", marks=pytest.mark.exhaustive)]
+    )
     def test_plays_ahead_what_it_would_predict(self, kind, optimizer, averaged, standardize):
         X, y, _ = stream(n=24)
         given = {"optimizer": optimizer, "average": averaged, "standardize": standardize}

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import mean_pinball_loss
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
@@ -89,7 +90,7 @@ class TestAgainstLiteral:
     @pytest.fixture
     def problem(self, loss, K):
         """Rows, classes, and what the literal algorithm takes: slopes, their number and size."""
-        X, y = stream(K)
+        X, y = stream(K, n=100)
         V = signs(y, K)
         return X, y, slope_of(loss, V), V.shape[1], SLOPES[loss] * math.sqrt(V.shape[1])
 
@@ -129,7 +130,7 @@ class TestAgainstLiteral:
 
 @pytest.mark.parametrize("loss", RESIDUALS)
 def test_regressors_equal_the_literal_algorithm(loss):
-    X, _ = stream(2)
+    X, _ = stream(2, n=100)
     y = np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
     G = literal.gram(literal.rbf(0.4), X, X)
     L = Q if loss == "quantile" else 1.0
@@ -174,7 +175,7 @@ class TestTheoremOne:
             svm = SVC(kernel="rbf", gamma=0.5, C=C).fit(X, V[:, 0])
             h = svm.decision_function(X) - svm.intercept_
             dual, rows = svm.dual_coef_[0], svm.support_vectors_
-            norm = math.sqrt(dual @ literal.gram(literal.rbf(0.5), rows, rows) @ dual)
+            norm = math.sqrt(dual @ rbf_kernel(rows, gamma=0.5) @ dual)
             bound = certificate.bound(learned.loss_.value(h[:, None], V).sum(), norm)
             assert played <= bound
             assert result.target_loss.sum() <= bound
