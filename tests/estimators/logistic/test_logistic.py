@@ -310,18 +310,6 @@ def nats_of(model, X, y, K):
     return model.play_and_learn(rounds, np.arange(len(X))).surrogate * math.log(2.0)
 
 
-def weighted_nats(model, X, y, w, K):
-    """Σ w ℓ of the rounds of a model with decoder="sampled", played one by one and learned."""
-    total = 0.0
-    for t in range(len(X)):
-        if t == 0:
-            rounds = model.begin(X[:1], y[:1], classes=np.arange(K))._replace(weight=w[:1])
-        else:
-            rounds = model.resume(X[t : t + 1], y[t : t + 1], w[t : t + 1])
-        total += w[t] * model.play_and_learn(rounds, [0]).surrogate[0]
-    return total
-
-
 def explicit_bound(K, p, B, R, T):
     """The corrected bound of Theorem 3.3, with the largest κ."""
     kappa = naive.logistic.folklore_kappa(B, R, K)
@@ -421,7 +409,8 @@ class TestPotential:
         y = np.arange(60) % 7 == 0
         w = np.where(np.arange(60) % 3, weight, 0.1)
         model = plain(B=1.0, decoder="sampled")
-        lost = weighted_nats(model, X, y.astype(int), w, 2)
+        rounds = model.begin(X, y.astype(int), classes=range(2))._replace(weight=w)
+        lost = w @ model.play_and_learn(rounds, np.arange(60)).surrogate
         U = np.array([[0.3, -0.2], [-0.3, 0.2]])
         own = -(log_softmax(X @ U.T)[np.arange(60), y.astype(int)] * w).sum()
         assert lost - own <= model.certificate().regret(np.linalg.norm(U))
