@@ -224,15 +224,15 @@ def test_the_bound_on_the_gap_holds_anywhere_and_is_tight_near_the_optimum():
     ours = _choice_fit.Likelihood(np.concatenate(rounds), offsets, rows, share, np.zeros(3))
     w = naive.fitted(*given)
     least, held, ratios = ours.point(w).value, 0, []
-    for i, v in enumerate(np.random.RandomState(0).randn(200, 3)):
-        point = ours.point(w + v * 10.0 ** (-i / 40.0))
+    for i, v in enumerate(np.random.RandomState(0).randn(60, 3)):
+        point = ours.point(w + v * 10.0 ** (-i / 12.0))
         root = _choice_fit.root_of_inverse(ours.hessian(point.proba), None)
         decrement = np.linalg.norm(root.T @ point.gradient)
         bound = _choice_fit.gap_bound(decrement, ours.largest_distance(point.proba, root))
         held += np.isfinite(bound)
         assert point.value - least <= bound * (1 + 1e-9)
         ratios.append(bound / (point.value - least))
-    assert held > 100 and 1.0 - 1e-9 < min(ratios) < 1.1
+    assert held > 30 and 1.0 - 1e-9 < min(ratios) < 1.1
 
 
 def test_the_bound_is_its_series_and_lies_between_half_and_all_of_the_squared_decrement():
@@ -573,13 +573,13 @@ def test_verbose_prints_iterations(capsys):
 
 
 def test_wide_sparse_rows(monkeypatch):
-    monkeypatch.setattr("skstructured.items._choice_fit.NEWTON", 200)
+    monkeypatch.setattr(_choice_fit, "NEWTON", 50)
     rng = np.random.RandomState(0)
-    X = sparse.random(600, 300, 0.05, "csr", random_state=rng)
-    w = rng.randn(300) * (np.arange(300) < 20)
-    chosen = (X @ w + rng.gumbel(size=600)).reshape(-1, 3).argmax(axis=1)
+    X = sparse.random(180, 90, 0.1, "csr", random_state=rng)
+    w = rng.randn(90) * (np.arange(90) < 20)
+    chosen = (X @ w + rng.gumbel(size=180)).reshape(-1, 3).argmax(axis=1)
     y = (np.arange(3) == chosen[:, None]).ravel().astype(int)
-    qid = np.arange(600) // 3
+    qid = np.arange(180) // 3
     model = ConditionalLogit(1e-3).fit(X, y, qid)
     assert model.gap_ <= model.tol and np.isnan(model.standard_errors_).all()
     exact = ConditionalLogit(1e-3, solver="newton").fit(X, y, qid)

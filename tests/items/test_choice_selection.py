@@ -32,7 +32,7 @@ def routing():
 @pytest.mark.usefixtures("routing")
 def test_searches_over_rows_with_qid():
     cv = GroupKFold(3).set_split_request(groups="qid")
-    search = GridSearchCV(ConditionalLogit(), {"alpha": [1e-3, 0.1, 100.0]}, cv=cv)
+    search = GridSearchCV(ConditionalLogit(), {"alpha": [1e-3, 100.0]}, cv=cv)
     search.fit(X, Y, qid=QID)
     assert search.best_params_["alpha"] < 100.0 and search.best_score_ > 0.5
     folds = [
