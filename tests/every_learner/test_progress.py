@@ -50,8 +50,10 @@ def test_verbose_tells_how_far_it_is(monkeypatch, capsys, model, rng):
 def test_verbose_must_be_a_number_of_lines_before_anything_is_learned(model, given, rng):
     X, y = two_classes(rng)
     model = clone(model).set_params(verbose=given)
-    more = [] if "max_iter" in model.get_params() else [getattr(model, "simulate", model.partial_fit)]
-    for learn in (model.fit, *more):  # what passes say is of fit alone
+    learns = [model.fit]
+    if "max_iter" not in model.get_params():  # passes are of fit alone
+        learns.append(getattr(model, "simulate", model.partial_fit))
+    for learn in learns:
         told = {"classes": [0, 1]} if has_argument(learn, "classes") else {}
         with pytest.raises((ValueError, TypeError), match="verbose must be an integer at least 0"):
             learn(X, y, **told)
