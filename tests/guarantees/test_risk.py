@@ -239,7 +239,7 @@ def most(delta, n):
 class TestCoverage:
     @pytest.mark.parametrize("draw", [falling, rare, constant, uniform, reacting])
     def test_bounds_fail_no_more_often_than_they_say(self, draw):
-        n, T = 2000, 600
+        n, T = 1000, 600
         losses, risks = draw(np.random.RandomState(1), n, T)
         for delta in (0.05, 0.2):
             for horizon in (0, T):
@@ -555,7 +555,7 @@ class TestOrder:
     @pytest.mark.parametrize("parts", [2, 20])
     @pytest.mark.parametrize("n_classes", [2, 3, 10])
     def test_sorted_labels_are_found_and_independent_ones_are_not(self, n_classes, parts, rng):
-        streams = [rng.randint(n_classes, size=900) for _ in range(200)]
+        streams = [rng.randint(n_classes, size=900) for _ in range(100)]
         assert np.mean([self.found(y, parts) for y in streams]) <= 0.05
         assert all(self.found(np.sort(y), parts) for y in streams[:5])
 
