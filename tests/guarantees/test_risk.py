@@ -220,7 +220,7 @@ def reacting(rng, n, T):
 
 
 def violations(losses, risks, delta, horizon, shares=(1.0,)):
-    """How often the mean risk was ever above the bound, its width multiplied by each of `shares`."""
+    """How often the mean risk was ever above the bound, its width multiplied by each share."""
     failed = np.zeros(len(shares))
     for L, R in zip(losses, risks, strict=True):
         weights, bounds = path(L, delta, horizon)
