@@ -79,7 +79,7 @@ def test_bound_holds_against_every_adversary(name, dim, kind, optimizer):
 
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
-@pytest.mark.short(every=4)
+@pytest.mark.short(every=7)
 def test_bound_with_high_probability_holds_in_every_run(name, dim):
     """It fails with probability at most δ = 0.05: never more than 23 times in 200 (p < 1e-4)."""
     if is_slow(name):
@@ -292,7 +292,7 @@ def test_the_comparator_of_the_lower_bound_has_little_loss():
 def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercept):
     space, T, regrets = space_of("simplex-shannon", d), 150, []
     model = predictor(fit_intercept=intercept)
-    for seed in range(3 if INTERPRETED else 60):
+    for seed in range(3 if INTERPRETED else 30):
         stream = LowerBound(n_rounds=T, comparator_norm=15.0, random_state=seed)
         result = play(model, stream, space)
         U = np.pad(stream.comparator_, ((0, 0), (0, int(intercept))))

@@ -54,10 +54,10 @@ def test_batches_are_played_with_the_weights_before_them(play, average, rng):
 
 def test_realised_losses_average_to_the_expected_ones(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    runs = [progressive_validate(predictor(), X, y, random_state=seed) for seed in range(200)]
+    runs = [progressive_validate(predictor(), X, y, random_state=seed) for seed in range(100)]
     realised = np.mean([run.target_loss for run in runs], axis=0)
     expected = runs[0].expected_target_loss
-    sigma = np.sqrt(expected * (1 - expected) / 200)
+    sigma = np.sqrt(expected * (1 - expected) / 100)
     assert np.all(np.abs(realised - expected) <= 5 * sigma + 1e-9)
     np.testing.assert_array_equal(
         runs[3].target_loss,

@@ -172,7 +172,7 @@ class TestWeights:
 def test_coverage_is_exact(estimator):
     """``⌈(m + 1)(1 − α)⌉/(m + 1)`` for m rows held out, whatever the estimator."""
     rng, found = np.random.RandomState(0), []
-    for seed in range(100 if INTERPRETED else 1500):
+    for seed in range(100 if INTERPRETED else 400):
         P = rng.dirichlet(np.ones(5), size=120)
         if isinstance(estimator, Ridge):
             y = P[:, 0] + rng.standard_cauchy(120)
@@ -217,13 +217,13 @@ class TestStreams:
     @pytest.mark.parametrize("alpha", [0.1, 0.4])
     def test_what_is_missed_is_bounded_on_any_stream(self, alpha, gamma):
         """Gibbs, Candès (2021), Proposition 4.1, on labels that are drawn to be missed."""
-        rng, n = np.random.RandomState(0), 40 if INTERPRETED else 400
+        rng, n = np.random.RandomState(0), 40 if INTERPRETED else 200
         model = PredictionSets(OnlineStructuredPredictor(), alpha=alpha, gamma=gamma)
         X = rng.randn(n, 2)
         model.partial_fit(X[:1], [0], classes=[0, 1, 2])
         for t in range(1, n):
             P = model.predict_proba(X[t : t + 1])[0]
-            y = P.argmin() if (t // 100) % 2 == 0 else P.argmax()
+            y = P.argmin() if (t // 50) % 2 == 0 else P.argmax()
             model.partial_fit(X[t : t + 1], [y])
             assert -gamma - 1e-12 <= model.alpha_ <= 1.0 + gamma + 1e-12
             most = (max(alpha, 1.0 - alpha) + gamma) / (gamma * (t + 1))
@@ -370,5 +370,6 @@ def test_a_pipeline_has_the_sets_of_its_learner(task):
         for kind in ("dense", "sparse")
     },
 )
+@pytest.mark.short(every=5)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -353,6 +353,7 @@ EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "perm
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 @pytest.mark.parametrize("which", [name for name in OPTIMIZERS if name not in FEEBLE])
 @pytest.mark.parametrize("name", [name for name in PAIRS if name.startswith(EASY)])
+@pytest.mark.short(every=37)
 def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
