@@ -194,9 +194,10 @@ def test_bandits_choose_and_update_where_features_are_missing(name, rng):
 @every_rule
 @pytest.mark.parametrize("play", ["last", "average"])
 @pytest.mark.parametrize("name", ["mixture", "parameter_free", "adagrad"])
+@pytest.mark.short("adagrad-last-mean", "adagrad-last-indicator")
 def test_streams_are_validated_as_predicted_row_by_row(name, play, missing, rng):
     X, y = problem(name, rng)
-    X, y = X[:60], y[:60]
+    X, y = X[:25], y[:25]
     model = new(name, missing).set_params(average=play == "average" and "polynomial")
     found = progressive_validate(model, X, y, classes=[0, 1, 2], play=play)
     wanted = []

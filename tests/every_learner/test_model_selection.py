@@ -63,6 +63,7 @@ def test_a_search_over_the_step_of_an_optimizer():
 
 
 @pytest.mark.parametrize("space", ["hypercube", KSubsets(k=2)], ids=str)
+@pytest.mark.short("hypercube")
 def test_learning_curves_of_label_sets(space):
     X, y = load_digits(return_X_y=True)
     X, y = X[:120], y[:120]

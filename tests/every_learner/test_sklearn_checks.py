@@ -80,7 +80,7 @@ def expected_failures(estimator):
     ],
     expected_failed_checks=expected_failures,
 )
-@pytest.mark.short(every=7)
+@pytest.mark.short(every=23)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -95,6 +95,7 @@ def modules_with_examples():
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("module", list(modules_with_examples()))
+@pytest.mark.short(every=3)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0 and result.failed == 0

@@ -136,8 +136,8 @@ def immovable(monkeypatch):
 
 
 def test_a_space(rng):
-    V = np.vstack([np.eye(3), np.zeros((1, 3))])[rng.randint(4, size=200)]
-    Z = V @ rng.randn(3, 5) + 0.1 * rng.randn(200, 5)
+    V = np.vstack([np.eye(3), np.zeros((1, 3))])[rng.randint(4, size=80)]
+    Z = V @ rng.randn(3, 5) + 0.1 * rng.randn(80, 5)
     model = OnlineStructuredPredictor(OneOrNone(), "squared", random_state=0).fit(Z, V)
     assert model.score(Z, V) > 0.9
 
