@@ -116,10 +116,10 @@ def test_a_refused_update_may_be_made_again(rng):
     [("logistic", None), ("hinge", None), ("logistic", 0.0), ("smooth_hinge", None)],
 )
 def test_mean_losses_stay_below_the_bound(kind, exploration, adversary):
-    n = 40 if INTERPRETED or adversary == "GreedyAdversary" else 400
+    n = 40 if INTERPRETED or adversary == "GreedyAdversary" else 200
     stream, space = getattr(adversaries, adversary)(n_rounds=n, random_state=0), Simplex()
     excess, U = [], None
-    for seed in range(3 if INTERPRETED else 10):
+    for seed in range(3 if INTERPRETED else 6):
         given = {"radius": 0.5, "horizon": n, "exploration": exploration, "random_state": seed}
         result = adversaries.play(bandit_gaptron(kind, **given), stream, space.fit(range(K)))
         U = result.best_comparator() if U is None else U
