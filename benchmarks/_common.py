@@ -46,10 +46,10 @@ def command(script):
 
 def commit():
     """Short hash of the commit, with "+" where the code differs from it; results may differ."""
-    results = (":!benchmarks/*/results/*", ":!docs/*.png")
+    code = ("skstructured", "benchmarks", ":!benchmarks/*/results/*")
     try:
         name = git("rev-parse", "--short", "HEAD")
-        return name + "+" * bool(git("status", "--porcelain", "--", ".", *results))
+        return name + "+" * bool(git("status", "--porcelain", "--", *code))
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

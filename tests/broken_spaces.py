@@ -1,9 +1,9 @@
 """Spaces broken in one place each."""
 
 import numpy as np
+from breaking import broken, told
 from numba import njit
 
-from skstructured.extend.output_space import Geometry
 from skstructured.spaces import Hypercube, KSubsets, Simplex
 
 SETS = [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
@@ -24,21 +24,6 @@ class Shouts(Simplex):
         return np.char.upper(super().decode(V))
 
 
-class UnpacksBackwards(Hypercube):
-    def unpack(self, packed):
-        return packed[::-1]
-
-
-class FallsShort(Hypercube):
-    def argmax(self, theta):
-        return super().argmax(np.asarray(theta) - 0.1)
-
-
-class FindsNoVertex(Hypercube):
-    def argmax(self, theta):
-        return 2.0 * super().argmax(theta)
-
-
 class ForgetsWhatItFound(Hypercube):
     """Its oracle breaks ties by the number of the row."""
 
@@ -56,27 +41,6 @@ class CompilesAnother(Hypercube):
     oracle_kernel = staticmethod(_zeros)
 
 
-class RoundsUpTooLate(Hypercube):
-    def nearest(self, mu):
-        return (np.asarray(mu) > 0.7).astype(float)
-
-
-class DecomposesTheNearest(Hypercube):
-    def decompose(self, mu):
-        return self.nearest(mu[None]), np.ones(1)
-
-
-class WeighsTooMuch(Hypercube):
-    def decompose(self, mu):
-        vertices, weights = super().decompose(mu)
-        return vertices, 1.1 * weights
-
-
-class DrawsTheNearest(Hypercube):
-    def sample(self, mu, random_state=None):
-        return self.nearest(mu)
-
-
 class DrawsWhatIsNotThere(Hypercube):
     """Draws a label of probability zero once in a while."""
 
@@ -86,55 +50,8 @@ class DrawsWhatIsNotThere(Hypercube):
         return drawn
 
 
-class LosesTooMuch(Hypercube):
-    def target_loss(self, y_pred, y_true):
-        return 2.0 * super().target_loss(y_pred, y_true)
-
-
-class LosesOnTheTruth(Hypercube):
-    def target_loss(self, y_pred, y_true):
-        return 0.5 + 0.5 * super().target_loss(y_pred, y_true)
-
-
-class LosesSquares(Hypercube):
-    """The square of the Hamming loss: not affine."""
-
-    def expected_loss(self, mu, V):
-        return super().expected_loss(mu, V) ** 2
-
-
-class _OfGeometry(Hypercube):
-    nu = diameter = gamma = 1.0
-
-    def geometry(self, norm, dim=None):
-        k = super().geometry(norm, dim)
-        return Geometry(k.nu * self.nu, k.diameter * self.diameter, k.gamma * self.gamma)
-
-
-class TooFarApart(_OfGeometry):
-    nu = 1.1
-
-
-class TooNarrow(_OfGeometry):
-    diameter = 0.9
-
-
-class TooFlat(_OfGeometry):
-    gamma = 0.9
-
-
 class HasNoConstantSum(Hypercube):
     constant_sum = True
-
-
-class KnowsNoVertex(Hypercube):
-    def vertex_proba(self, mu):
-        return np.full((len(mu), 2**self.dim_), 0.5**self.dim_)
-
-
-class StandsForMore(Hypercube):
-    def mean_proba(self, mu):
-        return 2.0 * mu
 
 
 class HasAnotherTask(Hypercube):
@@ -152,25 +69,12 @@ class ScoresNoClasses(Hypercube):
         return self
 
 
-class TakesAnything(Hypercube):
-    def encode(self, y):
-        return np.array(y, dtype=float)
-
-
 class PacksAnything(Hypercube):
     def pack(self, y):
         try:
             return super().pack(y)
         except ValueError:
             return np.zeros(len(y))
-
-
-class GrowsInPickles(Hypercube):
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        if "dim_" in state:
-            state["dim_"] += 1
-        return state
 
 
 class ChangesItsSize(KSubsets):
@@ -180,35 +84,70 @@ class ChangesItsSize(KSubsets):
         return self
 
 
+class KnowsNoVertex(Hypercube):
+    def vertex_proba(self, mu):
+        return np.full((len(mu), 2**self.dim_), 0.5**self.dim_)
+
+
 #: A broken space -> example outputs, and the check that it fails.
 BROKEN = {
     Shouts(): (LABELS, "check_encode_and_decode"),
-    UnpacksBackwards(): (SETS, "check_pack_and_unpack"),
-    FallsShort(): (SETS, "check_argmax"),
-    FindsNoVertex(): (SETS, "check_argmax"),
     ForgetsWhatItFound(): (SETS, "check_argmax"),
     CompilesAnother(): (SETS, "check_oracle_kernel"),
-    RoundsUpTooLate(): (SETS, "check_nearest"),
-    DecomposesTheNearest(): (SETS, "check_decompose"),
-    WeighsTooMuch(): (SETS, "check_decompose"),
-    DrawsTheNearest(): (SETS, "check_sample"),
     DrawsWhatIsNotThere(): (SETS, "check_sample"),
-    LosesTooMuch(): (SETS, "check_target_loss"),
-    LosesOnTheTruth(): (SETS, "check_target_loss"),
-    LosesSquares(): (SETS, "check_expected_loss_is_affine"),
-    TooFarApart(): (SETS, "check_geometry"),
-    TooNarrow(): (SETS, "check_geometry"),
-    TooFlat(): (SETS, "check_geometry"),
     HasNoConstantSum(): (SETS, "check_constant_sum"),
-    KnowsNoVertex(): (SETS, "check_vertex_proba"),
-    StandsForMore(): (SETS, "check_mean_proba"),
     HasAnotherTask(): (SETS, "check_task"),
     ScoresNoClasses(): (SETS, "check_task"),
-    TakesAnything(): (SETS, "check_wrong_outputs"),
     PacksAnything(): (SETS, "check_wrong_outputs"),
-    GrowsInPickles(): (SETS, "check_copies"),
+    KnowsNoVertex(): (SETS, "check_vertex_proba"),
     ChangesItsSize(2): (SETS_OF_TWO, "check_parameters"),
 }
 
+#: A method of `Hypercube` and the check that fails -> what spaces do instead that are broken there.
+CHANGED = {
+    ("unpack", "check_pack_and_unpack"): {
+        "UnpacksBackwards": lambda _, unpack, packed: packed[::-1]
+    },
+    ("argmax", "check_argmax"): {
+        "FallsShort": lambda _, argmax, theta: argmax(np.asarray(theta) - 0.1),
+        "FindsNoVertex": lambda _, argmax, theta: 2.0 * argmax(theta),
+    },
+    ("nearest", "check_nearest"): {
+        "RoundsUpTooLate": lambda _, nearest, mu: (np.asarray(mu) > 0.7).astype(float),
+    },
+    ("decompose", "check_decompose"): {
+        "DecomposesTheNearest": lambda self, _, mu: (self.nearest(mu[None]), np.ones(1)),
+        "WeighsTooMuch": lambda _, decompose, mu: (decompose(mu)[0], 1.1 * decompose(mu)[1]),
+    },
+    ("sample", "check_sample"): {"DrawsTheNearest": lambda self, _, mu, seed: self.nearest(mu)},
+    ("target_loss", "check_target_loss"): {
+        "LosesTooMuch": lambda _, loss, y_pred, y_true: 2.0 * loss(y_pred, y_true),
+        "LosesOnTheTruth": lambda _, loss, y_pred, y_true: 0.5 + 0.5 * loss(y_pred, y_true),
+    },
+    ("expected_loss", "check_expected_loss_is_affine"): {
+        "LosesSquares": lambda _, loss, mu, V: loss(mu, V) ** 2,
+    },
+    ("geometry", "check_geometry"): {
+        "TooFarApart": told(nu=lambda nu: 1.1 * nu),
+        "TooNarrow": told(diameter=lambda D: 0.9 * D),
+        "TooFlat": told(gamma=lambda gamma: 0.9 * gamma),
+    },
+    ("mean_proba", "check_mean_proba"): {"StandsForMore": lambda _, proba, mu: 2.0 * mu},
+    ("encode", "check_wrong_outputs"): {"TakesAnything": lambda _, encode, y: np.array(y, float)},
+    ("__getstate__", "check_copies"): {
+        "GrowsInPickles": lambda _, state: {
+            k: v + 1 if k == "dim_" else v for k, v in state().items()
+        },
+    },
+}
+
+for (method, check), kinds in CHANGED.items():
+    for name, change in kinds.items():
+        globals()[name] = broken(__name__, name, Hypercube, method, change)
+        BROKEN[globals()[name]()] = (SETS, check)
+
 #: Spaces whose decompositions are wrong as well, because they stand upon what is wrong.
-DECOMPOSED_WRONGLY = (FallsShort, FindsNoVertex, CompilesAnother, HasNoConstantSum)
+DECOMPOSED_WRONGLY = tuple(
+    globals()[name]
+    for name in ("FallsShort", "FindsNoVertex", "CompilesAnother", "HasNoConstantSum")
+)

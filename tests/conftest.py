@@ -60,3 +60,11 @@ def load():
 @pytest.fixture
 def rng():
     return np.random.RandomState(0)
+
+
+@pytest.fixture
+def cli(tmp_path, capsys):
+    """Runs of the command line in a folder of their own."""
+    from table_files import CommandLine
+
+    return CommandLine(tmp_path, capsys)

@@ -1,5 +1,6 @@
 """Every public estimator after some of its rows, and how it goes on with the others."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,8 @@ _rounds = np.random.RandomState(1).randn(24, 3, 2)
 _taken = np.argmax(_rounds @ [2.0, -1.0] + np.random.RandomState(2).randn(24, 3), axis=1)
 _numbers, _orders = _X @ np.arange(4.0), np.argsort(_X[:, :3], axis=1)
 
+online = partial(sk.OnlineStructuredPredictor, random_state=0)
+
 #: name -> Case.
 FITTED = {name: _of_list(model) for name, model in EVERY_LEARNER.items() if name != "toy"}
 FITTED |= {name: _of_list(*given) for name, given in OVER_SPACES.items()}
@@ -76,42 +79,23 @@ FITTED |= {
     "choices": Case(sk.ConditionalLogit(), _rounds, _taken),
     "choices, online": Case(sk.ItemStructuredPredictor(random_state=0), _rounds, _taken),
     "search results": Case(sk.ListwiseRanker(random_state=0), _rounds, list(np.eye(3)[_taken])),
-    "prediction sets": Case(
-        sk.PredictionSets(sk.OnlineStructuredPredictor(random_state=0), random_state=0),
-        _X,
-        _letters,
-    ),
-    "bool labels": Case(sk.OnlineStructuredPredictor(random_state=0), _X, _letters == "a"),
+    "prediction sets": Case(sk.PredictionSets(online(), random_state=0), _X, _letters),
+    "bool labels": Case(online(), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
     "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),
     "own generator": Case(
-        sk.OnlineStructuredPredictor(decoder="sampled", random_state=np.random.RandomState(3)),
-        _X.astype(np.float32),
-        _letters,
+        online(decoder="sampled", random_state=np.random.RandomState(3)), np.float32(_X), _letters
     ),
-    "sequences": Case(sk.OnlineStructuredPredictor("sequence", random_state=0), _words, _spelt),
-    "sequences, squared": Case(
-        sk.OnlineStructuredPredictor("sequence", "squared", random_state=0), _words, _spelt
-    ),
-    "pipeline": Case(
-        make_pipeline(StandardScaler(), sk.OnlineStructuredPredictor(random_state=0)), _X, _letters
-    ),
+    "sequences": Case(online("sequence"), _words, _spelt),
+    "sequences, squared": Case(online("sequence", "squared"), _words, _spelt),
+    "pipeline": Case(make_pipeline(StandardScaler(), online()), _X, _letters),
     "pipeline of kernels": Case(
         make_pipeline(StandardScaler(), sk.KernelStructuredPredictor(random_state=0)), _X, _letters
     ),
     "pipeline of sequences": Case(
-        make_pipeline(
-            sk.SequenceTransformer(StandardScaler()),
-            sk.OnlineStructuredPredictor("sequence", random_state=0),
-        ),
-        _words,
-        _spelt,
+        make_pipeline(sk.SequenceTransformer(StandardScaler()), online("sequence")), _words, _spelt
     ),
-    "table": Case(
-        make_pipeline(sk.TableEncoder(), sk.OnlineStructuredPredictor(random_state=0)),
-        _X,
-        _letters,
-    ),
+    "table": Case(make_pipeline(sk.TableEncoder(), online()), _X, _letters),
     "random field": Case(sk.ConditionalRandomField(random_state=0), _words, _spelt),
     "random field of classes": Case(
         sk.ConditionalRandomField("simplex", random_state=0), _X, _letters

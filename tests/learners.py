@@ -1,6 +1,7 @@
 """Every learner there is, in the list that tests of all learners share."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
@@ -19,6 +20,8 @@ AS_GIVEN = {
     **{"standardize": False, "fit_intercept": True, "max_iter": 1, "shuffle": False},
     "random_state": 0,
 }
+
+kernel = partial(sk.KernelStructuredPredictor, max_iter=2, random_state=0)
 
 #: name -> learner of classes.
 EVERY_LEARNER = {
@@ -76,8 +79,8 @@ EVERY_LEARNER = {
         Perceptron(fit_intercept=False), n_estimators=3, random_state=0
     ),
     "default tree": sk.OnlineTreeClassifier(random_state=0),
-    "kernel": sk.KernelStructuredPredictor(max_iter=2, random_state=0),
-    "kernel plain": sk.KernelStructuredPredictor(
+    "kernel": kernel(),
+    "kernel plain": kernel(
         kernel="poly", degree=2, optimizer="pistol", average="uniform", **AS_GIVEN
     ),
     "default pistol": sk.PiSTOLClassifier(random_state=0),
@@ -87,30 +90,26 @@ EVERY_LEARNER = {
     ),
     "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
     "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
-    "kernel cosine": sk.KernelStructuredPredictor(
-        kernel="cosine", fit_intercept=True, max_iter=2, random_state=0
+    "kernel cosine": kernel(kernel="cosine", fit_intercept=True),
+    "kernel callable": kernel(
+        kernel=Matern(length_scale=2.0, nu=0.5), regularizer="squared", standardize=False
     ),
-    "kernel callable": sk.KernelStructuredPredictor(
-        kernel=Matern(length_scale=2.0, nu=0.5),
-        regularizer="squared",
-        standardize=False,
-        max_iter=2,
-        random_state=0,
+    "kernel budget": kernel(regularizer="squared", budget=100, average=False, max_iter=1),
+    "kernel features": kernel(approximation="fourier", n_components=30),
+    "kernel features mixed": kernel(
+        kernel="laplacian", approximation="fourier", n_components=11, max_iter=1
     ),
-    "kernel budget": sk.KernelStructuredPredictor(
-        regularizer="squared", budget=100, average=False, max_iter=1, random_state=0
-    ),
-    "kernel features": sk.KernelStructuredPredictor(
-        approximation="fourier", n_components=30, max_iter=2, random_state=0
-    ),
-    "kernel features mixed": sk.KernelStructuredPredictor(
-        kernel="laplacian", approximation="fourier", n_components=11, max_iter=1, random_state=0
-    ),
-    "kernel features rectified": sk.KernelStructuredPredictor(
-        kernel="arc-cosine", approximation="relu", n_components=11, max_iter=1, random_state=0
+    "kernel features rectified": kernel(
+        kernel="arc-cosine", approximation="relu", n_components=11, max_iter=1
     ),
     "toy": NearestMean(),
 }
+
+#: Some whose scores are linear in the rows as standardised.
+LINEAR_BY_DEFAULT = (
+    *(f"default {kind}" for kind in ("gaptron", "perceptron", "second order", "bandit gaptron")),
+    *("default banditron", "soba", "newtron"),
+)
 
 #: Those of the package.
 SHIPPED = {name: model for name, model in EVERY_LEARNER.items() if name != "toy"}

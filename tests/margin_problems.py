@@ -98,8 +98,11 @@ OTHERS = {
 
 
 def problem(name, n=7, seed=0):
-    """Rows, outputs, the fitted space, its vertices, their losses, and the places of outputs."""
-    given, dim = OTHERS[name]
+    """Rows, outputs, the fitted space, its vertices, their losses, and the places of outputs.
+
+    A name of `OTHERS`, or as there a space with the number of its scores.
+    """
+    given, dim = OTHERS[name] if isinstance(name, str) else name
     rng = np.random.RandomState(seed)
     X = rng.randn(n, 3)
     space = clone(given).fit(given.decode(_first(given, dim)))

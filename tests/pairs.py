@@ -16,46 +16,27 @@ from skstructured.spaces import (
     Simplex,
 )
 
+REGULARIZERS = {
+    **{"shannon": Shannon(), "squared": SquaredNorm()},
+    **{f"tsallis{alpha:g}": Tsallis(alpha) for alpha in (1.1, 1.5, 2.0)},
+}
+BOTH = ("shannon", "squared")
 
-def simplex(dim):
-    return Simplex().fit(np.arange(dim))
-
-
-def hypercube(dim):
-    return Hypercube().fit(np.zeros((1, dim)))
-
-
-def ordinal(dim):
-    return OrdinalChain().fit(np.arange(dim + 1))
-
-
-def birkhoff(dim):
-    return Birkhoff().fit([np.arange(math.isqrt(dim))])
-
-
-def permutahedron(dim):
-    return Permutahedron().fit([np.arange(1, dim + 1)])
-
-
-def k_subsets(dim):
-    return KSubsets(k=2).fit([[1, 1] + [0] * (dim - 2)])
-
+#: name -> (space of a dimension, dimensions, regularizers)
+SPACES = {
+    "simplex": (lambda dim: Simplex().fit(np.arange(dim)), (2, 3, 7), REGULARIZERS),
+    "hypercube": (lambda dim: Hypercube().fit(np.zeros((1, dim))), (1, 3, 5), BOTH),
+    "ordinal": (lambda dim: OrdinalChain().fit(np.arange(dim + 1)), (1, 2, 6), BOTH),
+    "birkhoff": (lambda dim: Birkhoff().fit([np.arange(math.isqrt(dim))]), (4, 9), BOTH),
+    "permutahedron": (lambda d: Permutahedron().fit([np.arange(1, d + 1)]), (2, 3, 4), BOTH[1:]),
+    "k_subsets": (lambda d: KSubsets(k=2).fit([[1, 1] + [0] * (d - 2)]), (3, 5), BOTH[1:]),
+}
 
 #: name -> (space of a dimension, regularizer, dimensions)
 PAIRS = {
-    "simplex-shannon": (simplex, Shannon(), (2, 3, 7)),
-    "simplex-squared": (simplex, SquaredNorm(), (2, 3, 7)),
-    "simplex-tsallis1.1": (simplex, Tsallis(1.1), (2, 3, 7)),
-    "simplex-tsallis1.5": (simplex, Tsallis(1.5), (2, 3, 7)),
-    "simplex-tsallis2": (simplex, Tsallis(2.0), (2, 3, 7)),
-    "hypercube-shannon": (hypercube, Shannon(), (1, 3, 5)),
-    "hypercube-squared": (hypercube, SquaredNorm(), (1, 3, 5)),
-    "ordinal-shannon": (ordinal, Shannon(), (1, 2, 6)),
-    "ordinal-squared": (ordinal, SquaredNorm(), (1, 2, 6)),
-    "birkhoff-shannon": (birkhoff, Shannon(), (4, 9)),
-    "birkhoff-squared": (birkhoff, SquaredNorm(), (4, 9)),
-    "permutahedron-squared": (permutahedron, SquaredNorm(), (2, 3, 4)),
-    "k_subsets-squared": (k_subsets, SquaredNorm(), (3, 5)),
+    f"{space}-{name}": (make, REGULARIZERS[name], dims)
+    for space, (make, dims, names) in SPACES.items()
+    for name in names
 }
 
 #: (name, dim) of every pair, for parametrisation.
@@ -72,8 +53,7 @@ def is_slow(name):
 
 
 def loss_of(name, dim, **parameters):
-    space, regularizer, _ = PAIRS[name]
-    return FenchelYoung(space(dim), regularizer, **parameters)
+    return FenchelYoung(space_of(name, dim), PAIRS[name][1], **parameters)
 
 
 def space_of(name, dim):

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from conftest import INTERPRETED
 from pairs import space_of
 
 
@@ -75,6 +76,21 @@ def two_outputs(space, noise, n, rng):
     X = (2.0 * sign[:, None] - 1.0) * (0.5 + 0.5 * rng.rand(n, 1))
     truth = np.where(rng.rand(n) < noise, 1 - sign, sign)
     return X, space.decode(vertices[[0, far]][truth])
+
+
+def words(n=20 if INTERPRETED else 60, k=3, p=4, longest=5, seed=0):
+    """Sequences of a chain with strong transitions, seen through noisy rows; codes of labels."""
+    rng = np.random.RandomState(seed)
+    T, E = 2.0 * rng.randn(k, k), rng.randn(k, p)
+    X, y = [], []
+    for _ in range(n):
+        codes = [rng.randint(k)]
+        for _ in range(rng.randint(longest)):
+            weights = np.exp(T[codes[-1]])
+            codes.append(rng.choice(k, p=weights / weights.sum()))
+        y.append(np.array(codes))
+        X.append(E[codes] + 0.7 * rng.randn(len(codes), p))
+    return X, y
 
 
 def outputs_by_scores(space, scores):

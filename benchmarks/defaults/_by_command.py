@@ -1,6 +1,5 @@
 """Tables through the command line: learned from a CSV file, predicted from another."""
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -8,29 +7,38 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 
 COMMAND = (sys.executable, "-W", "ignore", "-m", "skstructured")
 
 
 def run(*words):
-    """What the command prints."""
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def peak():
-    """The largest memory, in MB, of a process that was waited for."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    """What the command prints, and its largest memory in MB, looked at 50 times a second."""
+    memory = 0
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as printed:
+        process = psutil.Popen([*COMMAND, *words], stdout=printed, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            memory = max(memory, process.memory_info().rss)
+            time.sleep(0.02)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, words)
+        printed.seek(0)
+        return printed.read(), memory / 2**20
 
 
 def learned(train, test, folder):
-    """Predictions for the rows of a file, seconds of learning, and what the screen said."""
+    """Predictions for the rows of a file, seconds of learning, largest memory, and the screen."""
     model, started = str(Path(folder) / "model"), time.perf_counter()
-    screen = run(str(train), "--target", "y", "--save", model)
+    screen, memory = run(str(train), "--target", "y", "--save", model)
     seconds = time.perf_counter() - started
-    said = run("predict", model, str(test))
+    said, more = run("predict", model, str(test))
     (Path(folder) / "said.csv").write_text(said, encoding="utf-8")
-    return pd.read_csv(Path(folder) / "said.csv").iloc[:, -1].to_numpy(), seconds, screen
+    return (
+        pd.read_csv(Path(folder) / "said.csv").iloc[:, -1].to_numpy(),
+        seconds,
+        max(memory, more),
+        screen,
+    )
 
 
 def judged_by_command(X, y, train, test):
@@ -39,5 +47,5 @@ def judged_by_command(X, y, train, test):
         files = [Path(folder) / name for name in ("train.csv", "test.csv")]
         X.iloc[train].assign(y=y[train]).to_csv(files[0], index=False)
         X.iloc[test].to_csv(files[1], index=False)
-        said, seconds, _ = learned(*files, folder)
+        said, seconds, *_ = learned(*files, folder)
     return 100.0 * (said == y[test]).mean(), seconds

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import Results, arguments
-from benchmarks.defaults._by_command import learned, peak
+from benchmarks.defaults._by_command import learned
 from benchmarks.defaults.tables import by_hand, trees
 
 PART, SEEN, KINDS, HELD_OUT = 500_000, 1_000_000, 300, 100_000
@@ -62,10 +62,10 @@ def main():
         frame, held_out = written(files[0], rng, n, taste), rows(rng, HELD_OUT, taste)
         held_out.drop(columns="y").to_csv(files[1], index=False)
         out.say(f"{n:,} rows, {files[0].stat().st_size / 1e6:.0f} MB")
-        said, seconds, screen = learned(*files, folder)
+        said, seconds, memory, screen = learned(*files, folder)
         right = 100.0 * (said == held_out["y"].to_numpy()).mean()
-        line = f"{'command':12} {n:12,} rows {right:7.2f} % {seconds:8.1f} s {peak():8.0f} MB"
-        out.add(line, model="command", rows=n, accuracy=right, seconds=seconds, peak_mb=peak())
+        line = f"{'command':12} {n:12,} rows {right:7.2f} % {seconds:8.1f} s {memory:8.0f} MB"
+        out.add(line, model="command", rows=n, accuracy=right, seconds=seconds, peak_mb=memory)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             beside(out, frame, held_out)

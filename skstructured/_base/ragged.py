@@ -148,9 +148,9 @@ def _is_empty(x: Any) -> bool:
     return x.shape[:1] == (0,) if hasattr(x, "shape") else isinstance(x, list) and not x
 
 
-def has_empty(X: Any) -> bool:
-    """Whether X is a list of sequences with an empty one."""
-    return isinstance(X, list) and any(map(_is_empty, X))
+def has_empty(X: list[Any]) -> bool:
+    """Whether one of the sequences is empty."""
+    return any(map(_is_empty, X))
 
 
 def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> list[Any]:

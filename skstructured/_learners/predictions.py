@@ -42,7 +42,7 @@ def answers_empty(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def answered(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (has_empty(X) and over_sequences(self)):
+        if not (isinstance(X, list) and has_empty(X) and over_sequences(self)):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
         position = np.zeros((1, self.n_features_in_))

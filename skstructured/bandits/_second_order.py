@@ -295,10 +295,11 @@ class NewtronClassifier(SecondOrderBandit):
         direction = residual / diagonal
         size = residual @ direction
         for _ in range(10 * len(W)):
-            if size <= enough:
-                break
             image = self._A @ direction + mu * direction
-            step = size / (direction @ image)
+            curvature = direction @ image
+            if size <= enough or curvature <= 0.0:  # which underflows with rows of 1e100
+                break
+            step = size / curvature
             W = W + step * direction
             residual = residual - step * image
             scaled = residual / diagonal

@@ -16,14 +16,10 @@ def _nearest(mu, loss):
     return V if is_plain(loss.space) else check_vertices(loss.space, "nearest", V, mu.shape)
 
 
-def _costs(space):
-    """The costs that were given to a space of classes, None if there are none."""
-    return space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
-
-
 def _least_risk(mu, loss):
     """argmin of the expected target loss: of the costs, or the nearest vertex without costs."""
-    space, costs = loss.space, _costs(loss.space)
+    space = loss.space
+    costs = space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
     if costs is None:
         return _nearest(mu, loss)
     return space.unpack(np.argmin(space.vertex_proba(np.asarray(mu)) @ costs.T, axis=1))

@@ -100,7 +100,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         check_is_fitted(self)
         transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
-        if has_empty(X):
+        if isinstance(X, list) and has_empty(X):
             return around_empty(X, lambda rest: self._rebuilt(_stack(rest), transformer.transform))
         return self._rebuilt(_stack(X), transformer.transform)
 

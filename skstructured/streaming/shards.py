@@ -56,8 +56,7 @@ class MeanOfShards(OnlineOptimizer):
         """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError(
             "Regret bounds are about the rounds of one learner, and this is a mean of several: ask "
-            "the estimators of the shards for theirs. Its surrogate risk is at most the mean of "
-            "their surrogate risks."
+            "the estimators of the shards for theirs."
         )
 
 
@@ -105,15 +104,17 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
 
     Notes
     -----
-    Scores are linear in W and the surrogate S is convex in the scores. So on every row, and in
-    expectation over new ones,
+    Scores are linear in W and the surrogate S is convex in the scores. So for shards of one
+    optimizer, on every row and in expectation over new ones,
 
     .. math:: S(\bar W) \le \sum_i n_i S(W_i) \Big/ \sum_i n_i
 
     (Jensen): the mean is never worse in S than its shards are on average. One pass over all rows is
     mostly a little better. Shards of ``optimizer="mixture"``, which "auto" is for streams, count
-    with the mean of their experts' weights. The "hinge" of `GaptronClassifier` and the mistakes of
-    `MulticlassPerceptron` are not convex, and nothing is guaranteed for them.
+    with the mean W_i of their experts' weights. They predict by the mean of their experts'
+    probabilities, which is not linear in W and may have a smaller S, so that nothing is guaranteed
+    for them; nor for the "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron`,
+    which are not convex.
 
     References
     ----------

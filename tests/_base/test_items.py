@@ -58,6 +58,11 @@ def test_what_is_wrong_otherwise_is_told_as_before():
             sk.OnlineStructuredPredictor().fit(wrong, Y)
 
 
-def test_sequences_are_matrices():
-    model = sk.OnlineStructuredPredictor("sequence", max_iter=1).fit(list(X), [[0, 1]] * 12)
-    assert len(model.predict(X)) == 12
+@pytest.mark.parametrize("name", ["group", "groups", "qid", "query_id"])
+def test_the_error_about_groups_says_what_takes_items(name):
+    for model in (sk.OnlineStructuredPredictor(), sk.PiSTOLRegressor()):
+        with pytest.raises(TypeError, match=f"argument '{name}'. {re.escape(ITEMS)}$"):
+            model.fit(np.eye(3), [0, 1, 1], **{name: [0, 0, 1]})
+        assert not hasattr(model, "t_")
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'weights'$"):
+        model.fit(np.eye(3), [0, 1, 1], weights=[1, 1, 1])

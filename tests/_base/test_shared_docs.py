@@ -106,23 +106,6 @@ def test_entries_come_with_the_defaults_of_the_class():
     )
 
 
-def test_what_is_taken_over_can_be_taken_over_again():
-    @documented(taken_over())
-    class Third:
-        """Third.
-
-        Parameters
-        ----------
-        {Taker: kind}
-        """
-
-        def __init__(self, kind=None):
-            pass
-
-    entry = '    kind : {"x", "y"} or None, default=None\n        Which.\n        Another line.'
-    assert entry in inspect.cleandoc(Third.__doc__).replace("\n", "\n    ")
-
-
 @pytest.mark.parametrize("marker", ["Source: tol, nothing", "Elsewhere: nothing"])
 def test_what_no_source_describes_is_refused(marker):
     class Taker:

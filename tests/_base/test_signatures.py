@@ -2,18 +2,14 @@
 
 import importlib
 import inspect
-import pickle
 import pkgutil
 from dataclasses import KW_ONLY, is_dataclass
 from pathlib import Path
 
-import joblib
-import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
 import skstructured
-from skstructured import OnlineStructuredPredictor
 from skstructured._base.component import parameters
 
 KEPT = Path(__file__).with_name("signatures.txt")
@@ -68,11 +64,3 @@ def test_a_second_constructor_is_refused():
 
             def __init__(self):
                 pass
-
-
-def test_estimators_are_pickled_and_hashed_with_what_was_fitted():
-    model = OnlineStructuredPredictor(random_state=0).fit([[0.0], [1.0]], [0, 1])
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    assert joblib.hash(model) != joblib.hash(clone(model))
-    assert not is_dataclass(model)

@@ -1,96 +1,45 @@
-"""``python -m skstructured``: options, errors, exit codes, what is saved."""
+"""``python -m skstructured``: exit codes, the model that is kept, and what it predicts."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
-from conftest import INTERPRETED, ROOT
-from table_files import iris, refused, said, written
+from conftest import ROOT
+from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.pipeline import make_pipeline
+from table_files import compiled, iris, load, one, people, results, trips
 
 import skstructured
+from skstructured import ListwiseRanker, OnlineStructuredPredictor, TableEncoder
 from skstructured.__main__ import main
-from skstructured.checkpoints import load_checkpoint
-
-compiled = pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
-OWN = ["--learner", "skstructured:OnlineStructuredPredictor"]
+from skstructured._cli.tables import Table
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 
 
 @pytest.fixture
-def iris_csv(tmp_path):
-    return Path(written(tmp_path, iris(), "iris.csv"))
+def iris_csv(cli):
+    return cli.written(iris(), "iris.csv")
 
 
-@compiled
-@pytest.mark.parametrize("space", ["simplex", "ordinal"])
-def test_default_table_keeps_its_bounds(space, capsys):
-    title, _, *lines = said(capsys, "--bounds", "--space", space)
-    assert title.endswith("digits (1797 rows, 64 features)")
-    lines = [line.split() for line in lines]
-    names = ["shannon", "squared", "tsallis"] if space == "simplex" else ["shannon", "squared"]
-    assert [line[:2] for line in lines] == [
-        [n, d] for d in ("randomized", "nearest") for n in names
-    ]
-    for line in lines[: len(names)]:
-        mistakes, bound, margin = float(line[2]), float(line[5]), float(line[6])
-        assert 0 < mistakes < bound and margin == pytest.approx(bound - mistakes, abs=0.11)
-        assert float(line[7].replace(",", "")) > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.csv"], "No such file or directory: missing.csv"),
-        (["{csv}", "--target", "zz"], "no column 'zz'; it has a, b, c, d, kind"),
-        (["--space", "birkhoff"], "--space birkhoff needs a file"),
-        (["{bad}"], "row 3 has no value in column 'y'"),
-        (["{short}"], "row 2 has 1 cells, the header has 2"),
-        (["{head}"], "no rows below its header"),
-        (["{only}"], "no column besides the target"),
-        (["{inf}"], "column 'x' holds infinity"),
-        (["{csv}", "--space", "hypercube"], "must hold 0 and 1"),
-        (["{dir}"], "Is a directory"),
-        (["{latin}"], "{latin} is not UTF-8 text"),
-        (["--passes", "3"], "--passes is about the model that --save keeps"),
-        (["--bounds", "--save", "model"], "--save is not for --bounds"),
-        (["--bounds", "--plot", "run.png"], "--plot is not for --bounds"),
-        (["--target", "kind"], "--target is about a file, and none is given"),
-        (["--delimiter", ";"], "--delimiter is about a file, and none is given"),
-        (["{csv}", "--space", "ordinal"], "words with --order A,B,C"),
-        (["{csv}", "--order", "kind 0,kind 2"], "row 52: --order does not name 'kind 1'"),
-        (["{csv}", "--order", "a,b", "--space", "simplex"], "--order is for --space ordinal"),
-        (["--order", "a,b"], "--order is about a file, and none is given"),
-        ([*OWN, "--passes", "0"], "--passes is not for --learner, which is played with its own de"),
-        ([*OWN, "--passes", "1", "--save", "model"], "--passes is not for --learner, which is pl"),
-    ],
-)
-def test_errors_are_one_line_and_status_two(arguments, message, iris_csv, tmp_path, capsys):
-    files = {"bad": "x,y\n1,2\n3,\n", "short": "x,y\n1\n", "head": "x,y\n", "only": "y\n1\n2\n"}
-    for name, text in files.items() | {("inf", "x,y\n1,2\ninf,3\n"), ("latin", "x,y\n1,é\n")}:
-        (tmp_path / name).write_bytes(text.encode("latin-1"))
-    paths = {name: str(tmp_path / name) for name in [*files, "inf", "latin"]}
-    paths |= {"csv": str(iris_csv), "dir": str(tmp_path)}
-    told = refused(capsys, *(argument.format(**paths) for argument in arguments))
-    assert message.format(**paths) in told and not Path("model").exists()
-
-
-def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys):
+def test_too_little_memory_is_told_in_a_line(monkeypatch, cli):
     def fails(*_):
         raise MemoryError("Unable to allocate 12 GiB")
 
     monkeypatch.setattr("skstructured._cli.tables._digits", fails)
-    assert refused(capsys) == "error: not enough memory: Unable to allocate 12 GiB\n"
+    assert cli.refused() == "error: not enough memory: Unable to allocate 12 GiB\n"
 
 
 def run(path, stdout):
     """The status of a process, and the lines of its errors."""
-    command = [sys.executable, "-m", "skstructured", str(path)]
-    done = subprocess.run(
-        command, cwd=ROOT, text=True, check=False, stdout=stdout, stderr=subprocess.PIPE
-    )
+    given = {"cwd": ROOT, "text": True, "stdout": stdout, "stderr": subprocess.PIPE}
+    done = subprocess.run([sys.executable, "-m", "skstructured", path], check=False, **given)
     lines = done.stderr.splitlines()
     return done.returncode, [line for line in lines if not line.startswith("skstructured compiles")]
 
@@ -129,48 +78,282 @@ def test_help_explains_the_columns(given, status, words, capsys):
 
 
 @pytest.mark.parametrize("place", ["folder", "nowhere/model"])
-def test_where_no_model_could_be_kept_nothing_is_read(
-    place, iris_csv, tmp_path, capsys, monkeypatch
-):
-    pytest.importorskip("skops")
+def test_where_no_model_could_be_kept_nothing_is_read(place, iris_csv, cli, monkeypatch):
     monkeypatch.setattr("skstructured.__main__.read", lambda options: 1 / 0)
-    (tmp_path / "folder").mkdir()
-    assert place.partition("/")[0] in refused(capsys, iris_csv, "--save", tmp_path / place)
+    (cli.folder / "folder").mkdir()
+    assert place.partition("/")[0] in cli.refused(iris_csv, "--save", cli.folder / place)
 
 
 @pytest.mark.parametrize("name", ["iris.csv", "link.csv", "notes.txt", "other.zip"])
-def test_a_model_takes_the_place_of_a_model_only(name, iris_csv, tmp_path, capsys):
+def test_a_model_takes_the_place_of_a_model_only(name, iris_csv, cli):
     """Neither of the data, by whatever name, nor of any other file."""
-    pytest.importorskip("skops")
-    (tmp_path / "link.csv").symlink_to(iris_csv)
-    (tmp_path / "notes.txt").write_text("mine")
-    with zipfile.ZipFile(tmp_path / "other.zip", "w") as members:
+    path = cli.folder / name
+    (cli.folder / "link.csv").symlink_to(iris_csv)
+    cli.written("mine", "notes.txt")
+    with zipfile.ZipFile(cli.folder / "other.zip", "w") as members:
         members.writestr("mine.txt", "mine")
-    content = (tmp_path / name).read_bytes()
-    told = refused(capsys, iris_csv, "--save", tmp_path / name)
-    assert "would overwrite a file that is not a model" in told
-    assert (tmp_path / name).read_bytes() == content
+    content = path.read_bytes()
+    told = cli.refused(iris_csv, "--save", path)
+    assert "would overwrite a file that is not a model" in told and path.read_bytes() == content
 
 
-def test_a_model_is_kept_before_anything_is_printed_and_may_be_replaced(
-    iris_csv, tmp_path, monkeypatch, capsys
-):
+def test_a_model_is_kept_before_anything_is_printed_and_may_be_replaced(iris_csv, cli, monkeypatch):
     """A reader that has enough, as head has, does not lose it."""
-    pytest.importorskip("skops")
-    said(capsys, iris_csv, "--save", tmp_path / "model", "--passes", "2")
+    cli.kept(iris_csv, "--passes", "2")
 
     def closed(*_, **__):
         raise BrokenPipeError
 
     monkeypatch.setattr("builtins.print", closed)
     monkeypatch.setattr("skstructured.__main__._close_quietly", lambda: 141)
-    assert main([str(iris_csv), "--save", str(tmp_path / "model"), "--passes", "1"]) == 141
-    assert load_checkpoint(tmp_path / "model")[-1].max_iter == 1
+    assert main([iris_csv, "--save", cli.model, "--passes", "1"]) == 141
+    assert load_checkpoint(cli.model)[-1].max_iter == 1
 
 
-def test_the_error_says_what_to_install(iris_csv, tmp_path, capsys, monkeypatch):
+def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     for name in ("skops", "skops.io", "pandas"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert refused(capsys, iris_csv, "--save", tmp_path / "m").endswith("pip install skops\n")
-    assert refused(capsys, iris_csv).endswith("pip install pandas\n")
-    assert said(capsys)[0] == "digits (1797 rows, 64 features)"
+    assert cli.refused(iris_csv, "--save", cli.model).endswith("pip install skops\n")
+    assert cli.refused(iris_csv).endswith("pip install pandas\n")
+    assert cli.said()[0] == "digits (1797 rows, 64 features)"
+
+
+def test_the_next_command_runs(iris_csv, cli, monkeypatch):
+    monkeypatch.chdir(cli.folder)
+    given = shlex.split(cli.said(iris_csv)[-1])[4:]
+    last = shlex.split(cli.said(*given)[-1])
+    assert Path("model").exists()
+    assert last[:3] == ["Next", "python", "-m"] and last[-2:] == [">", "predictions.csv"]
+    given = [iris_csv if word == "NEW_FILE" else word for word in last[4:-2]]
+    assert given == ["predict", "model", iris_csv]
+    assert len(cli.said(*given)) == 151
+
+
+def test_the_next_command_installs_what_is_missing_and_asks_for_a_file(iris_csv, monkeypatch, cli):
+    X, y = load_digits(return_X_y=True)
+    few = Table(X[:50], y[:50], "digits")
+    monkeypatch.setattr("skstructured._cli.tables._digits", lambda space: few)
+    assert cli.said()[-1] == "Next             python -m skstructured FILE.csv"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    last = cli.said(iris_csv)[-1]
+    assert last.startswith("Next             pip install skops && python -m skstructured ")
+
+
+def test_a_picture_of_the_run(iris_csv, cli):
+    pytest.importorskip("matplotlib").use("agg")
+    picture = cli.folder / "run.png"
+    assert cli.said(iris_csv, "--plot", picture)[-2] == f"Picture          {picture}"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_model_that_is_kept_knows_its_columns(cli):
+    """Frames are read by name, in whatever order; what is missing or no number is named."""
+    frame = iris()
+    frame.insert(4, "colour", np.where(frame["c"] > 2.5, "red", "blue"))
+    path = cli.written(frame)
+    cli.kept(path, "--passes", "3")
+    model, rows, table = load_checkpoint(cli.model), pd.read_csv(path), load(path)
+    alone = OnlineStructuredPredictor(decoder="nearest", max_iter=3, random_state=0)
+    expected = alone.fit(table.X, table.y).predict(table.X)
+    assert (expected == frame["kind"]).mean() > 0.8 and model[-1].n_iter_ > 1
+    cells = rows.iloc[:, :5].to_numpy(object)
+    orders = (["kind", "d", "colour", "b", "a", "c"], [*"dcba", "colour"])
+    texts = cells.astype(str).astype(object)
+    for given in (cells, texts, *(rows[order] for order in orders)):
+        np.testing.assert_array_equal(model.predict(given), expected)
+    assert model.predict(rows[:1].assign(colour="green"))[0].startswith("kind")
+    for given, message in (
+        (rows[[*"acd", "kind"]], "missing: b, colour"),
+        (rows[[*"abcd"]].to_numpy(), "has 4 features, but TableEncoder is expecting 5"),
+        (rows.assign(b="red"), "column 'b' must hold numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict(given)
+
+
+def test_passes_of_the_model_are_the_learners_own_by_default(iris_csv, cli):
+    """What the bound is about, one pass, is kept where it is asked for."""
+    lines = cli.kept(iris_csv)
+    model = load_checkpoint(cli.model)[-1]
+    assert model.max_iter == "auto" and model.n_iter_ > 1
+    assert lines[-3].startswith(f"Model            {cli.model}")
+    assert lines[-2] == (
+        f"Passes           {model.n_iter_}; the bound for new rows is about one, and --passes 1 "
+        "keeps that model."
+    )
+    lines = cli.kept(iris_csv, "--passes", "1")
+    assert (load_checkpoint(cli.model)[-1].n_iter_, load_checkpoint(cli.model)[-1].t_) == (1, 150)
+    assert "Passes" not in "".join(lines)
+    assert "max_iter" in cli.refused(iris_csv, "--save", cli.model, "--passes", "0")
+
+
+@compiled
+@pytest.mark.parametrize("passes", [None, 3])
+def test_a_model_of_rows_in_order_has_learned_them_in_order(passes, cli):
+    path = cli.written(people().drop(columns="paid"))
+    lines = cli.kept(path, "--in-order", *([] if passes is None else ["--passes", passes]))
+    assert not any(line.startswith("Passes") for line in lines) or passes
+    learner, table = load_checkpoint(cli.model)[-1], load(path)
+    assert (learner.shuffle, learner.max_iter) == (False, passes or 1)
+    if passes is None:
+        stream = OnlineStructuredPredictor(random_state=0)
+        stream.partial_fit(table.X, table.y, classes=np.unique(table.y))
+        np.testing.assert_allclose(learner.coef_, stream.coef_)
+
+
+@compiled
+def test_words_have_the_order_that_is_given(cli):
+    rng, words = np.random.RandomState(0), ["poor", "fair", "good"]
+    x = rng.randn(600)
+    grade = np.array(words)[np.digitize(x + 0.3 * rng.randn(600), [-0.5, 0.5])]
+    path = cli.written(pd.DataFrame({"x": x, "grade": grade}))
+    lines = cli.kept(path, "--order", ",".join(words))
+    assert "of the way from one end to the other off" in lines[3]
+    assert load_checkpoint(cli.model).classes_.tolist() == words
+    found = cli.predicted(path, "--proba")
+    assert list(found) == ["prediction", *(f"probability_{word}" for word in words)]
+    codes = found["prediction"].map(words.index)
+    assert np.abs(codes - np.digitize(x, [-0.5, 0.5])).mean() < 0.2
+
+
+def survivors(n=240):
+    """Ages, sexes and days, with gaps, and who was saved."""
+    return people(n).drop(columns="paid")
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_a_table_is_learned_kept_and_predicted(kind, cli):
+    frame = survivors()
+    path = cli.written(frame, f"t.{kind}")
+    lines = cli.kept(path, "--target", "saved")
+    assert lines[0] == f"{path} (240 rows, 3 columns as 26 features), target saved"
+    line = one(lines, "Matters most")
+    assert ("sex_female (+)" in line) != ("sex_male (-)" in line) and line.endswith(", for yes.")
+    found = cli.predicted(path)
+    assert list(found.columns) == ["prediction"] and len(found) == 240
+    assert (found["prediction"] == frame["saved"]).mean() > 0.85
+    # another order, no target, and a column more
+    other = cli.written(frame[["day", "sex", "age"]].assign(more=1), "new.csv")
+    pd.testing.assert_frame_equal(cli.predicted(other), found)
+
+
+@compiled
+def test_models_of_several_targets_predict(cli):
+    frame = pd.DataFrame(np.random.RandomState(0).randn(200, 3), columns=list("abc"))
+    frame["p"], frame["q"] = (frame["a"] > 0).astype(int), (frame["b"] > 0).astype(int)
+    cli.kept(frame, "--space", "hypercube", "--target", "p,q")
+    found, y = cli.predicted(frame, "--proba"), frame[["p", "q"]].to_numpy()
+    names = [f"{kind}_{label}" for kind in ("prediction", "probability") for label in "pq"]
+    assert list(found.columns) == names
+    assert (found.iloc[:, :2].to_numpy() == y).mean() > 0.85
+    assert ((found.iloc[:, 2:] > 0.5).to_numpy() == y).mean() > 0.85
+    error = cli.refused("predict", cli.model, frame[["a", "c"]])
+    assert error == "error: rows must have the columns a, b, c; missing: b.\n"
+
+
+@compiled
+def test_models_of_svmlight_files_predict(cli):
+    assert "No such file or directory" in cli.refused("predict", "nowhere", "t.csv")
+    X = np.random.RandomState(0).randn(200, 3)
+    y, path = (X[:, 0] > 0).astype(int), str(cli.folder / "t.svm")
+    dump_svmlight_file(X, y, path, zero_based=False)
+    cli.kept(path)
+    assert (cli.predicted(path)["prediction"] == y).mean() > 0.9
+    told = cli.refused("predict", cli.model, cli.written("a,b,c\n1,x,2\n"))
+    assert "row 2 has 'x' in column 'b', which has numbers" in told
+    cli.kept(survivors())
+    assert "t.svm has no names of columns" in cli.refused("predict", cli.model, path)
+
+
+@compiled
+def test_probabilities_stand_behind_predictions(cli):
+    path = cli.written(survivors())
+    cli.kept(path)
+    found = cli.predicted("--proba", path)
+    assert list(found) == ["prediction", "probability_no", "probability_yes"]
+    assert found["prediction"].tolist() == cli.said("predict", cli.model, path)[1:]
+    wanted = load_checkpoint(cli.model).predict_proba(pd.read_csv(path))
+    np.testing.assert_allclose(found.iloc[:, 1:], wanted, rtol=1e-12)
+    cli.kept(people()[["age", "paid"]])
+    told = cli.refused("predict", cli.model, path, "--proba")
+    assert "--proba is for models of classes or labels" in told
+
+
+@compiled
+def test_names_of_labels_survive_from_a_frame(cli):
+    frame = people()[["age", "paid"]].fillna(30.0)
+    y = pd.DataFrame({"old": frame["age"] > 30, "rich": frame["paid"] > 300}).astype(int)
+    for outputs, names in ((y, ["old", "rich"]), (y.to_numpy(), [0, 1])):
+        save_checkpoint(OnlineStructuredPredictor("hypercube").fit(frame, outputs), cli.model)
+        wanted = [f"{kind}_{name}" for kind in ("prediction", "probability") for name in names]
+        assert list(cli.predicted(frame, "--proba")) == wanted
+
+
+@compiled
+def test_one_bad_cell_is_named_or_taken_as_missing(cli):
+    cli.kept(survivors())
+    frame = survivors(20).astype(object)
+    frame.loc[7, "age"], frame.loc[7, "day"] = None, None
+    wanted = cli.said("predict", cli.model, frame)
+    frame.loc[7, "age"], frame.loc[7, "day"] = "n.k.", "1912-13-01"
+    told = cli.refused("predict", cli.model, frame)
+    assert "row 9 has 'n.k.' in column 'age', which has numbers" in told
+    assert cli.said("predict", cli.model, frame, "--bad-cells", "missing") == wanted
+    told = cli.refused("predict", cli.model, frame.assign(age=30))
+    assert "row 9 has '1912-13-01' in column 'day', which has dates" in told
+
+
+@compiled
+def test_a_file_without_rows_gives_a_header(cli):
+    cli.kept(survivors())
+    for name in ("new.csv", "new.parquet"):
+        path = cli.written(survivors().assign(id="a")[:0], name)
+        assert cli.said("predict", cli.model, path) == ["prediction"]
+        header = ["id,prediction,probability_no,probability_yes"]
+        assert cli.said("predict", cli.model, path, "--keep", "id", "--proba") == header
+
+
+@compiled
+def test_columns_are_kept_beside_predictions(cli, monkeypatch):
+    cli.kept(survivors())
+    monkeypatch.setattr("skstructured._cli.predict.PART", 7)
+    frame = survivors(20).assign(id=[f"00{i}" for i in range(20)])
+    plain = cli.said("predict", cli.model, frame)[1:]
+    cells = zip(frame["id"], frame["day"].astype(str), plain, strict=True)
+    lines = cli.said("predict", cli.model, frame, "--keep", "id,day")
+    assert lines == ["id,day,prediction", *map(",".join, cells)]
+    assert "no column 'name'" in cli.refused("predict", cli.model, frame, "--keep", "name")
+
+
+@compiled
+def test_a_kept_ranker_writes_scores_as_in_python(cli):
+    frame = results()
+    features = frame.drop(columns=["query", "grade"])
+    cli.kept(frame, "--target", "grade", "--qid", "query", "--in-order")
+    found = cli.predicted(frame)
+    model = make_pipeline(TableEncoder(), ListwiseRanker(shuffle=False, max_iter=1, random_state=0))
+    model.fit(features, frame["grade"], listwiseranker__qid=frame["query"])
+    assert list(found) == ["score"]
+    np.testing.assert_allclose(found["score"], model.predict(features))
+    pd.testing.assert_frame_equal(cli.predicted(features[["kind", "age", "match"]]), found)
+
+
+@compiled
+def test_a_kept_model_of_choices_writes_probabilities_and_marks(cli, monkeypatch):
+    frame = trips()
+    cli.kept(frame, "--choice", "trip")
+    found = cli.predicted(frame)
+    by_trip = found.groupby(frame["trip"].to_numpy())
+    np.testing.assert_allclose(by_trip["probability"].sum(), 1.0)
+    assert (by_trip["chosen"].sum() == 1).all()
+    assert (found.loc[by_trip["probability"].idxmax(), "chosen"] == 1).all()
+    assert found["chosen"].corr(frame["chosen"].reset_index(drop=True)) > 0.4
+    apart = frame.sample(frac=1.0, random_state=0)
+    again = cli.predicted(apart)
+    again.index = apart.index
+    np.testing.assert_allclose(again.sort_index(), found)
+    monkeypatch.setattr("skstructured._cli.predict.PART", 7)
+    np.testing.assert_allclose(cli.predicted(frame), found)
+    lost = cli.refused("predict", cli.model, frame.drop(columns="trip"))
+    assert "no column 'trip'" in lost

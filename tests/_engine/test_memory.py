@@ -11,10 +11,8 @@ from hypothesis.extra.numpy import arrays
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 
-from skstructured._base.validation import HEAVIEST, LIGHTEST
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured.losses.gap import GapSurrogate
-from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import Birkhoff, Simplex
 from skstructured.spaces._matching import (
     assign_rows,
@@ -112,48 +110,6 @@ def test_an_assignment_of_nan_is_refused():
             method(np.r_[np.zeros((1, 9)), np.full((1, 9), np.nan)])
         with pytest.raises(ValueError, match=r"theta must have shape \(n, m²\), got \(1, 8\)"):
             method(np.zeros((1, 8)))
-
-
-OPTIMIZERS = {
-    "ogd": "ogd",
-    "ogd in a ball": GradientDescent(radius=2.0),
-    "adaptive": "adaptive",
-    "parameter_free": "parameter_free",
-    "pistol": "pistol",
-    "pistol per coordinate": PiSTOL(per_coordinate=True),
-}
-
-
-def orders(rng, n=20):
-    return rng.randn(n, 3), np.array([rng.permutation(3) for _ in range(n)])
-
-
-@pytest.mark.parametrize("weight", [np.inf, 1e308, 1e160, 2 * HEAVIEST, 1e-310])
-@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
-def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight, rng):
-    X, y = orders(rng)
-    model = predictor("birkhoff", optimizer=OPTIMIZERS[optimizer]).fit(X, y)
-    before, state, weights = model.coef_.copy(), model._state.vector.copy(), np.ones(20)
-    weights[7] = weight
-    for learn in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match=r"sample_weight must .*row 7|infinity"):
-            learn(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(model.coef_, before)
-    np.testing.assert_array_equal(model._state.vector, state)
-    assert model.t_ == 20
-
-
-@pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
-@pytest.mark.parametrize("weight", [LIGHTEST, HEAVIEST])
-@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
-def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight, average, rng):
-    X, y = orders(rng)
-    for rows in (np.arange(20) == 0, np.arange(20) == 7, np.ones(20, bool)):
-        model = predictor("birkhoff", optimizer=OPTIMIZERS[optimizer], average=average)
-        model.fit(X, y, sample_weight=np.where(rows, weight, 1.0)).partial_fit(X, y)
-        assert np.isfinite(model.coef_).all() and np.isfinite(model.last_weights_).all()
-        assert not np.isnan(model._state.vector).any()
-        assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.parametrize("kind", ["logistic", "hinge", "smooth_hinge"])

@@ -1,56 +1,48 @@
-"""Running means and deviations, and rows in units of them, against exact fractions."""
+"""Means and deviations, running or of all rows, and rows in units of them, against fractions."""
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive.standardize import root, standardized
-from odd_rows import ERRORS, N, odd_rows
+from naive.standardize import moments, root, standardized
+from odd_rows import ERRORS, odd_rows
 from scipy import sparse
 
+from skstructured import KernelStructuredPredictor
+from skstructured._engine.moments import moments_of
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import at_once
 
 
-def odd_weights(kind, rng, n=N):
+def odd_weights(kind, rng, n=60):
     if kind == "extreme":
         return 10.0 ** rng.choice([-20.0, 0.0, 20.0], size=n)
     return np.ones(n) if kind == "ones" else rng.randint(4, size=n) * 10.0 ** rng.randint(-3, 3, n)
 
 
 @pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("weights", ["ones", "mixed"])
+@pytest.mark.parametrize(
+    ("weights", "missing"), [("ones", 0.0), ("mixed", 0.0), ("mixed", 0.1), ("mixed", 0.9)]
+)
 @pytest.mark.parametrize("kind", ERRORS)
-def test_rows_are_standardised_as_defined(kind, weights, centred, rng):
-    X, weight, n = odd_rows(kind, rng), odd_weights(weights, rng), min(N, 120)
+def test_rows_are_standardised_as_defined(kind, weights, missing, centred, rng):
+    """Means and deviations are those of the rows that have a feature; no row may have the last."""
+    X, weight = odd_rows(kind, rng, 60), odd_weights(weights, rng)
+    tolerance, exact = ERRORS[kind], ERRORS[kind] / 100
+    if missing:
+        X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
+        X[:, -1], tolerance, exact = np.nan, 100 * tolerance, 100 * tolerance
     scale = RunningScale(X.shape[1], centred, True)
-    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].matrix
-    wanted, known = standardized(X[:n], weight[:n], centred)
-    np.testing.assert_allclose(Z, wanted, rtol=ERRORS[kind], atol=ERRORS[kind])
-    for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
-        assert found == pytest.approx(root(variance), rel=ERRORS[kind] / 100, abs=0.0)
-
-
-@pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("missing", [0.1, 0.9])
-@pytest.mark.parametrize("kind", ERRORS)
-def test_rows_that_lack_features_are_standardised_as_defined(kind, missing, centred, rng):
-    """Means and deviations are those of the rows that have a feature; the last column has none."""
-    X, weight, n = odd_rows(kind, rng), odd_weights("mixed", rng), min(N, 120)
-    X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
-    X[:, -1] = np.nan
-    scale = RunningScale(X.shape[1], centred, True)
-    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].matrix
-    wanted, known = standardized(X[:n], weight[:n], centred)
-    tolerance = 100 * ERRORS[kind]
+    Z = scale.apply(Rows.from_array(X), weight=weight)[0].matrix
+    wanted, known = standardized(X, weight, centred)
     np.testing.assert_allclose(Z, wanted, rtol=tolerance, atol=tolerance)
-    assert not Z[np.isnan(X[:n])].any() and not scale.statistics[:3, -1].any()
     for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
-        assert found == pytest.approx(root(variance), rel=tolerance, abs=0.0)
-    done = scale.completed(Rows.from_array(X)).matrix
-    np.testing.assert_array_equal(done[~np.isnan(X)], X[~np.isnan(X)])
-    np.testing.assert_array_equal(
-        done[np.isnan(X)], (0.0 * done + scale.statistics[0])[np.isnan(X)]
-    )
+        assert found == pytest.approx(root(variance), rel=exact, abs=0.0)
+    gaps, done = np.isnan(X), scale.completed(Rows.from_array(X)).matrix
+    assert not Z[gaps].any() and not (missing and scale.statistics[:3, -1].any())
+    np.testing.assert_array_equal(done, np.where(gaps, scale.statistics[0], X))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -118,17 +110,6 @@ def test_a_heavy_second_row_leaves_a_deviation():
     assert scale.statistics[1, 0] == pytest.approx(1e-10)
 
 
-def test_rows_without_weight_are_none(rng):
-    X, weight = odd_rows("plain", rng), odd_weights("mixed", rng)
-    kept = weight > 0
-    scales = [RunningScale(4, True, True) for _ in range(2)]
-    Z = scales[0].apply(Rows.from_array(X), weight=weight)[0].matrix
-    fewer = scales[1].apply(Rows.from_array(X[kept]), weight=weight[kept])[0].matrix
-    np.testing.assert_array_equal(Z[kept], fewer)
-    assert not kept.all() and (Z[~kept] == 0.0).all()
-    np.testing.assert_array_equal(scales[0].statistics, scales[1].statistics)
-
-
 def test_sparse_rows_are_divided_by_the_largest_so_far(rng):
     X = rng.randn(30, 4) * (rng.rand(30, 4) < 0.5) * [1e-100, 1.0, 1e100, 7.0]
     X[:, 3] *= np.arange(30) != 3
@@ -153,3 +134,73 @@ def test_a_scale_begun_anew_divides_as_the_one_before(divided, rng):
         mean = np.average(X[: t + 1], axis=0, weights=weight[: t + 1])
         unit = wanted[t] if divided else X[t] - mean
         np.testing.assert_allclose(Z[t], unit, rtol=1e-10, atol=1e-10)
+
+
+def literal(X, weight, centred):
+    """Means and deviations by their definition, over the rows of positive weight."""
+    there = weight > 0.0
+    rows = [[None if math.isnan(a) else Fraction(float(a)) for a in x] for x in X[there]]
+    known = moments(rows, [Fraction(float(w)) for w in weight[there]], centred)
+    return [float(mean) for mean, _ in known], [root(variance) for _, variance in known]
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.95])
+@pytest.mark.parametrize("kind", ERRORS)
+def test_are_those_of_the_rows_that_have_a_feature(kind, missing, centred, rng):
+    X = odd_rows(kind, rng, 60)
+    X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
+    weight = rng.randint(4, size=60) * 10.0 ** rng.randint(-3, 3, 60)
+    total, mean, deviation = moments_of(X, weight, centred)
+    means, deviations = literal(X, weight, centred)
+    np.testing.assert_allclose(total, weight @ ~np.isnan(X), rtol=1e-13)
+    size = np.abs(np.nan_to_num(X)).max(axis=0)
+    assert (np.abs(mean - means) <= 1e-13 * size).all()
+    np.testing.assert_allclose(deviation, deviations, rtol=1e-7 if kind == "far" else 1e-11)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_rows_without_weight_may_be_of_any_size(centred, rng):
+    X, weight = rng.randn(20, 3), np.append(np.ones(19), 0.0)
+    found = moments_of(X, weight, centred)
+    X[-1] = 1e300
+    for one, other in zip(found, moments_of(X, weight, centred), strict=True):
+        np.testing.assert_array_equal(one, other)
+    none = moments_of(X, np.zeros(20), centred)
+    assert not np.any(none)
+
+
+def test_constants_have_no_deviation_and_the_order_of_rows_hardly_matters(rng):
+    X, weight = rng.randn(50, 3), rng.randint(1, 5, size=50) / 7.0
+    X[:, 1] = 0.1
+    scale, other = RunningScale(3, True, True), RunningScale(3, True, True)
+    scale.count_all(Rows.from_array(X), weight)
+    order = rng.permutation(50)
+    other.count_all(Rows.from_array(X[order]), weight[order])
+    assert scale.statistics[1, 1] == scale.statistics[2, 1] == 0.0
+    np.testing.assert_allclose(scale.statistics, other.statistics, rtol=1e-12, atol=1e-14)
+
+
+def test_more_rows_are_counted_behind_them(rng):
+    """After all rows at once, a stream goes on as after the same rows one by one."""
+    X, weight = np.exp(rng.randn(3000, 2)), rng.randint(1, 4, size=3000) / 3.0
+    scale, one_by_one = RunningScale(2, True, True), RunningScale(2, True, True)
+    scale.count_all(Rows.from_array(X[:200]), weight[:200])
+    one_by_one.apply(Rows.from_array(X[:200]), weight=weight[:200])
+    for each in (scale, one_by_one):
+        each.apply(Rows.from_array(X), np.arange(200, 3000), weight[200:])
+    assert scale.counts.sum() == pytest.approx(one_by_one.counts.sum())
+    np.testing.assert_allclose(scale.statistics[:2], one_by_one.statistics[:2], rtol=0.02)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_are_of_rows_standardised_by_all_of_them(dtype, rng):
+    X = np.exp(rng.randn(80, 3)).astype(dtype)
+    y, weight = rng.randint(3, size=80), rng.randint(4, size=80)
+    model = KernelStructuredPredictor(max_iter=3).fit(X, y, sample_weight=weight)
+    means, deviations = literal(X, weight.astype(float), True)
+    Z = (X - means) / deviations
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(
+        model.support_vectors_, Z[model.support_], rtol=tolerance, atol=tolerance
+    )

@@ -10,7 +10,11 @@ from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.move_and_score import LINE
+from skstructured._learners.decoding import Decoding
+from skstructured.decoders import MAP, Nearest
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
+from skstructured.spaces import Simplex
 
 KINDS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
 
@@ -97,3 +101,15 @@ def test_scores_of_wide_rows_are_those_of_all_columns(optimizer, intercept, stan
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(type(model._model), "_is_wide", lambda self, rows: False)
                 np.testing.assert_allclose(few, model._model.scores(batch, averaged), atol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_not_finite_are_an_error_for_all_decoders(bad, rng):
+    theta, loss = rng.randn(4, 3), FenchelYoung(Simplex().fit([0, 1, 2]))
+    theta[2, 1] = bad
+    for decoder in (MAP(), Nearest()):
+        with pytest.raises(ValueError, match="must not contain NaN or"):
+            Decoding(theta, loss, decoder).most_likely()
+    theta[2, 1] = -np.inf
+    labels = Decoding(theta, loss, MAP()).most_likely()
+    np.testing.assert_array_equal(labels, theta.argmax(axis=1))

@@ -67,6 +67,7 @@ class Asked(threading.Thread):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.short(*KINDS)
 def test_who_reads_copies_or_learns_waits_for_a_block(name):
     case = FITTED[name]
     model, row = case.started(), (case.X[:1], case.y[:1])

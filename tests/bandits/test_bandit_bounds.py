@@ -1,24 +1,32 @@
-"""When the bound of bandit Gaptron covers the rounds learned, and when it must refuse."""
+"""Bounds of bandit Gaptron and of the reduction: printed formulas, what they cover, what not."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
 import pytest
-from plain import bandit_gaptron
+from conftest import INTERPRETED
+from plain import bandit_gaptron, predictor
 from scipy import sparse
+from sklearn.linear_model import SGDClassifier
+from streams import noisy_classes
 
-from skstructured import GuaranteeError
+from skstructured import BanditReduction, GuaranteeError, GuaranteeWarning
+from skstructured.evaluation import adversaries
+from skstructured.optimizers import ParameterFree, PiSTOL
+from skstructured.spaces import Simplex
 
 K = 3
 
 
-def learner(**parameters):
-    return bandit_gaptron(radius=0.5, classes=range(K), random_state=0, **parameters)
+def learner(**given):
+    return bandit_gaptron(**{"radius": 0.5, "classes": range(K), "random_state": 0} | given)
 
 
-def rows(rng, n=30):
-    return rng.randn(n, 2), rng.randint(K, size=n)
+def rows(rng, n=120):
+    X = rng.randn(n, 2)
+    return X, np.argmax(X @ rng.randn(2, K), axis=1)
 
 
 def step(model, x, label, storage=np.asarray):
@@ -28,7 +36,7 @@ def step(model, x, label, storage=np.asarray):
 
 
 def test_rounds_chosen_and_learned_one_by_one_are_covered(rng):
-    X, y = rows(rng)
+    X, y = rows(rng, 30)
     model = learner()
     for i in range(10):
         step(model, X[i : i + 1], y[i])
@@ -46,50 +54,19 @@ def test_rounds_chosen_and_learned_one_by_one_are_covered(rng):
     assert model.regret_bound() > 0
 
 
-def test_delayed_updates_have_no_bound(rng):
-    """All rows chosen first: with the same weights, whatever is learned later."""
-    X, y = rows(rng)
-    model = learner()
-    chosen = [model.choose(x[None]) for x in X]
-    for x, label, (action, propensity) in zip(X, y, chosen, strict=True):
-        model.update(x[None], action, action == label, propensity)
-    with pytest.raises(GuaranteeError, match="learner's own choices"):
-        model.regret_bound()
-    model = learner()
-    actions, propensities = model.choose(X)
-    for i in range(len(X)):
-        one = slice(i, i + 1)
-        model.update(X[one], actions[one], actions[one] == y[one], propensities[one])
-    with pytest.raises(GuaranteeError, match="learner's own choices"):
-        model.regret_bound()
-
-
-def test_delayed_updates_do_exceed_the_bound():
-    """Why: the uniform first choices lose two rounds of three where learning loses few."""
-    n = 4000
-    X, y = np.ones((n, 1)), np.zeros(n, dtype=int)
-    model = bandit_gaptron(
-        "hinge", radius=2.0, horizon=n, classes=range(K), fit_intercept=False, random_state=0
-    )
-    actions, propensities = model.choose(X)
-    for i in range(n):
-        one = slice(i, i + 1)
-        model.update(X[one], actions[one], actions[one] == y[one], propensities[one])
-    mistakes = int((actions != y).sum())
-    reach = K * 2.0
-    stated = max(K * reach**2 / (K - 1), 2 * reach * np.sqrt(n / 2))
-    assert mistakes > stated  # the comparator (2/√6)(2, −1, −1) has margin √6 and no loss
-    with pytest.raises(GuaranteeError):
-        model.regret_bound()
-
-
-@pytest.mark.parametrize("change", ["row", "action", "propensity", "twice", "no choice", "seed"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("row", "action", "propensity", "twice", "no choice", "seed", "delayed", "of a batch"),
+        *("left out", "left out, then simulated", "replayed"),
+    ],
+)
 def test_rounds_of_others_have_no_bound(change, rng):
-    X, y = rows(rng)
+    """Who drops the choices that please leaves mistakes only; who learns late plays by chance."""
+    X, y = rows(rng, 30)
     model = learner().partial_fit(X, y)
+    action, propensity = model.choose(X[:1], random_state=0 if change == "seed" else None)
     assert model.regret_bound() > 0
-    seed = 0 if change == "seed" else None
-    action, propensity = model.choose(X[:1], random_state=seed)
     x = X[:1]
     if change == "row":
         x = X[1:2]
@@ -97,35 +74,25 @@ def test_rounds_of_others_have_no_bound(change, rng):
         action = (action + 1) % K
     elif change == "propensity":
         propensity = propensity / 2
+    elif change == "twice":
+        model.update(x, action, [1], propensity)
+        assert model.regret_bound() > 0
     elif change == "no choice":
         model = learner().partial_fit(X, y)
-    model.update(x, action, [1], propensity)
-    if change == "twice":
-        assert model.regret_bound() > 0
-        model.update(x, action, [1], propensity)
-    with pytest.raises(GuaranteeError, match="learner's own choices"):
-        model.regret_bound()
-
-
-def test_replayed_logs_have_no_bound(rng):
-    X, y = rows(rng)
-    model = learner()
-    actions = rng.randint(K, size=len(X))
-    model.replay(X, actions, actions == y, np.full(len(X), 1 / K))
-    with pytest.raises(GuaranteeError, match="learner's own choices"):
-        model.regret_bound()
-
-
-@pytest.mark.parametrize("then", ["choose", "simulate"])
-def test_choices_left_out_have_no_bound(then, rng):
-    """Who drops the choices that please leaves mistakes only."""
-    X, y = rows(rng)
-    model = learner().partial_fit(X, y)
-    model.choose(X[:1])
-    if then == "choose":
+    elif change == "delayed":
+        model.choose(X[1:2])
+    elif change == "of a batch":
+        model = learner().partial_fit(X, y)
+        action, propensity = (part[:1] for part in model.choose(X))
+    elif change == "left out":
         step(model, X[1:2], y[1])
-    else:
+    elif change == "left out, then simulated":
         model.partial_fit(X[1:2], y[1:2])
+    elif change == "replayed":
+        model = learner()
+        model.replay(X, y, np.ones(30), np.full(30, 1 / K))
+    if not change.startswith(("left out", "replayed")):
+        model.update(x, action, [1], propensity)
     with pytest.raises(GuaranteeError, match="learner's own choices"):
         model.regret_bound()
     assert model.fit(X, y).regret_bound() > 0
@@ -141,3 +108,147 @@ def test_a_refused_update_may_be_made_again(rng):
     for m in (model, before):
         m.update(X[:1], action, [1], propensity)
         assert m.regret_bound() > 0
+
+
+@pytest.mark.parametrize("adversary", ["LabelNoise", "Drifting", "Separable", "GreedyAdversary"])
+@pytest.mark.parametrize(
+    ("kind", "exploration"),
+    [("logistic", None), ("hinge", None), ("logistic", 0.0), ("smooth_hinge", None)],
+)
+def test_mean_losses_stay_below_the_bound(kind, exploration, adversary):
+    n = 40 if INTERPRETED or adversary == "GreedyAdversary" else 200
+    stream, space = getattr(adversaries, adversary)(n_rounds=n, random_state=0), Simplex()
+    excess, U = [], None
+    for seed in range(3 if INTERPRETED else 6):
+        given = {"radius": 0.5, "horizon": n, "exploration": exploration, "random_state": seed}
+        result = adversaries.play(bandit_gaptron(kind, **given), stream, space.fit(range(K)))
+        U = result.best_comparator() if U is None else U
+        excess.append(result.expected_target_loss.sum() - result.regret_bound(U))
+    assert np.mean(excess) + 5.0 * np.std(excess) / math.sqrt(len(excess)) <= 0.0
+    with pytest.raises(GuaranteeError, match="expectation"):
+        result.regret_bound(delta=0.05)
+
+
+def test_regret_bounds_are_the_printed_formulas(rng):
+    X, y = noisy_classes(rng, 100, 3, K, 0.3)
+    largest = math.sqrt((X**2).sum(axis=1).max() + 1.0)
+    reach, T, few = K * largest * 0.7, 10_000, 100
+    ln2 = math.log(2)
+    assert 2 * reach / ln2 > 2 * math.sqrt(few / ln2)  # in few rounds, the other of the two counts
+    for kind, horizon, exploration, wanted in (
+        ("logistic", T, None, reach * max(2 * reach / ln2, 2 * math.sqrt(T / ln2))),
+        ("logistic", None, None, 3 * reach * math.sqrt(100 / ln2)),
+        ("logistic", T, 0.0, math.exp(2 * 0.7 * largest) * reach**2 / ln2),
+        ("hinge", T, None, max(K * reach**2 / (K - 1), 2 * reach * math.sqrt(T / 2))),
+        ("smooth_hinge", T, None, max(4 * reach**2, 2 * reach * math.sqrt(2 * T))),
+        ("logistic", few, None, 2 * reach**2 / ln2),
+        ("hinge", few, None, K * reach**2 / (K - 1)),
+        ("smooth_hinge", few, None, 4 * reach**2),
+    ):
+        model = bandit_gaptron(
+            kind, radius=0.7, horizon=horizon, exploration=exploration, random_state=0
+        )
+        assert model.fit(X, y).regret_bound() == pytest.approx(wanted)
+
+
+def test_rounds_without_a_theorem_say_so(rng):
+    X, y = rows(rng, 30)
+
+    def learned(loss="logistic", **parameters):
+        return bandit_gaptron(loss, radius=1.0, random_state=0, **parameters).fit(X, y)
+
+    batched = learned()
+    actions, propensities = batched.choose(X[:2])
+    batched.update(X[:2], actions, [1, 0], propensities)
+    with pytest.warns(GuaranteeWarning):
+        beyond = learned(horizon=20)
+    for model, message in (
+        (learned("hinge"), "Give a horizon: no anytime bound for loss='hinge'"),
+        (learned(exploration=0.2), "for the theory's exploration .or 0., got 0.2"),
+        (learned(feature_norm=0.5), "exceeded feature_norm=0.5"),
+        (batched, "learner's own choices"),
+        (beyond, "30 rounds exceed horizon=20"),
+    ):
+        with pytest.raises(GuaranteeError, match=message):
+            model.regret_bound()
+    assert learned(feature_norm=50.0).regret_bound() > 0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_updates_measure_rows_with_their_intercept(intercept, rng):
+    X = rng.randn(5, 3)
+    model = learner(fit_intercept=intercept)
+    for x in X:
+        step(model, x[None], 0)
+    wanted = np.sqrt((X**2).sum(axis=1).max() + intercept)
+    assert model.certificate().constants["X"] == pytest.approx(wanted, rel=1e-12)
+
+
+def reduction(optimizer, **parameters):
+    estimator = predictor(optimizer=optimizer)
+    return BanditReduction(estimator, classes=range(K), random_state=0, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("norm", "optimizer", "horizon"),
+    [
+        *((norm, "parameter_free", None) for norm in (0, 0.0, np.float32(0.5), np.int64(2))),
+        (1.0, PiSTOL(a=2.5, feature_norm=10.0), 10**6),
+    ],
+)
+def test_exploration_is_that_of_the_theorem(norm, optimizer, horizon, rng):
+    X, y = rows(rng)
+    model = reduction(optimizer, comparator_norm=norm, horizon=horizon).fit(X, y)
+    regret = model.estimator_.certificate().regret(float(norm))
+    assert regret > 0.0
+    assert model._rho() == pytest.approx(min(1.0, math.sqrt(K * regret / (horizon or 121))))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "reason"),
+    [
+        (predictor(optimizer="pistol"), r"needs a ≥ 2.25, got a=0.08"),
+        (predictor(optimizer=PiSTOL(a=3.0)), "give feature_norm"),
+        (predictor(decoder="nearest"), "randomized decoder"),
+        (SGDClassifier(loss="log_loss"), "has no attribute 'certificate'"),
+    ],
+)
+def test_learners_without_a_bound_are_refused_before_the_first_round(estimator, reason, rng):
+    X, y = rows(rng)
+    model = BanditReduction(estimator, classes=range(K), random_state=0)
+    for use in (lambda: model.choose(X[:1]), lambda: model.partial_fit(X, y)):
+        with pytest.raises(ValueError, match=f"exploration must be given: .*{reason}"):
+            use()
+        assert not hasattr(model, "classes_")
+    assert model.set_params(exploration=0.5).partial_fit(X, y).t_ == len(X)
+
+
+def test_a_row_beyond_the_bound_is_named_and_changes_nothing(rng):
+    X, y = rows(rng)
+    model = reduction(PiSTOL(a=2.5, feature_norm=10.0)).partial_fit(X, y)
+    model.update(100.0 * X[:1], y[:1], [1], [1 / K])  # ρ = 1: it is taught
+    assert model.estimator_.t_ == model.n_taught_
+    before, state = model.t_, model.random_state_.get_state()[1].copy()
+    for use in (
+        lambda: model.choose(X[:1]),
+        lambda: model.update(X[:1], y[:1], [1], [0.5]),
+    ):
+        with pytest.raises(ValueError, match="exploration must be given: .*give feature_norm"):
+            use()
+        np.testing.assert_array_equal(model.random_state_.get_state()[1], state)
+    assert (model.t_, model.n_taught_) == (before, model.estimator_.t_)
+
+
+@pytest.mark.parametrize("size", [1e-96, 1e-75, 1e-30, 1e30, 1e75, 1e99])
+def test_regrets_of_rows_of_any_size_are_found(size, rng):
+    """A regret was sought for ever from 1e75 on."""
+    X, y = rows(rng)
+    model = predictor(optimizer=ParameterFree(), fit_intercept=False)
+    certificate, unit = model.fit(X, y).certificate(), size / np.abs(X).max()
+    scaled = model.fit(unit * X, y).certificate()
+    for norm in (0.0, 1e-3, 1.0, 1e3):
+        wanted = certificate.regret(norm)
+        assert scaled.regret(norm / unit) == pytest.approx(wanted, rel=1e-6)
+    assert scaled.regret(1.0) >= 0.0
+    assert scaled.regret(1e300) > 0.0
+    assert scaled.regret(math.inf) == math.inf

@@ -138,18 +138,14 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
     [{"alpha": 1.0}, {"noise_scale": None}, {"norm_bound": None}, {"standardize": True}],
 )
 def test_no_regret_bound_without_what_the_theorem_needs(given):
-    model = clone(LEARNERS["theory"]).set_params(**given).fit(*rounds_of(0))
+    known = clone(LEARNERS["theory"])
+    model = clone(known).set_params(**given).fit(*rounds_of(0))
     with pytest.raises(GuaranteeError, match="theorem needs"):
         model.regret_bound()
-
-
-def test_no_regret_bound_after_weights_or_other_parameters():
-    model = clone(LEARNERS["theory"]).fit(*rounds_of(0), sample_weight=np.full(30, 2.0))
+    with pytest.raises(GuaranteeError, match="other parameters|the same noise_scale"):
+        model.set_params(**known.get_params()).regret_bound()
     with pytest.raises(GuaranteeError, match="weight 1"):
-        model.regret_bound()
-    model.set_params(alpha=1.0).fit(*rounds_of(0)).set_params(alpha="theory")
-    with pytest.raises(GuaranteeError, match="other parameters"):
-        model.regret_bound()
+        known.fit(*rounds_of(0), sample_weight=np.full(30, 2.0)).regret_bound()
 
 
 @pytest.mark.parametrize(
@@ -434,11 +430,17 @@ def test_bad_parameters_are_named_and_start_nothing(model, message):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_seeds_pickles_and_fit_anew(name):
+def test_seeds_copies_on_disk_and_fit_anew(name, tmp_path):
     model = clone(LEARNERS[name]).update(*rounds_of(0))
-    again = pickle.loads(pickle.dumps(model))
-    offers = rounds_of(1)[0]
-    np.testing.assert_array_equal(model.choose(offers), again.choose(offers))
+    joblib.dump(model, tmp_path / "model")
+    file, offers = (tmp_path / "model").read_bytes(), rounds_of(1)[0]
+    for again in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model", "r")):
+        same = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.choose(offers), same.choose(offers))
+        for one in (again, same):
+            one.update(*rounds_of(1))
+        np.testing.assert_array_equal(again.coef_, same.coef_)
+    assert (tmp_path / "model").read_bytes() == file
     one, two = (model.choose(offers, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(one, two)
     fresh = clone(LEARNERS[name]).fit(*rounds_of(2))
@@ -454,12 +456,75 @@ def test_of_two_actions_alike_the_first_is_played():
     assert [model.choose([alike])[0][0] for _ in range(5)] == [0] * 5
 
 
-@pytest.mark.parametrize("kind", [LinUCB, LinearThompsonSampling, SquareCB])
-def test_what_is_mapped_from_a_file_is_not_written_to(kind, tmp_path, rng):
-    offers = [rng.randn(3, 4) for _ in range(6)]
-    model = kind().update(offers, [0, 1, 2, 0, 1, 2], rng.rand(6))
-    joblib.dump(model, tmp_path / "model")
-    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    for one in (model, mapped):
-        one.update(offers[:2], [1, 1], [0.5, 1.0])
-    np.testing.assert_array_equal(mapped.coef_, model.coef_)
+# --- what the theorems promise, on seeds that are fixed -------------------------------------------
+
+D, R, S, DELTA = 4, 0.3, 1.0, 0.1
+
+
+def problem(seed, n, m):
+    """A generator, weights of norm S, and n rounds of m rows of norm 1."""
+    rng = np.random.RandomState(seed)
+    w, X = rng.normal(size=D), rng.normal(size=(n, m, D))
+    return rng, S * w / np.linalg.norm(w), X / np.linalg.norm(X, axis=2, keepdims=True)
+
+
+def theory():
+    known = {"alpha": "theory", "noise_scale": R, "norm_bound": S, "delta": DELTA}
+    return LinUCB(**known, standardize=False, fit_intercept=False)
+
+
+def play(model, X, means, rng, noise=R):
+    """Regrets of the model's own choices, one by one as they are learned."""
+    for x, expected in zip(X, means, strict=True):
+        actions, propensities = model.choose(x[None])
+        rewards = expected[actions] + rng.normal(scale=noise)
+        model.update(x[None], actions, rewards, propensities)
+        yield expected.max() - expected[actions[0]]
+
+
+def test_the_ellipsoid_holds_the_truth_in_all_rounds_at_once():
+    """‖w − ŵ‖_A ≤ β."""
+    failed = 0
+    for seed in range(50):
+        rng, w, X = problem(seed, 30, 3)
+        model = theory()
+        failed += not all(
+            [
+                np.linalg.norm(model._ridge.R @ (w - model._ridge.w)) <= model.radius_
+                for _ in play(model, X, X @ w, rng)
+            ]
+        )
+    assert failed <= DELTA * 50
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.short("0")
+def test_regret_is_below_its_bounds_and_grows_like_the_root(seed):
+    n, model = 1200, theory()
+    rng, w, X = problem(seed, n, 5)
+    means = X @ w
+    total = np.cumsum(list(play(model, X, means, rng)))
+    assert total[-1] <= model.regret_bound()
+    assert total[-1] <= naive.theorem_3(n, D, 1.0, 1.0, R, S, DELTA)
+    assert total[-1] < 0.1 * n * np.mean(means.max(axis=1) - means.mean(axis=1))
+    assert np.log(total[-1] / total[n // 8]) / np.log(8.0) < 0.65
+
+
+def test_the_bound_is_about_whoever_chose():
+    n = 300
+    rng, w, X = problem(5, n, 5)
+    chosen = rng.randint(5, size=n)
+    played = X[np.arange(n), chosen] @ w
+    model = theory().update(X, chosen, played + rng.normal(scale=R, size=n))
+    regret = np.sum((X @ w).max(axis=1) - played)
+    assert 100.0 < regret <= model.regret_bound() < 4.0 * regret
+
+
+@pytest.mark.parametrize("name", ["lin ucb", "thompson", "square cb"])
+def test_defaults_learn_in_any_units(name):
+    rng, w, X = problem(6, 600, 5)
+    means, units = 1e4 + 100.0 * (X @ w), 10.0 ** np.array([-6, 0, 3, 6])
+    model = clone(LEARNERS[name])
+    regrets = list(play(model, (X + 50.0) * units, means, rng, 100.0 * R))
+    guessed = np.mean(means.max(axis=1) - means.mean(axis=1))
+    assert np.mean(regrets[300:]) < 0.35 * guessed

@@ -38,7 +38,7 @@ KINDS = ("logistic", "hinge", "smooth_hinge")
 @pytest.mark.parametrize("K", [2, 4, 9])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
-    X, y = noisy_classes(rng, 60 if INTERPRETED else 1000, K=K)
+    X, y = noisy_classes(rng, 60 if INTERPRETED else 300, K=K)
     model = gaptron(kind, radius=radius, fit_intercept=False)
     result = progressive_validate(model, X, y)
     theta, p, W = naive.gaptron(kind, K, X, y, radius or math.inf)
@@ -52,22 +52,6 @@ def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
     csr = clone(model).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(csr.coef_, W, atol=1e-10)
     np.testing.assert_allclose(result.estimator.decoding_proba(X[:5]).sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize("K", [2, 3, 10, 50])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.short(every=4)
-def test_the_surrogate_gap_pays_for_mistakes_and_gradients(kind, K, rng):
-    """(1−a) 1[y*≠y] + a(K−1)/K − ℓ + (η/2)‖g‖² ≤ 0 with ‖x‖ = X, pointwise (proofs of Thms 1-3)."""
-    n = 50 if INTERPRETED else 3000
-    for spread in (1e-3, 0.1, 1.0, 10.0, 1e3):
-        theta, labels = spread * rng.randn(n, K), rng.randint(K, size=n)
-        theta[: n // 5, 1] = theta[: n // 5, 0]  # ties
-        for row, y in zip(theta, labels, strict=True):
-            value, gradient, a = naive.gap_surrogate(kind, row, y)
-            step = naive.gaptron_step(kind, K, 1.0)
-            left = (1 - a) * (np.argmax(row) != y) + a * (K - 1) / K - value
-            assert left + step / 2 * float(gradient @ gradient) <= 1e-9 * max(1.0, value)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,7 @@
 """Bad input: a clear error that names what is wrong, and a fitted state that did not move."""
 
 import re
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -8,31 +9,28 @@ from plain import predictor
 from scipy import sparse
 
 from skstructured import FenchelYoung, GuaranteeWarning
-from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
 X = np.random.RandomState(0).randn(12, 3)
-Y = {
-    "simplex": np.arange(12) % 3,
-    "ordinal": np.arange(12) % 3,
-    "hypercube": (X > 0).astype(int),
-}
+Y = {"simplex": np.arange(12) % 3, "ordinal": np.arange(12) % 3, "hypercube": (X > 0).astype(int)}
 SPACES = list(Y)
 
 
 def snapshot(model):
     arrays = (model.coef_, model.intercept_, model._state.vector)
-    return [a.copy() for a in arrays], model.t_, model.n_features_in_, str(sorted(vars(model)))
+    return [a.tobytes() for a in arrays], model.t_, model.n_features_in_, sorted(vars(model))
 
 
-def assert_unchanged(model, before):
-    after = snapshot(model)
-    for a, b in zip(before[0], after[0], strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert before[1:] == after[1:]
+@contextmanager
+def refused(model, message):
+    """A ValueError, and a fitted state that did not move."""
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=message):
+        yield
+    assert snapshot(model) == before
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
@@ -42,11 +40,10 @@ def test_one_bad_row_leaves_the_learner_unchanged(space, value):
     model = predictor(space=space).fit(X, Y[space])
     for stored in (np.array, sparse.csr_matrix):
         model.partial_fit(stored(X[:1]), Y[space][:1])
-        before, row = snapshot(model), X[3:4].copy()
+        row = X[3:4].copy()
         row[0, 1] = value
-        with pytest.raises(ValueError, match="NaN|infinity|too large"):
+        with refused(model, "NaN|infinity|too large"):
             model.partial_fit(stored(row), Y[space][3:4])
-        assert_unchanged(model, before)
 
 
 @pytest.mark.parametrize(
@@ -69,24 +66,26 @@ def test_one_bad_row_leaves_the_learner_unchanged(space, value):
 )
 def test_bad_outputs_leave_the_learner_unchanged(space, wrong, message):
     model = predictor(space=space).fit(X, Y[space])
-    before = snapshot(model)
-    with pytest.raises(ValueError, match=message):
+    with refused(model, message):
         model.partial_fit(X, wrong)
-    assert_unchanged(model, before)
 
 
 @pytest.mark.parametrize(
-    ("y", "message"),
+    ("space", "y", "message"),
     [
-        (np.zeros(12), "at least two classes, got 1 class"),
-        (np.linspace(0, 1, 12), "Unknown label type: continuous"),
-        (np.r_[np.zeros(11), np.nan], "NaN"),
-        (np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
-        ([[0, 1]] * 12, "1d array"),
+        ("simplex", np.zeros(12), "at least two classes, got 1 class"),
+        ("simplex", np.linspace(0, 1, 12), "Unknown label type: continuous"),
+        ("simplex", np.r_[np.zeros(11), np.nan], "NaN"),
+        ("simplex", np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
+        ("simplex", np.eye(12)[:, :3], "1d array.* 'hypercube' .multilabel., 'birkhoff'"),
+        ("ordinal", np.eye(12)[:, :3], "1d array.* 'permutahedron' .ranks."),
+        ("hypercube", [["a", "b"]] * 12, "indicator matrix .* texts.*MultiLabelBinarizer"),
+        ("sequence", [0] * 12, r"A single sequence x is given as \[x\]"),
     ],
 )
-def test_labels_that_are_no_classes(y, message):
-    model = predictor()
+def test_outputs_that_are_none_of_the_space(space, y, message):
+    """Those of another are told where to go."""
+    model = predictor(space)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert not hasattr(model, "coef_") and not hasattr(model, "n_features_in_")
@@ -120,21 +119,17 @@ def test_classes_of_a_stream():
 )
 def test_bad_weights(weight, message):
     model = predictor().fit(X, Y["simplex"])
-    before = snapshot(model)
-    with pytest.raises(ValueError, match=message):
+    with refused(model, message):
         model.partial_fit(X, Y["simplex"], sample_weight=weight)
-    assert_unchanged(model, before)
 
 
 def test_items_with_features_of_their_own_are_refused_by_what_they_are():
-    model = predictor().fit(X, Y["simplex"])
-    before, items = snapshot(model), np.zeros((12, 3, X.shape[1]))
+    model, items = predictor().fit(X, Y["simplex"]), np.zeros((12, 3, X.shape[1]))
     for call in (model.partial_fit, predictor().fit):
-        with pytest.raises(ValueError, match="documents of a query or the alternatives of a choic"):
+        with refused(model, "documents of a query or the alternatives of a choic"):
             call(items, Y["simplex"])
-    with pytest.raises(ValueError, match="OnlineStructuredPredictor.*per output"):
+    with refused(model, "OnlineStructuredPredictor.*per output"):
         model.predict(items)
-    assert_unchanged(model, before)
 
 
 def test_indices_beyond_int32_are_refused_by_name():
@@ -146,28 +141,18 @@ def test_indices_beyond_int32_are_refused_by_name():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        (
-            "space",
-            "simplx",
-            "space='simplx' is not known; .*'hypercube' .multilabel outputs., 'or",
-        ),
+        ("space", "simplx", "space='simplx' is not known; .*'hypercube' .multilabel outputs., 'o"),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
         ("loss_scale", 0.0, 'must be "theory" or a positive number from 1e-120 to 1e.120, got 0.0'),
-        ("loss_scale", "big", "must be \"theory\" or a positive number from .*, got 'big'"),
-        ("loss_scale", np.nan, 'must be "theory" or a positive number'),
         ("max_iter", 0, "max_iter must be an integer from 1 to 1000000000, got 0"),
-        ("max_iter", 1.5, "max_iter must be an integer from 1 to .*, got 1.5"),
-        ("max_iter", None, "max_iter must be an integer from 1 to .*, got None"),
         ("max_iter", 10**10, "max_iter must be an integer from 1 to .*, got 10000000000"),
         ("loss_scale", 10**400, "loss_scale. must be .theory. or a positive number .* got 1000"),
         ("optimizer", GradientDescent(radius=-1), "radius must be a positive number, got -1"),
         ("optimizer", GradientDescent(feature_norm=0), "feature_norm must be a positive number"),
-        ("optimizer", GradientDescent(eta="fast"), 'eta must be "theory", "high_probability"'),
         ("optimizer", GradientDescent(eta=-0.1), "eta must be a positive number, got -0.1"),
         ("regularizer", Tsallis(3.0), r"alpha of Tsallis must lie in \(1, 2\], got 3.0"),
-        ("regularizer", Tsallis(1.0), r"alpha of Tsallis must lie in \(1, 2\], got 1.0"),
     ],
 )
 def test_bad_parameters_are_named(parameter, value, message):
@@ -175,21 +160,6 @@ def test_bad_parameters_are_named(parameter, value, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, Y["simplex"])
     assert not hasattr(model, "coef_")
-
-
-@pytest.mark.parametrize(
-    ("space", "X", "y", "message"),
-    [
-        ("simplex", X, np.eye(len(X))[:, :3], "1d array.* 'hypercube' .multilabel., 'birkhoff'"),
-        ("ordinal", X, np.eye(len(X))[:, :3], "1d array.* 'permutahedron' .ranks."),
-        ("hypercube", X, [["a", "b"]] * len(X), "indicator matrix .* texts.*MultiLabelBinarizer"),
-        ("hypercube", X, [["a"]] + [["a", "b"]] * (len(X) - 1), "MultiLabelBinarizer"),
-        ("sequence", X, [0] * len(X), r"A single sequence x is given as \[x\]"),
-    ],
-)
-def test_outputs_of_another_space_are_told_where_to_go(space, X, y, message):
-    with pytest.raises(ValueError, match=message):
-        predictor(space=space).fit(X, y)
 
 
 def test_sequences_say_what_they_have_instead_of_probabilities():
@@ -254,35 +224,16 @@ def test_lengths_of_evaluation_inputs():
     for space, y in Y.items():
         fitted = predictor(space=space).fit(X, y)
         for wrong in (y[:5], y[:1]):  # one row would fit every other
-            with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
-                fitted.score(X, wrong)
-            with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
-                fitted.space_.target_loss(y, wrong)
+            for call, given in ((fitted.score, X), (fitted.space_.target_loss, y)):
+                with pytest.raises(ValueError, match=rf"of samples: \[12, {len(wrong)}\]"):
+                    call(given, wrong)
     with pytest.raises(ValueError, match="not fitted yet"):
         predictor().score(X, Y["simplex"])
     with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
         progressive_validate(model, X, Y["simplex"], batch_size=0)
 
 
-def test_first_bad_row_finds_each_kind():
-    for place, value in ((0, np.nan), (35, np.inf), (17, -np.inf), (20, 1e155)):
-        wrong = X.copy()
-        wrong.flat[place] = value
-        for stored in (wrong, sparse.csr_matrix(wrong)):
-            assert Rows.from_array(stored).first_bad() == place // 3
-    assert Rows.from_array(X).first_bad() == -1
-
-
 def test_vertices_of_unfitted_spaces_say_what_to_call():
     for space in (Simplex(), Hypercube(), OrdinalChain()):
         with pytest.raises(ValueError, match="does not know its size yet"):
             space.vertices()
-
-
-def test_an_optimizer_whose_state_is_too_short_is_refused():
-    class Short(GradientDescent):
-        def init(self, loss):
-            return np.array([1.0, 0.0, 0.0])
-
-    with pytest.raises(ValueError, match="Short.init must return a float64 vector"):
-        predictor(optimizer=Short()).fit([[1.0], [2.0]], [0, 1])

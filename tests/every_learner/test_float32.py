@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from learners import OVER_SPACES
-from plain import gaptron, perceptron, predictor
+from learners import EVERY_LEARNER, OVER_SPACES
+from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
 
-import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.optimizers import AdaptiveGradientDescent, PiSTOL
@@ -21,18 +20,8 @@ OPTIMIZERS = ["ogd", AdaptiveGradientDescent(1.0), "parameter_free", "pistol"]
 OPTIMIZERS.append(PiSTOL(per_coordinate=True))
 CLASSES = [0, 1, 2]
 #: Learners that keep the dtype of their first rows.
-SINGLES = {
-    "ogd": predictor(),
-    "average": predictor(average="polynomial"),
-    "uniform average": predictor(optimizer="adaptive", average="uniform"),
-    "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True), average="polynomial"),
-    "default": sk.OnlineStructuredPredictor(random_state=0),
-    "no intercept": predictor(fit_intercept=False, standardize=True),
-    "gaptron": gaptron(),
-    "perceptron": perceptron(average="polynomial"),
-    "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
-    "banditron": sk.BanditronClassifier(random_state=0, standardize=False),
-}
+SINGLES = ("online", "average", "uniform average", "per coordinate", "default", "gaptron")
+SINGLES += ("default perceptron", "sampled", "bandit gaptron", "banditron")
 
 
 @pytest.fixture
@@ -59,6 +48,7 @@ def test_weights_are_those_of_float64(optimizer, storage, standardize, average, 
 
 
 @pytest.mark.parametrize("space", list(OVER_SPACES))
+@pytest.mark.short(*(name for name in OVER_SPACES if name != "pairs"))
 def test_every_space_is_learned_from_float32_rows(space):
     model, X, y = OVER_SPACES[space]
     X = X.astype(np.float32)
@@ -93,10 +83,11 @@ def test_frames_and_odd_arrays_of_float32(rows, tmp_path):
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("learner", list(SINGLES))
+@pytest.mark.parametrize("learner", SINGLES)
+@pytest.mark.short(every=7)
 def test_x_is_not_copied(learner, storage, rng):
     X, y = rng.rand(50_000, 200).astype(np.float32), rng.randint(3, size=50_000)
-    X, model = storage(X), clone(SINGLES[learner])
+    X, model = storage(X), clone(EVERY_LEARNER[learner])
     if "max_iter" in model.get_params():
         model.set_params(max_iter=1)
     model.fit(X[:100], y[:100]).predict(X[:100])
@@ -129,7 +120,7 @@ def test_numbers_that_float32_does_not_have_are_refused(standardize, value, rows
 @pytest.mark.parametrize("learner", ["bandit gaptron", "banditron"])
 def test_bandits_choose_and_update(learner, rows):
     X, y = rows
-    single, double = (clone(SINGLES[learner]).set_params(classes=CLASSES) for _ in range(2))
+    single, double = (clone(EVERY_LEARNER[learner]).set_params(classes=CLASSES) for _ in range(2))
     for model, Z in ((single, X), (double, X.astype(np.float64))):
         for i in range(40):
             actions, propensities = model.choose(Z[i : i + 1])
@@ -140,10 +131,10 @@ def test_bandits_choose_and_update(learner, rows):
     assert error < 1e-4 * np.abs(double.coef_).max()
 
 
-@pytest.mark.parametrize("learner", list(SINGLES))
+@pytest.mark.parametrize("learner", SINGLES)
 def test_adversaries_may_ask_about_float64_rows(learner, rows):
     X, y = rows
-    model = clone(SINGLES[learner])
+    model = clone(EVERY_LEARNER[learner])
     rounds = model.begin(X, y)
     model.learn(rounds, np.arange(50))
     losses = model.expected_losses(X[50:51].astype(np.float64), np.eye(3))

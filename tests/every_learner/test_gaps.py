@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learners import BINARY_LEARNERS, EVERY_LEARNER, LINEAR_BY_DEFAULT
 from odd_rows import rows_with_gaps
 from scipy import sparse
 from sklearn.base import clone
@@ -13,49 +14,32 @@ from sklearn.utils import get_tags
 import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.evaluation import progressive_validate
 from skstructured.extend import Batch
 
 N, P = 40 if INTERPRETED else 200, 4
 RULES = ("mean", "indicator")
 every_rule = pytest.mark.parametrize("missing", RULES)
-BANDITS = {
-    "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
-    "banditron": sk.BanditronClassifier(random_state=0),
-    "newtron": sk.NewtronClassifier(random_state=0),
-    "soba": sk.SOBAClassifier(random_state=0),
-    "confidit": sk.ConfiditClassifier(random_state=0),
-}
-#: Learners whose scores are linear in the rows as standardised.
 LINEAR = {
     "parameter_free": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
     "adagrad": sk.OnlineStructuredPredictor(optimizer="adagrad", random_state=0),
-    "gaptron": sk.GaptronClassifier(random_state=0),
-    "perceptron": sk.MulticlassPerceptron(random_state=0),
-    "pistol": sk.PiSTOLClassifier(random_state=0),
-    "second order": sk.SecondOrderPerceptron(random_state=0),
-    **{name: model for name, model in BANDITS.items() if name != "confidit"},
-}
+    "default pistol": EVERY_LEARNER["default pistol"],
+} | {name: EVERY_LEARNER[name] for name in LINEAR_BY_DEFAULT}
 LEARNERS = LINEAR | {
     "mixture": sk.OnlineStructuredPredictor(random_state=0),
     "no intercept": sk.OnlineStructuredPredictor(fit_intercept=False, random_state=0),
     "label sets": sk.OnlineStructuredPredictor("hypercube", random_state=0),
     "ordinal": sk.OnlineStructuredPredictor("ordinal", random_state=0),
     "kernel": sk.KernelStructuredPredictor(gamma=0.2, random_state=0),
-    "folklore": sk.FolkloreClassifier(random_state=0),
-    "newton": sk.OnlineNewtonClassifier(random_state=0),
-    "forecaster": sk.GaussianAggregatingForecaster(random_state=0),
-    "confidit": BANDITS["confidit"],
 }
+OTHERS = ("folklore", "online newton", "gaussian forecaster", "confidit")
+LEARNERS |= {name: EVERY_LEARNER[name] for name in OTHERS}
+BANDITS = [name for name, model in LEARNERS.items() if hasattr(model, "update")]
 #: Others that take gaps, and fit.
-OTHERS = {
-    "pistol, rbf": sk.PiSTOLClassifier("rbf", max_iter=2, random_state=0),
+OTHERS = ("pistol with a kernel", "kernel perceptron", "kernel descent", "aggregating forecaster")
+OTHERS = {name: EVERY_LEARNER[name] for name in OTHERS} | {
     "numbers": sk.PiSTOLRegressor(random_state=0),
-    "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
-    "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
-    "aioli": sk.AioliClassifier(random_state=0),
-    "aggregating": sk.AggregatingForecaster(random_state=0),
+    "aioli": BINARY_LEARNERS["aioli"],
 }
 
 
@@ -193,7 +177,7 @@ def test_other_learners_take_them_as_well(name, missing, rng):
 def test_bandits_choose_and_update_where_features_are_missing(name, rng):
     """As with the means of the rows so far and this one, which counts before it is played."""
     X, y = problem(name, rng)
-    model, x = learned(clone(BANDITS[name]), X[:-1], y[:-1]), X[-1:]
+    model, x = learned(clone(LEARNERS[name]), X[:-1], y[:-1]), X[-1:]
     scale = model._scale.copy()
     scale.apply(Rows.from_array(x))
     filled = np.where(np.isnan(x), scale.statistics[0], x)
@@ -202,7 +186,7 @@ def test_bandits_choose_and_update_where_features_are_missing(name, rng):
     before = weights_of(model).copy()
     model.update(x, actions, [1.0], propensities)
     assert np.isfinite(weights_of(model)).all() and model.t_ == N
-    if name == "bandit gaptron":
+    if name == "default bandit gaptron":
         assert not np.array_equal(before, weights_of(model))
         assert not model._uncovered  # the round was the one chosen, gaps and all
 
@@ -210,9 +194,10 @@ def test_bandits_choose_and_update_where_features_are_missing(name, rng):
 @every_rule
 @pytest.mark.parametrize("play", ["last", "average"])
 @pytest.mark.parametrize("name", ["mixture", "parameter_free", "adagrad"])
+@pytest.mark.short("adagrad-last-mean", "adagrad-last-indicator")
 def test_streams_are_validated_as_predicted_row_by_row(name, play, missing, rng):
     X, y = problem(name, rng)
-    X, y = X[:60], y[:60]
+    X, y = X[:25], y[:25]
     model = new(name, missing).set_params(average=play == "average" and "polynomial")
     found = progressive_validate(model, X, y, classes=[0, 1, 2], play=play)
     wanted = []
@@ -356,7 +341,7 @@ class TestIndicators:
     def test_sparse_rows_on_one_scale_of_a_kernel_learner_stay_as_they_are(self, rng):
         X, y = np.abs(rng.randn(N, P)), rng.randint(2, size=N)
         X = sparse.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
-        model, plain = (new("pistol", missing).fit(X, y) for missing in RULES[::-1])
+        model, plain = (new("default pistol", missing).fit(X, y) for missing in RULES[::-1])
         np.testing.assert_array_equal(model.coef_, plain.coef_)
         np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
 
@@ -381,20 +366,11 @@ class TestIndicators:
 
     def test_bandits_are_compared_on_the_rows_that_they_learn(self, rng):
         X, y = problem("", rng)
-        model = new("bandit gaptron", "indicator")
+        model = new("default bandit gaptron", "indicator")
         rounds = model.begin(X, y)
         rows = model.comparison(rounds).X
         assert rows.shape == (N, 2 * P) and np.isfinite(rows).all()
         np.testing.assert_array_equal(rows, model._scale.copy().apply(rounds.rows)[0].matrix)
-
-    def test_checkpoints_keep_them(self, rng, tmp_path):
-        X, y = problem("", rng)
-        model = learned(default("indicator"), X, y)
-        save_checkpoint(model, tmp_path / "model")
-        other = load_checkpoint(tmp_path / "model")
-        np.testing.assert_array_equal(scores_of(model, X), scores_of(other, X))
-        coefs = [learned(one, X, y).missing_coef_ for one in (model, other)]
-        np.testing.assert_array_equal(*coefs)
 
     def test_real_outputs(self, rng):
         X, y = problem("", rng)

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from learners import BINARY_LEARNERS, SHIPPED
 from sklearn.base import clone
+from streams import two_classes
 
 import skstructured
 from skstructured._learners import passes as progress
+from skstructured.utils._learner_checks import has_argument
 
 ESTIMATORS = {
     name: thing
@@ -21,35 +23,20 @@ AT_ONCE = {"QuadraticSurrogate", "BanditClassifier", "PredictionSets"}
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
-def test_every_estimator_has_an_example(name):
-    doc = inspect.getdoc(ESTIMATORS[name])
-    assert ">>> " in doc or name == "BanditClassifier"
+def test_every_estimator_has_an_example_and_verbose(name):
+    kind = ESTIMATORS[name]
+    assert ">>> " in inspect.getdoc(kind) or name == "BanditClassifier"
+    assert name in AT_ONCE or inspect.signature(kind).parameters["verbose"].default == 0
 
 
-@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - AT_ONCE))
-def test_every_estimator_has_verbose(name):
-    assert inspect.signature(ESTIMATORS[name]).parameters["verbose"].default == 0
+KINDS = {type(model).__name__: model for model in [*SHIPPED.values(), *BINARY_LEARNERS.values()]}
+every_kind = pytest.mark.parametrize("model", KINDS.values(), ids=list(KINDS))
 
 
-def stream():
-    rng = np.random.RandomState(0)
-    X = rng.randn(60, 3)
-    return X, (X[:, 0] > 0).astype(int)
-
-
-KINDS = sorted(
-    {
-        type(model).__name__: model
-        for model in [*SHIPPED.values(), *BINARY_LEARNERS.values()]
-        if "verbose" in model.get_params()
-    }.items()
-)
-
-
-@pytest.mark.parametrize(("name", "model"), KINDS, ids=[name for name, _ in KINDS])
-def test_verbose_tells_how_far_it_is(monkeypatch, capsys, name, model):
+@every_kind
+def test_verbose_tells_how_far_it_is(monkeypatch, capsys, model, rng):
     monkeypatch.setattr(progress, "EVERY", 0.0)
-    X, y = stream()
+    X, y = two_classes(rng)
     quiet = clone(model).fit(X, y)
     assert capsys.readouterr().out == ""
     loud = clone(model).set_params(verbose=1).fit(X, y)
@@ -58,12 +45,19 @@ def test_verbose_tells_how_far_it_is(monkeypatch, capsys, name, model):
     np.testing.assert_array_equal(loud.predict(X), quiet.predict(X))
 
 
-@pytest.mark.parametrize(("name", "model"), KINDS, ids=[name for name, _ in KINDS])
+@every_kind
 @pytest.mark.parametrize("given", [-1, 0.5, "yes"])
-def test_verbose_must_be_a_number_of_lines(name, model, given):
-    X, y = stream()
-    with pytest.raises((ValueError, TypeError), match="verbose"):
-        clone(model).set_params(verbose=given).fit(X, y)
+def test_verbose_must_be_a_number_of_lines_before_anything_is_learned(model, given, rng):
+    X, y = two_classes(rng)
+    model = clone(model).set_params(verbose=given)
+    learns = [model.fit]
+    if "max_iter" not in model.get_params():  # passes are of fit alone
+        learns.append(getattr(model, "simulate", model.partial_fit))
+    for learn in learns:
+        told = {"classes": [0, 1]} if has_argument(learn, "classes") else {}
+        with pytest.raises((ValueError, TypeError), match="verbose must be an integer at least 0"):
+            learn(X, y, **told)
+        assert not hasattr(model, "classes_") and not hasattr(model, "t_")
 
 
 def test_lines_come_once_in_a_while(monkeypatch, capsys):

@@ -12,17 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
 
-NAMES = (
-    "default",
-    "default gaptron",
-    "default perceptron",
-    "default boosting",
-    "default tree",
-    "default pistol",
-    "folklore",
-    "online newton",
-    "kernel",
-)
+KINDS = ("gaptron", "perceptron", "boosting", "tree", "pistol")
+NAMES = ("default", *(f"default {kind}" for kind in KINDS), "folklore", "online newton", "kernel")
 LEARNERS = {name: EVERY_LEARNER[name] for name in NAMES} | {
     "field": sk.ConditionalRandomField("simplex", alpha=0.1),
     "max-min": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),

@@ -9,13 +9,8 @@ from conftest import INTERPRETED, ROOT
 from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import skstructured
-from skstructured import (
-    ConditionalRandomField,
-    OnlineStructuredPredictor,
-    OnlineTreeClassifier,
-    PiSTOLRegressor,
-)
+import skstructured as sk
+from skstructured.spaces import k_subsets
 
 WEIGHTS = (
     "an online learner takes one step per row, so that a weight of two is one larger step and not "
@@ -30,14 +25,10 @@ MEDIAN = (
     "predict_proba is the one distribution over the classes with mean ŷ_Ω(θ), and the default "
     "decoder predicts the vertex nearest to ŷ_Ω(θ), its median, which is not always its mode."
 )
-ORDINAL = dict.fromkeys(
-    [
-        "check_classifiers_train",
-        "check_classifiers_train(readonly_memmap=True)",
-        "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
-    ],
-    MEDIAN,
-)
+ORDINAL = {
+    f"check_classifiers_train{given}": MEDIAN
+    for given in ("", "(readonly_memmap=True)", "(readonly_memmap=True,X_dtype=float32)")
+}
 
 
 #: The check has three names of flowers as labels.
@@ -64,9 +55,9 @@ def expected_failures(estimator):
     is_ordinal = getattr(estimator, "space", None) == "ordinal"
     is_median = is_ordinal and estimator.decoder == "randomized"
     weights = (CLASS_WEIGHTS if repr(estimator) in STEEP else {}) | (WORDS if is_ordinal else {})
-    if isinstance(estimator, ConditionalRandomField):
+    if isinstance(estimator, sk.ConditionalRandomField):
         return weights | (dict.fromkeys(EXPECTED, HELD_OUT) if estimator.alpha == "auto" else {})
-    if isinstance(estimator, OnlineTreeClassifier):
+    if isinstance(estimator, sk.OnlineTreeClassifier):
         return weights  # on the rows of these checks it is the same tree
     return EXPECTED | (ORDINAL if is_median else {}) | weights
 
@@ -77,26 +68,26 @@ def expected_failures(estimator):
     [
         *EVERY_LEARNER.values(),
         *BINARY_LEARNERS.values(),
-        PiSTOLRegressor(random_state=0),
-        PiSTOLRegressor("rbf", loss="absolute", max_iter=2, random_state=0),
-        OnlineStructuredPredictor(regularizer="squared"),
-        OnlineStructuredPredictor(space="ordinal"),
-        OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
-        ConditionalRandomField("simplex"),
-        ConditionalRandomField("simplex", alpha=1e-2),
-        ConditionalRandomField("ordinal", decoder="map", alpha=1e-2),
-        ConditionalRandomField("simplex", alpha=1e-2, kernel="rbf"),
+        sk.PiSTOLRegressor(random_state=0),
+        sk.PiSTOLRegressor("rbf", loss="absolute", max_iter=2, random_state=0),
+        sk.OnlineStructuredPredictor(regularizer="squared"),
+        sk.OnlineStructuredPredictor(space="ordinal"),
+        sk.OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
+        sk.ConditionalRandomField("simplex"),
+        sk.ConditionalRandomField("simplex", alpha=1e-2),
+        sk.ConditionalRandomField("ordinal", decoder="map", alpha=1e-2),
+        sk.ConditionalRandomField("simplex", alpha=1e-2, kernel="rbf"),
     ],
     expected_failed_checks=expected_failures,
 )
-@pytest.mark.short(every=7)
+@pytest.mark.short(every=23)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def modules_with_examples():
     """Names of the modules whose docstrings hold examples."""
-    root = Path(skstructured.__file__).parent
+    root = Path(sk.__file__).parent
     for path in sorted(root.rglob("*.py")):
         if ">>> " in path.read_text(encoding="utf-8"):
             yield ".".join(("skstructured", *path.relative_to(root).with_suffix("").parts))
@@ -104,15 +95,12 @@ def modules_with_examples():
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("module", list(modules_with_examples()))
+@pytest.mark.short(every=3)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0 and result.failed == 0
 
 
 def test_the_guide_to_new_spaces_shows_the_source_that_runs():
-    from pathlib import Path
-
-    import skstructured.spaces.k_subsets as module
-
-    guide = ROOT / "docs" / "add_a_space.md"
-    assert Path(module.__file__).read_text(encoding="utf-8") in guide.read_text(encoding="utf-8")
+    source, guide = Path(k_subsets.__file__), ROOT / "docs" / "add_a_space.md"
+    assert source.read_text(encoding="utf-8") in guide.read_text(encoding="utf-8")

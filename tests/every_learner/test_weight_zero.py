@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fitted import FITTED, learns_in_parts
+from fitted import FITTED
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -17,9 +17,7 @@ def _far(X):
 def _joined(far, near):
     """Two lists in turns, the far ones first."""
     if isinstance(near, np.ndarray):
-        out = np.empty((2 * len(near), *near.shape[1:]), dtype=near.dtype)
-        out[::2], out[1::2] = far, near
-        return out
+        return np.stack([far, near], axis=1).reshape(-1, *near.shape[1:])
     return [each for both in zip(far, near, strict=True) for each in both]
 
 
@@ -40,54 +38,36 @@ def _model(case):
     return model
 
 
-def _answers(model, X):
+def _answer(model, X):
     names = ("decision_function", "predict_proba", "predict_mean", "predict")
-    calls = [getattr(model, name) for name in names if hasattr(model, name)]
-    return [np.concatenate([np.ravel(each) for each in call(X)]) for call in calls[:1]]
+    call = next(getattr(model, name) for name in names if hasattr(model, name))
+    return np.concatenate([np.ravel(each) for each in call(X)])
 
 
 #: Learners that go to an optimum, which takes longer and ends within tol of it.
 LONG = ("MaxMinMarginNetwork", "StructuralSVM")
 
-CASES = [
-    name
-    for name, case in FITTED.items()
-    if not isinstance(case.estimator, Pipeline)
-    and has_argument(case.estimator.fit, "sample_weight")
-    and not name.startswith(LONG)
-]
 
-IN_PARTS = [
-    name
-    for name in CASES
-    if learns_in_parts(FITTED[name].estimator)
-    and has_argument(FITTED[name].estimator.partial_fit, "sample_weight")
-]
+def cases():
+    """(name, method) of all that take weights."""
+    for name, case in FITTED.items():
+        for method in ("fit", "partial_fit"):
+            learn = getattr(case.estimator, method, None)
+            if isinstance(case.estimator, Pipeline) or name.startswith(LONG) or learn is None:
+                continue
+            if has_argument(learn, "sample_weight"):
+                yield name, method
 
 
-def _inputs(case):
+@pytest.mark.parametrize(("name", "method"), list(cases()))
+@pytest.mark.short(every=3)
+def test_rows_of_weight_0(name, method):
+    case = FITTED[name]
     weight = np.random.RandomState(0).choice([0.5, 1.0, 2.0], len(case.y))
-    joined = _joined(_far(case.X), case.X), _joined(_others(case.y), case.y)
-    return weight, *joined, _joined(np.zeros(len(weight)), weight)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_fit(name):
-    case = FITTED[name]
-    weight, X, y, with_zeros = _inputs(case)
-    one = _model(case).fit(case.X, case.y, sample_weight=weight)
-    other = _model(case).fit(X, y, sample_weight=with_zeros)
-    for wanted, found in zip(_answers(one, case.X), _answers(other, case.X), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", IN_PARTS)
-def test_partial_fit(name):
-    case = FITTED[name]
-    weight, X, y, with_zeros = _inputs(case)
+    X, y = _joined(_far(case.X), case.X), _joined(_others(case.y), case.y)
     one, other = _model(case), _model(case)
-    told = {"classes": case.classes()} if has_argument(one.partial_fit, "classes") else {}
-    one.partial_fit(case.X, case.y, sample_weight=weight, **told)
-    other.partial_fit(X, y, sample_weight=with_zeros, **told)
-    for wanted, found in zip(_answers(one, case.X), _answers(other, case.X), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    told = {"classes": case.classes()} if has_argument(getattr(one, method), "classes") else {}
+    getattr(one, method)(case.X, case.y, sample_weight=weight, **told)
+    weight = _joined(np.zeros(len(weight)), weight)
+    getattr(other, method)(X, y, sample_weight=weight, **told)
+    np.testing.assert_allclose(_answer(other, case.X), _answer(one, case.X), rtol=1e-6, atol=1e-6)

@@ -355,7 +355,8 @@ EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "perm
 def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
-    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": OPTIMIZERS[which](1.0)}
+    made = OPTIMIZERS | {"adaptive": lambda C: AdaptiveGradientDescent(8.0)}
+    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": made[which](1.0)}
     result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)

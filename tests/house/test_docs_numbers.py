@@ -1,4 +1,4 @@
-"""Every measured number on the pages of docs is in the results of the command that is named.
+"""Every measured number of the pages and of the note is in the results of the command it names.
 
 A paragraph, list or table with percentages, times, sizes or errors names a kept file of results, a
 command (``python -m benchmarks.…``, ``benchmarks/….py``), or has a comment behind it,
@@ -11,18 +11,23 @@ or times 100 or a power of 1000; but for those that are worked out from others.
 """
 
 import re
+import shutil
+import subprocess
 
 import pytest
 from conftest import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+NOTE = ROOT / "docs" / "note"
+TEX = (NOTE / "note.tex").read_text("utf-8")
 
 NUMBER = re.compile(r"(?<![\w.^\-−])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w⁰¹²³⁴⁵⁶⁷⁸⁹]*\.md)")
 UNIT = r"\s?(?:%|seconds?|minutes?|s|ms|µs|MiB|MB|GB|times as|times faster|rows a second|clicks)"
 MEASURED = re.compile(rf"\d{UNIT}(?![a-z])|\.\d\d|\d ± |\| \**\d+\.\d")
 COMMENT = re.compile(r"<!-- numbers: (.*?) -->", re.DOTALL)
+TEX_COMMENT = re.compile(r"^% numbers: (.*)$", re.MULTILINE)
 FILE = re.compile(r"benchmarks/\w+/results/\w+\.(?:txt|csv)")
-COMMAND = re.compile(r"benchmarks[./](\w+)[./](\w+)(?:\.py)?(?![\w/])")
+COMMAND = re.compile(r"benchmarks[./](?!\w+/results/)(\w+)[./](\w+)(?:\.py)?(?![\w/])")
 FACTORS = (1.0, 100.0, 1e-3, 1e3, 1e-6, 1e6)
 
 
@@ -40,75 +45,86 @@ def measured(paragraph):
     return [n for n, rest in found if "." in n or re.match(UNIT + "(?![a-z])", rest)]
 
 
-def references(paragraph):
-    """Files of results that a paragraph names, itself or by the command that writes them."""
-    direct = FILE.findall(paragraph)
-    named = [f"benchmarks/{a}/results/{b}.txt" for a, b in COMMAND.findall(paragraph)]
-    return sorted({*direct, *(name for name in named if "/results/results" not in name)})
+def decimals(text):
+    """Numbers with decimals of the note, and without what only looks like one."""
+    pattern = r"\\(?:ref|eqref|label|cite|texttt)\{[^}]*\}|\d+(?:\.\d+)?mm|width=[.\d]+"
+    return [number for number in NUMBER.findall(re.sub(pattern, " ", text)) if "." in number]
 
 
-def numbers_in(text):
-    """All numbers of a file of results."""
-    return [float(n.rstrip(",").replace(",", "")) for n in NUMBER.findall(text)]
+def not_kept(numbers, files, told):
+    """Those of some numbers that are neither told to be worked out nor in any of the files."""
+    texts = [(ROOT / name).read_text("utf-8") for name in files]
+    kept = [float(n.rstrip(",").replace(",", "")) for t in texts for n in NUMBER.findall(t)]
+
+    def is_kept(number):
+        value = float(number.replace(",", ""))
+        half = 0.5 * 10.0 ** -len(number.partition(".")[2]) * (1 + 1e-6)
+        return any(abs(factor * one - value) <= half for one in kept for factor in FACTORS)
+
+    return [n for n in numbers if n not in told.split(", ") and not is_kept(n)]
 
 
-def is_kept(number, kept):
-    """Whether a number, as a page has it, is one of those kept, rounded."""
-    value = float(number.replace(",", ""))
-    half = 0.5 * 10.0 ** -len(number.partition(".")[2]) * (1 + 1e-6)
-    return any(abs(factor * one - value) <= half for one in kept for factor in FACTORS)
-
-
-def unfounded(paragraph, read):
-    """What is wrong with a paragraph, a list of words; `read` gives the text of a file."""
+def unfounded(paragraph):
+    """What is wrong with a paragraph, a list of words."""
     comment = " ".join(COMMENT.findall(paragraph))
     if comment.startswith("none, ") or not MEASURED.search(re.sub(r"`[^`]*`", "", paragraph)):
         return []
-    files = references(paragraph)
-    if not files:
-        return ["no file of results is named"]
-    missing = [name for name in files if read(name) is None]
-    if missing:
-        return [f"there is no {name}" for name in missing]
-    kept = [one for name in files for one in numbers_in(read(name))]
-    told = comment.partition("worked out: ")[2].split(", ")
-    return [n for n in measured(paragraph) if n not in told and not is_kept(n, kept)]
-
-
-def read(name):
-    """The text of a file of results, or None where there is none."""
-    path = ROOT / name
-    return path.read_text(encoding="utf-8") if path.exists() else None
+    named = [f"benchmarks/{a}/results/{b}.txt" for a, b in COMMAND.findall(paragraph)]
+    files = {*FILE.findall(paragraph), *named}
+    told = comment.partition("worked out: ")[2]
+    return not_kept(measured(paragraph), files, told) if files else ["no file of results is named"]
 
 
 def test_measured_numbers_are_those_that_are_kept():
     wrong = {
-        (page.name, paragraph[:70]): unfounded(paragraph, read)
+        (page.name, paragraph[:70]): unfounded(paragraph)
         for page in PAGES
-        for paragraph in paragraphs(page.read_text(encoding="utf-8"))
+        for paragraph in paragraphs(page.read_text("utf-8"))
     }
     assert {place: what for place, what in wrong.items() if what} == {}
 
 
-@pytest.mark.parametrize(
-    ("paragraph", "what"),
-    [
-        ("It errs on 5.7% (`benchmarks/a/results/b.txt`).", []),
-        ("It errs on 5.8% (`benchmarks/a/results/b.txt`).", ["5.8"]),
-        ("It errs on 5.7%, as `python -m benchmarks.a.b` says.", []),
-        ("It errs on 5.7% and takes 12 ms.\n<!-- numbers: benchmarks/a/results/b.txt -->", []),
-        ("It takes 13 ms.\n<!-- numbers: benchmarks/a/results/b.txt -->", ["13"]),
-        ("13 ms\n<!-- numbers: benchmarks/a/results/b.txt; worked out: 13 -->", []),
-        ("It errs on 5.7%.", ["no file of results is named"]),
-        ("With 95 % confidence.\n<!-- numbers: none, a choice of δ -->", []),
-        ("Ten classes and 100 features.", []),
-    ],
-)
-def test_a_number_that_is_nowhere_is_found(paragraph, what):
-    assert unfounded(paragraph, lambda name: "error .0571, 0.0123 s, of 1,797 rows") == what
+def test_a_number_that_is_nowhere_is_found():
+    assert unfounded("It errs on 5.7%.") == ["no file of results is named"]
+    for named in ("`python -m benchmarks.peers.table`", "`benchmarks/peers/results/table.txt`"):
+        assert unfounded(f"It takes 1.23454321 ms and 3 rows ({named}).") == ["1.23454321"]
 
 
-def test_a_comment_belongs_to_the_paragraph_above_and_code_to_none():
-    text = "1 %\n\n<!-- numbers: none, x -->\n\n```python\n7 %\n```\n\n    8 %\n\n2 %"
-    assert paragraphs(text)[0] == "1 %\n<!-- numbers: none, x -->"
-    assert [p.strip() for p in paragraphs(text)][1:] == ["2 %"]
+def test_measured_numbers_of_the_note_are_those_that_are_kept():
+    parts = re.split(r"\n\s*\n", TEX)
+    found = [(part, comment) for part in parts for comment in TEX_COMMENT.findall(part)]
+    assert len(found) >= 4
+    for text, comment in found:
+        files, _, told = comment.partition("; worked out: ")
+        if not files.startswith("none, "):
+            assert not_kept(decimals(TEX_COMMENT.sub("", text)), files.split(", "), told) == []
+    for part in re.split(r"\n\s*\n", TEX.partition(r"\label{sec:experiments}")[2]):
+        text = part.partition(r"\begin{thebibliography}")[0]
+        assert not decimals(text) or TEX_COMMENT.search(part)
+
+
+def test_figures_modules_tests_and_commands_of_the_note_are_there():
+    figures = re.findall(r"\\includegraphics(?:\[[^]]*\])?\{([^}]*)\}", TEX)
+    assert len(figures) >= 2 and all((NOTE / name).exists() for name in figures)
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    named = [name.replace(r"\_", "_") for name in re.findall(r"\\texttt\{([^}]*)\}", TEX)]
+    for name in named:
+        if name.startswith("test_") and name.endswith(".py"):
+            assert name in tests
+        elif name.endswith((".py", "/")) and name != "tests/" and not name.startswith("skstr"):
+            assert (ROOT / "skstructured" / name).exists(), name
+        elif re.fullmatch(r"(papers|defaults)\.\w+", name):
+            assert (ROOT / "benchmarks" / f"{name.replace('.', '/')}.py").exists(), name
+    assert sum(name.endswith(".py") for name in named) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk builds the note")
+def test_the_note_builds_without_undefined_references(tmp_path):
+    folder = shutil.copytree(NOTE, tmp_path / "note")
+    command = ["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "note"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    log = (folder / "note.log").read_text(encoding="utf-8", errors="replace")
+    assert "undefined" not in log and "multiply defined" not in log
+    pages = int(re.search(r"Output written on note.pdf \((\d+) pages", log).group(1))
+    assert 6 <= pages <= 10

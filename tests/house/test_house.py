@@ -1,6 +1,8 @@
 """How the house is laid out: no arrow upwards, no circle, no import inside a function."""
 
 import ast
+import functools
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from conftest import ROOT
@@ -9,31 +11,13 @@ import skstructured
 
 PACKAGE = Path(skstructured.__file__).parent
 
-#: Rooms from the ground up; a module may import from its own line and from those before it.
-FLOORS = [
-    ["_engine"],
-    ["_base"],
-    ["_chains", "extend"],
-    ["spaces"],
-    ["regularizers"],
-    ["losses"],
-    ["_learners"],
-    ["guarantees"],
-    ["optimizers"],
-    ["metrics"],
-    ["decoders"],
-    ["sequences"],
-    ["experts"],
-    ["estimators"],
-    ["items"],
-    ["bandits", "streaming"],
-    ["evaluation"],
-    ["checkpoints", "utils"],
-    ["_cli"],
-    ["__main__", "__init__"],
-]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-MODULES = sorted(PACKAGE.rglob("*.py"))
+#: Rooms from the ground up; a module may import from its own floor and from those before it.
+FLOORS = """
+_engine / _base / _chains extend / spaces / regularizers / losses / _learners / guarantees
+/ optimizers / metrics / decoders / sequences / experts / estimators / items / bandits streaming
+/ evaluation / checkpoints utils / _cli / __main__ __init__
+"""
+FLOOR = {room: i for i, rooms in enumerate(FLOORS.split("/")) for room in rooms.split()}
 
 #: Folders of tests that are of no single room.
 OF_SEVERAL_ROOMS = {"every_learner", "house"}
@@ -51,19 +35,21 @@ def imports_of(tree):
             for name in [".".join(parts)] if parts else [alias.name for alias in node.names]:
                 yield name, node.lineno
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.startswith("skstructured."):
-                    yield alias.name.partition(".")[2], node.lineno
+            parts = [alias.name.partition("skstructured.") for alias in node.names]
+            yield from ((name, node.lineno) for before, _, name in parts if name and not before)
 
 
+@functools.cache
 def trees():
-    """Each module's name below the package, and its syntax tree."""
-    for path in MODULES:
-        yield path.relative_to(PACKAGE), ast.parse(path.read_text(encoding="utf-8"))
+    """The syntax tree of each module, by its name below the package."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in paths}
 
 
-def functions_of(tree):
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+def functions():
+    """(module, syntax tree) of all functions."""
+    for path, tree in trees().items():
+        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def length_of(function):
@@ -75,7 +61,7 @@ def length_of(function):
 def test_arrows_point_down():
     upwards = [
         f"{path}:{line} imports {name}"
-        for path, tree in trees()
+        for path, tree in trees().items()
         for name, line in imports_of(tree)
         if FLOOR[name.split(".")[0]] > FLOOR[path.with_suffix("").parts[0]]
     ]
@@ -83,41 +69,23 @@ def test_arrows_point_down():
 
 
 def test_imports_stand_at_the_top():
-    inner = [
-        f"{path}:{line} imports {name} in {function.name}"
-        for path, tree in trees()
-        for function in functions_of(tree)
-        for name, line in imports_of(function)
-    ]
-    assert inner == []
+    assert [(path, f.name) for path, f in functions() if list(imports_of(f))] == []
 
 
 def test_modules_and_functions_are_short():
-    long = [
-        f"{path}: {function.name}"
-        for path, tree in trees()
-        for function in functions_of(tree)
-        if function.name not in HOT_LOOPS and length_of(function) > 40
-    ]
-    assert long == []
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {path: length for path, length in lengths.items() if length > 600} == {}
+    long = {(path, f.name) for path, f in functions() if length_of(f) > 40}
+    assert [(path, name) for path, name in long if name not in HOT_LOOPS] == []
+    lengths = {path: (PACKAGE / path).read_text("utf-8").count("\n") for path in trees()}
+    assert [path for path, length in lengths.items() if length > 600] == []
 
 
 def test_modules_import_without_a_circle():
     edges = {}
-    for path in MODULES:
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
+    for path, tree in trees().items():
+        parts = path.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         edges[name] = {target for target, _ in imports_of(tree)}
-    done = set()
-    while True:
-        free = {n for n, targets in edges.items() if targets & edges.keys() <= done} - done
-        if not free:
-            break
-        done |= free
-    assert edges.keys() == done, f"a circle among {sorted(edges.keys() - done)}"
+    assert list(TopologicalSorter(edges).static_order())  # or it names a circle
 
 
 def test_tests_lie_in_folders_of_the_names_of_the_rooms():

@@ -8,11 +8,12 @@ import pytest
 from naive import choice as naive
 from scipy import sparse
 from scipy.optimize import approx_fprime
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skstructured import ConditionalLogit
-from skstructured.checkpoints import load_checkpoint, save_checkpoint
+from skstructured.items import _choice_fit
 
 
 def problem(n=60, p=3, largest=5, seed=0, scale=1.0):
@@ -33,44 +34,18 @@ def flat(rounds, chosen, seed=None):
     return X[order], y[order].astype(int), qid[order]
 
 
-def likelihood_of(rounds, chosen, weights, alpha=0.0):
-    from skstructured.items._choice_fit import Likelihood
-
-    lengths = np.array([len(x) for x in rounds])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    share = weights / weights.sum()
-    ridge = np.full(rounds[0].shape[1], alpha)
-    return Likelihood(np.concatenate(rounds), offsets, offsets[:-1] + chosen, share, ridge)
-
-
 # Against the literal form.
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-@pytest.mark.parametrize("block", [1 << 21, 10])
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-def test_value_gradient_and_hessian_are_the_literal_ones(alpha, block, make, monkeypatch):
-    monkeypatch.setattr("skstructured.items._choice_fit.BLOCK", block)
-    given = problem()
-    ours = likelihood_of(*given, alpha)
-    ours.Z = make(ours.Z)
-    for w in np.random.RandomState(1).randn(5, 3):
-        point = ours.point(w)
-        assert point.value == pytest.approx(naive.objective(w, *given, alpha), rel=1e-12)
-        np.testing.assert_allclose(point.gradient, naive.gradient(w, *given, alpha), atol=1e-12)
-        H = naive.hessian(w, given[0], given[2], alpha)
-        np.testing.assert_allclose(ours.hessian(point.proba), H, atol=1e-12)
-        np.testing.assert_allclose(ours.product(point.proba, w), H @ w, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("seed", range(3))
-def test_fit_is_the_literal_optimum(alpha, solver, seed):
-    rounds, chosen, weights = problem(seed=seed)
+@pytest.mark.parametrize(("make", "block"), [(np.asarray, 10), (sparse.csr_matrix, 1 << 21)])
+def test_fit_is_the_literal_optimum(alpha, solver, make, block, monkeypatch):
+    monkeypatch.setattr(_choice_fit, "BLOCK", block)
+    rounds, chosen, weights = problem()
     w = naive.fitted(rounds, chosen, weights, alpha)
     model = ConditionalLogit(alpha, solver=solver, standardize=False)
-    model.fit(rounds, chosen, sample_weight=weights)
+    model.fit([make(x) for x in rounds], chosen, sample_weight=weights)
     close = 1e-10 if solver == "newton" else 1e-5
     np.testing.assert_allclose(model.coef_, w, rtol=close, atol=close)
     likelihood = naive.log_likelihood(model.coef_, rounds, chosen, weights)
@@ -115,34 +90,25 @@ def test_clusters_count_by_their_rounds_of_positive_weight():
 # Published models.
 
 
-def electricity(load):
-    z = load("choice_electricity")
-    return z["X"], z["y"]
-
-
-def swissmetro(load, columns=(0, 1, 3, 4)):
-    z = load("choice_swissmetro")
-    return z["X"][:, :, list(columns)], z["y"], z["available"].astype(bool)
-
-
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-def test_published_model_of_travel_modes(load, solver):
-    X, y, available = swissmetro(load)
-    model = ConditionalLogit(solver=solver).fit(X, y, available=available)
-    assert model.log_likelihood_ == pytest.approx(-5331.252, abs=5e-4)
-    np.testing.assert_allclose(model.coef_, [-1.2779, -1.0838, -0.7012, -0.1546], atol=5.1e-5)
-    X, y, available = swissmetro(load, range(5))
-    model.fit(X, y, available=available)
-    assert model.log_likelihood_ == pytest.approx(-5315.386, abs=5e-4)
+def test_published_models(load, solver):
+    """Electricity suppliers; travel modes, without a feature and with all."""
+    modes, suppliers = load("choice_swissmetro"), load("choice_electricity")
+    there = {"available": modes["available"].astype(bool)}
+    model = ConditionalLogit(solver=solver)
+    for X, y, given, likelihood, coefficients in (
+        (suppliers["X"], suppliers["y"], {}, -4958.649, ELECTRICITY),
+        (modes["X"][:, :, [0, 1, 3, 4]], modes["y"], there, -5331.252, SWISSMETRO),
+        (modes["X"][:, :, :5], modes["y"], there, -5315.386, None),
+    ):
+        model.fit(X, y, **given)
+        assert model.log_likelihood_ == pytest.approx(likelihood, abs=5e-4)
+        if coefficients is not None:
+            np.testing.assert_allclose(model.coef_, coefficients, atol=5.1e-5)
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-def test_published_model_of_electricity(load, solver):
-    X, y = electricity(load)
-    model = ConditionalLogit(solver=solver).fit(X, y)
-    assert model.log_likelihood_ == pytest.approx(-4958.649, abs=5e-4)
-    published = [-0.6252, -0.1083, 1.4422, 0.9955, -5.4628, -5.8400]
-    np.testing.assert_allclose(model.coef_, published, atol=5.1e-5)
+ELECTRICITY = [-0.6252, -0.1083, 1.4422, 0.9955, -5.4628, -5.8400]
+SWISSMETRO = [-1.2779, -1.0838, -0.7012, -0.1546]
 
 
 # What must be the same.
@@ -173,16 +139,11 @@ def test_forms_of_rounds_are_the_same(alpha):
         assert other.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
         assert other.null_log_likelihood_ == pytest.approx(model.null_log_likelihood_, rel=1e-12)
     shares = model.predict_proba(rounds)
-    np.testing.assert_allclose(
-        others[0].predict_proba(X, qid), np.concatenate(shares)[order_of(3, X)]
-    )
+    order = np.random.RandomState(3).permutation(len(X))
+    np.testing.assert_allclose(others[0].predict_proba(X, qid), np.concatenate(shares)[order])
     hidden = others[-1].predict_proba(padded, available=there)
     assert all((part[len(x) :] == 0).all() for part, x in zip(hidden, rounds, strict=True))
     np.testing.assert_allclose(np.concatenate(hidden)[there.ravel()], np.concatenate(shares))
-
-
-def order_of(seed, X):
-    return np.random.RandomState(seed).permutation(len(X))
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -194,13 +155,11 @@ def test_a_weight_of_two_is_two_rounds_and_of_zero_none(solver):
     again = clone(model).fit([rounds[i] for i in twice], chosen[twice])
     np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-6)
     np.testing.assert_allclose(model.standard_errors_, again.standard_errors_, rtol=1e-6)
-    assert model.log_likelihood_ == pytest.approx(again.log_likelihood_, rel=1e-10)
-    assert model.null_log_likelihood_ == pytest.approx(again.null_log_likelihood_, rel=1e-10)
-    first, second = model.summary(), again.summary()
-    assert first.bic == pytest.approx(second.bic, rel=1e-10)
-    assert model.score(rounds, chosen, sample_weight=weights) == pytest.approx(
-        again.score([rounds[i] for i in twice], chosen[twice])
-    )
+    for name in ("log_likelihood_", "null_log_likelihood_"):
+        assert getattr(model, name) == pytest.approx(getattr(again, name), rel=1e-10)
+    assert model.summary().bic == pytest.approx(again.summary().bic, rel=1e-10)
+    score = again.score([rounds[i] for i in twice], chosen[twice])
+    assert model.score(rounds, chosen, sample_weight=weights) == pytest.approx(score)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
@@ -221,8 +180,7 @@ def test_units_and_origins_of_rounds_do_not_matter(make, alpha):
 def test_the_penalty_goes_by_the_units_that_were_asked_for():
     rounds, chosen, weights = problem()
     rounds = [np.column_stack([x, x[:, 0] > 0.0]) for x in rounds]
-    alpha, n = 0.2, 60
-    lengths = [len(x) for x in rounds]
+    alpha, lengths = 0.2, [len(x) for x in rounds]
     away = np.concatenate([x - x.mean(axis=0) for x in rounds])
     c = np.repeat(weights / weights.sum() / lengths, lengths)
     deviation = np.sqrt(c @ away**2)
@@ -232,11 +190,10 @@ def test_the_penalty_goes_by_the_units_that_were_asked_for():
         model.fit(rounds, chosen, sample_weight=weights)
         slope = naive.gradient(model.coef_, rounds, chosen, weights)
         np.testing.assert_allclose(slope, -alpha * unit**2 * model.coef_, atol=1e-6)
-        sparse_one = clone(model).fit(
-            [sparse.csr_matrix(x) for x in rounds], chosen, sample_weight=weights
-        )
+        rows = [sparse.csr_matrix(x) for x in rounds]
+        sparse_one = clone(model).fit(rows, chosen, sample_weight=weights)
         np.testing.assert_allclose(sparse_one.coef_, model.coef_, rtol=1e-6)
-    assert n == model.n_rounds_
+    assert model.n_rounds_ == 60
 
 
 # The gap.
@@ -244,39 +201,42 @@ def test_the_penalty_goes_by_the_units_that_were_asked_for():
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.3])
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_gap_is_above_what_is_left(alpha, tol, seed):
-    rounds, chosen, weights = problem(seed=seed)
-    model = ConditionalLogit(alpha, standardize=False, tol=tol)
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_the_gap_is_above_what_is_left(alpha, tol, solver):
+    given = rounds, chosen, weights = problem(seed=3)
+    model = ConditionalLogit(alpha, standardize=False, tol=tol, solver=solver)
     model.fit(rounds, chosen, sample_weight=weights)
-    best = naive.objective(
-        naive.fitted(rounds, chosen, weights, alpha), rounds, chosen, weights, alpha
-    )
-    left = naive.objective(model.coef_, rounds, chosen, weights, alpha) - best
-    assert -1e-14 <= left <= model.gap_ + 1e-14 and model.gap_ <= tol
+    best = naive.objective(naive.fitted(*given, alpha), *given, alpha)
+    left = naive.objective(model.coef_, *given, alpha) - best
+    assert left >= -1e-14 and model.gap_ <= tol
+    if solver == "lbfgs" and alpha == 0.0:  # an estimate
+        gradient = naive.gradient(model.coef_, *given)
+        step = np.linalg.solve(naive.hessian(model.coef_, rounds, weights), gradient)
+        assert model.gap_ == pytest.approx(0.5 * gradient @ step, rel=1e-4)
+    else:
+        assert left <= model.gap_ + 1e-14
 
 
 def test_the_bound_on_the_gap_holds_anywhere_and_is_tight_near_the_optimum():
-    from skstructured.items._choice_fit import gap_bound, root_of_inverse
-
-    given = problem()
-    ours = likelihood_of(*given)
+    given = rounds, chosen, weights = problem()
+    offsets = np.r_[0, np.cumsum([len(x) for x in rounds])]
+    rows, share = offsets[:-1] + chosen, weights / weights.sum()
+    ours = _choice_fit.Likelihood(np.concatenate(rounds), offsets, rows, share, np.zeros(3))
     w = naive.fitted(*given)
     least, held, ratios = ours.point(w).value, 0, []
-    for i, v in enumerate(np.random.RandomState(0).randn(200, 3)):
-        point = ours.point(w + v * 10.0 ** (-i / 40.0))
-        root = root_of_inverse(ours.hessian(point.proba), None)
+    for i, v in enumerate(np.random.RandomState(0).randn(60, 3)):
+        point = ours.point(w + v * 10.0 ** (-i / 12.0))
+        root = _choice_fit.root_of_inverse(ours.hessian(point.proba), None)
         decrement = np.linalg.norm(root.T @ point.gradient)
-        bound = gap_bound(decrement, ours.largest_distance(point.proba, root))
+        bound = _choice_fit.gap_bound(decrement, ours.largest_distance(point.proba, root))
         held += np.isfinite(bound)
         assert point.value - least <= bound * (1 + 1e-9)
         ratios.append(bound / (point.value - least))
-    assert held > 100 and 1.0 - 1e-9 < min(ratios) < 1.1
+    assert held > 30 and 1.0 - 1e-9 < min(ratios) < 1.1
 
 
 def test_the_bound_is_its_series_and_lies_between_half_and_all_of_the_squared_decrement():
-    from skstructured.items._choice_fit import gap_bound
-
+    gap_bound = _choice_fit.gap_bound
     for q in np.r_[np.logspace(-9, -0.001, 200), 0.999e-3, 1.001e-3]:
         series = sum(q ** (k - 2) / (k * (k - 1)) for k in range(2, 200000 if q > 0.9 else 400))
         exact = 1e-15 if q < 1e-3 else 1e-6  # the logarithm cancels
@@ -309,14 +269,11 @@ def test_one_item_ties_and_items_that_are_all_equal():
 def test_weights_that_choices_do_not_determine_are_named(make):
     rounds, chosen, _ = problem()
     rng = np.random.RandomState(5)
-    wide = [
-        make(
-            np.column_stack([x, np.full(len(x), rng.rand()), x[:, 0] - 2.0 * x[:, 1] + rng.rand()])
-        )
-        for x in rounds
-    ]
-    plain = ConditionalLogit().fit(rounds, chosen)
-    model = ConditionalLogit()
+    wide = []
+    for x in rounds:
+        same, along = np.full(len(x), rng.rand()), x[:, 0] - 2.0 * x[:, 1] + rng.rand()
+        wide.append(make(np.column_stack([x, same, along])))
+    plain, model = ConditionalLogit().fit(rounds, chosen), ConditionalLogit()
     with pytest.warns(UserWarning, match=r"'x3': the same .*; 'x0', 'x1', 'x4': collinear"):
         model.fit(wide, chosen)
     assert model.log_likelihood_ == pytest.approx(plain.log_likelihood_, rel=1e-10)
@@ -373,20 +330,14 @@ def test_choices_that_are_nearly_certain_are_not_separated(solver):
 def test_warnings_name_the_line_of_the_caller():
     rounds, chosen, _ = problem()
     flat_ones = [np.column_stack([x, np.ones(len(x))]) for x in rounds]
-    for solver in ("newton", "lbfgs"):
-        with pytest.warns(UserWarning, match="'x3'") as told:
-            ConditionalLogit(solver=solver).fit(flat_ones, chosen)
-        assert told[0].filename == __file__
-    with pytest.warns(ConvergenceWarning) as told:
-        ConditionalLogit(max_iter=1).fit(rounds, chosen)
-    assert told[0].filename == __file__
-
-
-def test_too_few_iterations_are_told():
-    rounds, chosen, _ = problem()
     for solver, alpha in (("newton", 0.1), ("lbfgs", 0.1), ("lbfgs", 0.0), ("newton", 0.0)):
-        with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations with a gap of"):
+        with pytest.warns(ConvergenceWarning, match="after 1 iterations with a gap of") as told:
             ConditionalLogit(alpha, solver=solver, max_iter=1).fit(rounds, chosen)
+        assert told[0].filename == __file__
+        if alpha == 0.0:
+            with pytest.warns(UserWarning, match="'x3'") as told:
+                ConditionalLogit(solver=solver).fit(flat_ones, chosen)
+            assert told[0].filename == __file__
 
 
 def test_a_hundred_thousand_items():
@@ -395,17 +346,6 @@ def test_a_hundred_thousand_items():
     model = ConditionalLogit(alpha=1e-3).fit([X, X[:5]], [17, 2])
     assert model.gap_ <= 1e-12
     assert model.predict_proba([X])[0].sum() == pytest.approx(1.0)
-
-
-def test_intervals_cover_the_truth_as_often_as_they_say():
-    rng = np.random.RandomState(0)
-    w, inside = np.array([1.0, -0.7]), []
-    for _ in range(200):
-        X = rng.randn(100, 3, 2)
-        chosen = (X @ w + rng.gumbel(size=(100, 3))).argmax(axis=1)
-        low, high = ConditionalLogit().fit(X, chosen).summary(0.9).intervals.T
-        inside.append((low < w) & (w < high))
-    assert 0.86 < np.mean(inside) < 0.94
 
 
 def test_unavailable_items_do_not_count():
@@ -419,10 +359,7 @@ def test_unavailable_items_do_not_count():
     np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-8)
     utilities = other.decision_function(more, available=there)
     logs = other.predict_log_proba(more, available=there)
-    assert all(
-        np.isnan(u[:2]).all() and np.isinf(v[:2]).all()
-        for u, v in zip(utilities, logs, strict=True)
-    )
+    assert np.isnan([u[:2] for u in utilities]).all() and np.isinf([v[:2] for v in logs]).all()
     np.testing.assert_allclose(utilities[3][2:], rounds[3][::-1] @ model.coef_, rtol=1e-6)
     assert other.score(more, place, available=there) == model.score(rounds, chosen)
     X, y, qid = flat(more, place)
@@ -500,11 +437,6 @@ def test_willingness_to_pay_and_its_error():
     assert value == -model.coef_[0] / model.coef_[2]
     slope = approx_fprime(model.coef_, lambda w: -w[0] / w[2], 1e-7)
     assert error == pytest.approx(np.sqrt(slope @ model.covariance_ @ slope), rel=1e-5)
-    traded = [x + np.outer(x[:, 0], [0.0, 0.0, value]) for x in rounds]  # cost rises with feature 0
-    for x, paid in zip(rounds, traded, strict=True):
-        np.testing.assert_allclose(paid @ model.coef_, x[:, 1:] @ model.coef_[1:], atol=1e-12)
-    draws = np.random.RandomState(0).multivariate_normal(model.coef_, model.covariance_, 20000)
-    assert np.std(-draws[:, 0] / draws[:, 2]) == pytest.approx(error, rel=0.1)
     for wrong in ("x9", 3, -4, True, None):
         with pytest.raises(ValueError, match=r"feature must be a"):
             model.willingness_to_pay(wrong, 0)
@@ -525,7 +457,7 @@ def test_summary():
     frame = found.to_frame()
     assert list(frame.index) == ["time", "cost", "comfort"]
     np.testing.assert_allclose(frame["z"], model.coef_ / model.standard_errors_)
-    np.testing.assert_allclose(frame["P>|z|"], 2 * normal_tail(np.abs(frame["z"])), rtol=1e-6)
+    np.testing.assert_allclose(frame["P>|z|"], 2 * norm.sf(np.abs(frame["z"])), rtol=1e-6)
     np.testing.assert_allclose(
         frame["0.975"] - frame["0.025"], 2 * 1.959963984540054 * model.standard_errors_
     )
@@ -539,12 +471,6 @@ def test_summary():
         model.summary(feature_names=["a", "b"])
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         model.summary(95)
-
-
-def normal_tail(z):
-    from math import erfc
-
-    return np.array([0.5 * erfc(value / np.sqrt(2.0)) for value in z])
 
 
 # Bad input.
@@ -566,7 +492,6 @@ def test_bad_input_leaves_what_was_fitted():
         ((X, 0 * y, qid), "one available item of each round, the chosen one: round 0 has 0"),
         ((X, np.ones_like(y), qid), "the chosen one: round"),
         ((X, 2 * y, qid), "y must be 1 for the chosen item of each round and 0"),
-        ((X, y.astype(str), qid), None),
         ((X, np.where(y, "yes", "no"), qid), "y must be numbers"),
         ((wrong_X, y, qid), f"NaN.* got nan in round {qid[5]}, feature 1"),
         ((huge, y, qid), rf"above 1e\+100, got 1e\+150 in round {qid[5]}, feature 0"),
@@ -584,14 +509,11 @@ def test_bad_input_leaves_what_was_fitted():
         ((rounds, [0.5, *chosen[1:]]), "the place of the chosen item"),
         ((rounds, chosen[:-1]), "inconsistent numbers"),
         ((rounds, y), "inconsistent numbers"),
-        ((rounds, chosen, qid), None),
         (([], []), "0 sequences|0 rounds|at least 1"),
         (([x[:, 0] for x in rounds], chosen), "round"),
         (([rounds[0], rounds[1][:, :2]], [0, 0]), "features"),
     ]
     for given, message in cases:
-        if message is None:
-            continue
         with pytest.raises(ValueError, match=message):
             model.fit(*given)
         assert pickle.dumps(model) == before, message
@@ -622,28 +544,18 @@ def test_bad_parameters_are_named(name, values):
 
 
 def test_not_fitted():
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+    for method in ("predict", "predict_log_proba", "decision_function", "elasticities", "summary"):
         with pytest.raises(NotFittedError):
-            getattr(ConditionalLogit(), method)([[[1.0], [2.0]]])
-    for method in ("summary", "elasticities"):
-        with pytest.raises(NotFittedError):
-            getattr(ConditionalLogit(), method)(*[[[[1.0]]]] * (method == "elasticities"))
+            getattr(ConditionalLogit(), method)(*[[[[1.0], [2.0]]]] * (method != "summary"))
 
 
-def test_clones_pickles_checkpoints_and_names(tmp_path):
+def test_names_of_features_and_what_lbfgs_has_not():
     rounds, chosen, _ = problem()
     X, y, qid = flat(rounds, chosen)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = ConditionalLogit().fit(frame, y, qid)
     assert list(model.feature_names_in_) == ["a", "b", "c"] and model.n_features_in_ == 3
     assert repr(ConditionalLogit(0.5)) == "ConditionalLogit(alpha=0.5)"
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(frame, qid), model.predict_proba(frame, qid))
-    pytest.importorskip("skops")
-    save_checkpoint(model, tmp_path / "model.skops")
-    kept = load_checkpoint(tmp_path / "model.skops")
-    np.testing.assert_array_equal(kept.predict_proba(frame, qid), model.predict_proba(frame, qid))
-    assert repr(kept.summary()) == repr(model.summary())
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame.rename(columns={"a": "z"}), qid)
     model.fit(X, y, qid)
@@ -661,13 +573,13 @@ def test_verbose_prints_iterations(capsys):
 
 
 def test_wide_sparse_rows(monkeypatch):
-    monkeypatch.setattr("skstructured.items._choice_fit.NEWTON", 200)
+    monkeypatch.setattr(_choice_fit, "NEWTON", 50)
     rng = np.random.RandomState(0)
-    X = sparse.random(600, 300, 0.05, "csr", random_state=rng)
-    w = rng.randn(300) * (np.arange(300) < 20)
-    chosen = (X @ w + rng.gumbel(size=600)).reshape(-1, 3).argmax(axis=1)
+    X = sparse.random(180, 90, 0.1, "csr", random_state=rng)
+    w = rng.randn(90) * (np.arange(90) < 20)
+    chosen = (X @ w + rng.gumbel(size=180)).reshape(-1, 3).argmax(axis=1)
     y = (np.arange(3) == chosen[:, None]).ravel().astype(int)
-    qid = np.arange(600) // 3
+    qid = np.arange(180) // 3
     model = ConditionalLogit(1e-3).fit(X, y, qid)
     assert model.gap_ <= model.tol and np.isnan(model.standard_errors_).all()
     exact = ConditionalLogit(1e-3, solver="newton").fit(X, y, qid)

@@ -12,7 +12,6 @@ from naive import items as literal
 from naive.mixture import Other, RelativeStep, RootStep
 from scipy import sparse
 
-from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
 from skstructured.items import ItemStructuredPredictor
 from skstructured.optimizers import StepMixture
@@ -70,7 +69,7 @@ def experts(p):
     return [*found, (Other(naive.ParameterFree(p, 1.0, 100.0)), False)]
 
 
-def literal_of(space, regularizer, X, V, weight, average, found=None, mixed=True):
+def literal_of(space, regularizer, X, V, weight, average):
     """The literal mixture; D² and 1/λ by their formulas."""
     centred = space != "hypercube"
     spread = {
@@ -86,13 +85,12 @@ def literal_of(space, regularizer, X, V, weight, average, found=None, mixed=True
         "subsets": lambda y: 0.5 * float(y.sum()),
     }.get(space, lambda y: 0.5 if regularizer == "squared" else 0.0)
     return literal.play(
-        experts(X[0].shape[1]) if found is None else found,
+        experts(X[0].shape[1]),
         literal.loss_of(space, regularizer, omega),
         [(x, literal.largest(x, centred)) for x in X],
         V,
         weight,
-        SHARES if mixed else ("thinning",),
-        mixed,
+        SHARES,
         average,
         spread,
         flat.get((space, regularizer), lambda m: 1.0),
@@ -120,30 +118,13 @@ def test_the_mixture_equals_its_literal_form(space, regularizer, storage, averag
     X, V = rounds(space, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight = some_weights(len(X))
     exact = 1e-5 if space == "birkhoff" else 1e-9  # where means are found by iterations
-    played, losses, u, _, _ = literal_of(space, regularizer, X, V, weight, average)
+    played, losses, u = literal_of(space, regularizer, X, V, weight, average)
     model = learner(space, regularizer, optimizer=mixture(), average=average)
     found = play(model, [storage(x) for x in X], as_given(space, V), weight)
     for one, wanted in zip(found, played, strict=True):
         np.testing.assert_allclose(one, wanted, rtol=exact, atol=exact)
     np.testing.assert_allclose(model._model.state.shares[0], u, atol=10 * exact)
     np.testing.assert_allclose(model._model.expert_losses(), losses, rtol=exact, atol=exact)
-
-
-@pytest.mark.parametrize("average", ["polynomial", False])
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
-def test_one_optimiser_equals_its_literal_form(space, regularizer, storage, average):
-    X, V = rounds(space, seed=3, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
-    weight, p = some_weights(len(X)), X[0].shape[1]
-    expert = (Other(naive.ParameterFree(p, 1.0, 100.0)), False)
-    given = (X, V, weight, average, [expert], False)
-    played, _, _, _, means = literal_of(space, regularizer, *given)
-    model = learner(space, regularizer, optimizer="parameter_free", average=average)
-    found = play(model, [storage(x) for x in X], as_given(space, V), weight)
-    for one, wanted in zip(found, played, strict=True):
-        np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
-    if average:
-        np.testing.assert_allclose(model.coef_, means[0], rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -239,40 +220,6 @@ def test_items_that_are_not_available_are_the_same_as_left_out():
     assert all(np.isnan(s[~a]).all() for s, a in zip(scores, available, strict=True))
 
 
-def play_against(model, X, space, n_items):
-    """Outputs chosen against what will be played; the expected target losses, and the truths."""
-    total, truths = 0.0, []
-    vertices = {"simplex": np.eye(n_items), "hypercube": None}[space]
-    if vertices is None:
-        vertices = np.array(np.meshgrid(*[[0.0, 1.0]] * n_items)).reshape(n_items, -1).T
-    model.partial_fit(X[:1], [vertices[0]])
-    for x in X[1:]:
-        losses = model.expected_losses([x], vertices)
-        worst = vertices[int(np.argmax(losses))]
-        total += losses.max()
-        truths.append(worst)
-        model.partial_fit([x], [worst])
-    return total, [vertices[0], *truths]
-
-
-@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free", "mixture"])
-@pytest.mark.parametrize("space", ["simplex", "hypercube"])
-def test_the_regret_bound_holds_against_an_adversary(space, optimizer):
-    """It chooses the items too: long and short ones, all of them in one direction, or spread."""
-    n, m, p = (12, 3, 2) if INTERPRETED else (120, 3, 2)
-    rng = np.random.RandomState(0)
-    X = [rng.randn(m, p) * 10.0 ** rng.randint(-2, 2) for _ in range(n)]
-    X = [x if t % 3 else np.outer([1.0, -1.0, 0.5], rng.randn(p)) for t, x in enumerate(X)]
-    model = learner(space, optimizer=optimizer, average=False)
-    total, truths = play_against(model, X, space, m)
-    certificate, loss = model.certificate(), model._model.certified_loss()
-    offsets = np.arange(n + 1) * m
-    V = Ragged(np.concatenate(truths), offsets)
-    for u in (np.zeros(p), rng.randn(p), 3 * rng.randn(p)):
-        theta = Ragged(np.concatenate(X) @ u, offsets)
-        assert total <= certificate.bound(loss.value(theta, V).sum(), np.linalg.norm(u))
-
-
 @pytest.mark.parametrize("space", ["simplex", "hypercube", "permutahedron"])
 def test_the_certificate_of_descent_is_its_formula(space):
     X, V = rounds(space, n=20)
@@ -307,25 +254,6 @@ def test_what_optimisers_are_told_bounds_the_largest_eigenvalue(space, m, storag
         exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centred(x))[-1]
         lam = 4.0 if space == "hypercube" else 1.0
         assert model._model.state.numbers[1] * lam >= max(exact, 0.0) * (1 - 1e-9)
-
-
-def test_finite_differences_of_the_loss():
-    rng = np.random.RandomState(0)
-    for space in ("simplex", "hypercube", "permutahedron"):
-        X, V = rounds(space, n=5)
-        model = learner(space).partial_fit(X, V)
-        offsets = np.cumsum([0, *map(len, X)])
-        truth, w = Ragged(np.concatenate(V), offsets), 0.3 * rng.randn(4)
-        rows = np.concatenate(X)
-
-        def value(w, rows=rows, offsets=offsets, model=model, truth=truth):
-            return model.loss_.value(Ragged(rows @ w, offsets), truth).sum()
-
-        mu = model.loss_.mean(Ragged(rows @ w, offsets)).values
-        gradient = model.loss_.scale_ * rows.T @ (mu - truth.values)
-        steps = 1e-6 * np.eye(4)
-        found = [(value(w + d) - value(w - d)) / 2e-6 for d in steps]
-        np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pairs import CASES, LARGEST, PAIRS, loss_of, space_of
 
+from skstructured import FenchelYoung
+from skstructured.regularizers import Tsallis
+
 SCORES = st.floats(-30, 30, allow_subnormal=True)
 
 
@@ -137,30 +140,14 @@ def test_sparsemax_on_slowly_decreasing_scores():
         np.testing.assert_allclose(mu, naive.simplex_projection(row[0]), atol=1e-12)
 
 
-def test_entmax_at_two_is_sparsemax_and_near_one_tends_to_softmax(rng):
-    theta = rng.randn(50, 7)
-    two = loss_of("simplex-tsallis2", 7).mean(theta)
-    np.testing.assert_allclose(two, loss_of("simplex-squared", 7).mean(theta), atol=1e-14)
-    from skstructured import FenchelYoung
-    from skstructured.regularizers import Tsallis
-
-    near = FenchelYoung(space_of("simplex-shannon", 7), Tsallis(1.0001)).mean(theta)
-    np.testing.assert_allclose(near, loss_of("simplex-shannon", 7).mean(theta), atol=1e-3)
-
-
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0 + 1e-12, True, "1.5"])
 def test_entmax_is_for_alpha_above_1_up_to_2(alpha):
-    from skstructured.regularizers import Tsallis
-
     with pytest.raises(ValueError, match=r"alpha of Tsallis must lie in \(1, 2\], got"):
         Tsallis(alpha).kernel_params()
 
 
 def test_entmax_satisfies_its_optimality_conditions(rng):
-    from skstructured import FenchelYoung
-    from skstructured.regularizers import Tsallis
-
-    for alpha in (1.01, 1.2, 1.5, 1.9):
+    for alpha in (1.0001, 1.01, 1.2, 1.5, 1.9, 2.0):
         theta = 3 * rng.randn(100, 9)
         mu = FenchelYoung(space_of("simplex-shannon", 9), Tsallis(alpha)).mean(theta)
         multiplier = theta - mu ** (alpha - 1) / (alpha - 1)

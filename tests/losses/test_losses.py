@@ -121,12 +121,7 @@ def test_losses_without_a_theorem_say_so():
     [
         ("simplex", "hinges", ValueError, "'fenchel_young', 'hinge', 'smooth_hinge', 'perceptron'"),
         ("birkhoff", "hinge", ValueError, "not known for Birkhoff; its losses are 'fenchel_young'"),
-        (
-            "simplex",
-            IndicatorMargins(),
-            ValueError,
-            "is for multilabel outputs and ordinal classes",
-        ),
+        ("simplex", IndicatorMargins(), ValueError, "is for multilabel outputs and ordinal"),
         ("hypercube", ZeroOneLoss(), ValueError, "is for classes"),
         ("simplex", GapSurrogate(kind="x"), ValueError, "valid losses are"),
         ("simplex", None, TypeError, "a string or an instance of Surrogate, got None"),

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pairs import CASES, PAIRS, loss_of, space_of
+from pairs import CASES, PAIRS, loss_of
 from plain import predictor
 
 from skstructured import FenchelYoung
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
-from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.regularizers import SquaredNorm
 
 SCALES = ("theory", 0.3, 5.0)
 CONSTANTS = ("paper", "sharp")
@@ -76,14 +76,6 @@ def test_the_value_is_proportional_to_the_scale(rng):
         value, gradient = ten.value_and_gradient(theta, V)
         np.testing.assert_array_equal(value, ten.value(theta, V))
         np.testing.assert_array_equal(gradient, ten.gradient(theta, V))
-
-
-def test_crf_values_are_zero_on_vertices():
-    for name, dim in (("ordinal-shannon", 4), ("simplex-shannon", 4), ("hypercube-shannon", 3)):
-        space = space_of(name, dim)
-        np.testing.assert_allclose(
-            FenchelYoung(space, Shannon()).omega(space.vertices()), 0.0, atol=1e-15
-        )
 
 
 def test_unfitted_spaces_take_their_size_from_the_scores():

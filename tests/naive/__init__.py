@@ -1,7 +1,6 @@
 """Literal, slow references, a module a family: what the kernels must equal."""
 
 from naive import bandits
-from naive.assignment import best_assignment
 from naive.gaps import gap_surrogate, gaptron, gaptron_step, margins
 from naive.label_sets import calibrations, expected_f1, f1
 from naive.means import isotonic_staircase, log_proba, mean_and_conjugate, simplex_projection

@@ -87,8 +87,8 @@ class Banditron(Drawing):
 
 class SOBA(Drawing):
     def __init__(self, K, p, a, exploration=None):
-        self.A, self.b, self.K, self.a = a * np.eye(K * p), np.zeros(K * p), K, a
-        self.given, self.t, self.m, self.updates, self.extra = exploration, 0, 0.0, [], 0.0
+        self.A, self.b, self.K = a * np.eye(K * p), np.zeros(K * p), K
+        self.given, self.t, self.m = exploration, 0, 0.0
 
     def weights(self):
         return np.linalg.solve(self.A, self.b).reshape(self.K, -1)
@@ -111,8 +111,6 @@ class SOBA(Drawing):
         m = ((w @ z) ** 2 + 2 * w @ g) / (1 + q)
         if m + self.m >= 0:
             self.m += m
-            self.extra += q / (self.p * (1 + q))
-            self.updates.append((g, z))
             self.A, self.b = self.A + np.outer(z, z), self.b - g
 
 
@@ -138,14 +136,10 @@ class Newtron(Drawing):
         self.P = softmax(self.alpha * (self.W @ x))
         return self.answer((1 - rho) * self.P + rho / self.K, u)
 
-    def gradient(self, action, right, p):
-        e, flat = np.eye(self.K)[action], np.full(self.K, 1 / self.K)
-        if right:
-            return np.kron((1 - self.P[action]) / p * (flat - e), self.x)
-        return np.kron(self.P[action] / p * (e - flat), self.x)
-
     def learn(self, right, u=None):
-        g, kappa = self.gradient(self.action, right, self.p), self.p if right else 1.0
+        shift = np.eye(self.K)[self.action] - 1 / self.K
+        share = self.P[self.action] - (1.0 if right else 0.0)
+        g, kappa = np.kron(share / self.p * shift, self.x), self.p if right else 1.0
         self.A = self.A + kappa * self.beta * np.outer(g, g)
         self.b = self.b + (kappa * self.beta * (g @ self.W.ravel()) - 1) * g
 

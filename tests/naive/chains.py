@@ -7,8 +7,6 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
-from skstructured.extend._by_vertices import _affine_weights, _wolfe
-
 
 def sequences(M, k):
     """All k^M label sequences (k^M, M), in the order of their digits."""
@@ -30,8 +28,9 @@ def score(labels, unary, pair):
 
 def all_scores(unary, pair):
     """All sequences, and their scores."""
-    found = sequences(*unary.shape)
-    return found, np.array([score(labels, unary, pair) for labels in found])
+    found, m = sequences(*unary.shape), np.arange(len(unary))
+    through = each_pair(pair, len(unary))[m[:-1], found[:, :-1], found[:, 1:]]
+    return found, unary[m, found].sum(axis=1) + through.sum(axis=1)
 
 
 def indicators(labels, k):
@@ -42,8 +41,9 @@ def indicators(labels, k):
 
 def mean(weights, found, k):
     """Unary and pair marginals of weighted sequences."""
-    each = [indicators(labels, k) for labels in found]
-    return tuple(sum(w * e[part] for w, e in zip(weights, each, strict=True)) for part in (0, 1))
+    ones = np.eye(k)[found]
+    pairs = np.einsum("n,nmi,nmj->mij", weights, ones[:, :-1], ones[:, 1:])
+    return np.einsum("n,nmi->mi", weights, ones), pairs
 
 
 def marginals(unary, pair):
@@ -51,20 +51,6 @@ def marginals(unary, pair):
     found, scores = all_scores(unary, pair)
     log_z = logsumexp(scores)
     return *mean(np.exp(scores - log_z), found, unary.shape[1]), log_z
-
-
-def sparse_map(unary, pair):
-    """Projection of the scores on the hull of all indicators, unary and pair marginals."""
-    M, k = unary.shape
-    V = np.array([np.concatenate([p.ravel() for p in indicators(s, k)]) for s in sequences(M, k)])
-    theta = np.concatenate([unary.ravel(), each_pair(pair, M).ravel()])
-
-    def oracle(direction, vertex):
-        vertex[:] = V[np.argmax(V @ direction)]
-
-    S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
-    x = _wolfe(oracle, theta, S, w, _affine_weights)[0]
-    return x[: M * k].reshape(M, k), x[M * k :].reshape(M - 1, k, k)
 
 
 def exact_gap(unary, pair, labels, weights):

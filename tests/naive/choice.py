@@ -46,16 +46,13 @@ def hessian(w, rounds, weights, alpha=0.0):
     return total / sum(weights) + alpha * np.eye(len(w))
 
 
-def fitted(rounds, chosen, weights, alpha=0.0, steps=60):
-    """Weights by Newton steps that are halved until the objective falls."""
+def fitted(rounds, chosen, weights, alpha=0.0):
+    """Weights by Newton steps."""
     w = np.zeros(len(rounds[0][0]))
-    given = rounds, chosen, weights, alpha
-    for _ in range(steps):
-        step = np.linalg.solve(hessian(w, rounds, weights, alpha), gradient(w, *given))
-        size = 1.0
-        while size > 1e-9 and objective(w - size * step, *given) > objective(w, *given):
-            size /= 2.0
-        w = w - size * step
+    for _ in range(12):
+        slope = gradient(w, rounds, chosen, weights, alpha)
+        w = w - np.linalg.solve(hessian(w, rounds, weights, alpha), slope)
+    assert np.abs(slope).max() < 1e-12
     return w
 
 

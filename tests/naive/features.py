@@ -14,20 +14,10 @@ def waves(z, frequencies, amplitudes):
     return cosines + [a * math.sin(angle) for a, angle in zip(amplitudes, angles, strict=True)]
 
 
-def learned_rows(X, weight, frequencies, amplitudes, standardize=True):
-    """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
-    return mapped_rows(X, weight, lambda z: waves(z, frequencies, amplitudes), standardize)
-
-
 def mapped_rows(X, weight, phi, standardize=True):
-    """The same for any φ."""
+    """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
     Z = standardized(X, weight, True)[0] if standardize else X
     return np.array([[*z, *phi(z), 1.0] for z in Z])
-
-
-def mean_kernel(frequencies, shares, x, z):
-    """Σ_j share_j cos <ω_j, x − z>, which <φ(x), φ(z)> is."""
-    return float(np.sum(shares * np.cos((x - z) @ frequencies)))
 
 
 def rectified(z, weights, gain):

@@ -59,8 +59,8 @@ def largest(X, centred):
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
-def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, flat):
-    """Scores played in every round, sums of losses of experts, shares, experts, and averages.
+def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
+    """Scores played in every round, sums of the experts' losses, and their weights.
 
     `experts` are pairs (literal learner, whether it is told λ_max/λ); ``loss(theta, y) -> (mean,
     value)``; `rounds` pairs (X, λ_max); `spread` and `flat` give D² and 1/λ of m items.
@@ -72,8 +72,8 @@ def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, f
         return Round(told, lambda W: X @ W, y, lambda theta: X.T @ (loss(theta, y)[0] - y))
 
     items = [round_of(X, reach, y) for (X, reach), y in zip(rounds, truths, strict=True)]
-    many = len(experts) * (2 if average and mixed else 1)
+    many = len(experts) * (2 if average else 1)
     mix = MixedScores(rates, many, lambda theta, y: [loss(one, y)[1] for one in theta])
     learners = [one for one, _ in experts]
-    played, losses, means = play_rounds(learners, items, weight, mix, average, mixed)
-    return played, losses.sum(axis=0), mix.groups[0].u, learners, means
+    played, losses, _ = play_rounds(learners, items, weight, mix, average)
+    return played, losses.sum(axis=0), mix.groups[0].u

@@ -187,25 +187,6 @@ class Aioli:
         self.g += (p - y) * x - a * m * x
 
 
-def two_class_logits(right, lam, kappa):
-    """Logits (T, 2) of AIOLI for the rows 1, of class 1 where `right`, with any κ."""
-    C, g, logits = 1.0 / lam, 0.0, []
-    for y in right:
-        c, m = -C * g, 0.0
-        for _ in range(50):
-            p = 1.0 / (1.0 + math.exp(-m))
-            step = (c - m - C * (p - 0.5)) / (1.0 + C * p * (1.0 - p))
-            m += step
-            if abs(step) < 1e-14:
-                break
-        p = 1.0 / (1.0 + math.exp(-m))
-        a = 2.0 * kappa * p * (1.0 - p)
-        C -= a * C * C / (1.0 + a * C)
-        g += (p - y) - a * m
-        logits.append((0.0, m))
-    return np.array(logits)
-
-
 def mixture(logs, y, weight):
     """Losses of the mixture of parts with log probabilities (N, n, K), and its last shares (N,).
 
@@ -254,31 +235,6 @@ class OnlineNewton:
         self.W = self.W - np.linalg.solve(self.A, g) / self.gamma
 
 
-class BoostReg:
-    """Algorithm 3: the two logits of a weak answer, corrected by binary FOLKLORE."""
-
-    def __init__(self, B, lam, kappa):
-        self.inner, self.B = Folklore(2, 2, lam, kappa), B
-
-    def collapsed(self, s, answer, cap):
-        """The feature x̃, and log Σ_{k≠l} exp s_k."""
-        others = log_sum(np.delete(s, answer))
-        return np.array([np.clip(0.5 * (s[answer] - others), -cap, cap), 1.0]), others
-
-    def expanded(self, s, answer, cap):
-        """ŝ, with what `update` needs."""
-        x, others = self.collapsed(s, answer, cap)
-        zeta = self.inner.logits(x)
-        new = s + zeta[1] - others
-        new[answer] = zeta[0]
-        return new, (x, zeta)
-
-    def update(self, told, right):
-        """Learn whether the answer was right."""
-        x, zeta = told
-        self.inner.update(x, zeta, np.array([1.0, 0.0]) if right else np.array([0.0, 1.0]))
-
-
 def mean_of_sigmoid(mean, deviation):
     """E σ(u) of a Gaussian u, by a rule with so many points that nothing is left of its error."""
     step = min(1e-4, 0.01 / max(deviation, 1e-300))
@@ -293,7 +249,14 @@ def mean_of_sigmoid(mean, deviation):
 
 
 def mean_of_softmax(mean, covariance, power=17):
-    """E softmax(z) of z ∼ N(mean, covariance), over 2^power points; right to some 1e-4."""
+    """E softmax(z) of z ∼ N(mean, covariance), over 2^power points; right to some 1e-4.
+
+    Of two classes by `mean_of_sigmoid`.
+    """
+    if len(mean) == 2:
+        variance = np.array([-1, 1]) @ covariance @ [-1, 1]
+        share = mean_of_sigmoid(mean[1] - mean[0], np.sqrt(variance))
+        return np.array([1.0 - share, share])
     eigenvalues, vectors = np.linalg.eigh(covariance)
     kept = eigenvalues > 1e-12 * eigenvalues.max()
     root = vectors[:, kept] * np.sqrt(eigenvalues[kept])

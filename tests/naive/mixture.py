@@ -184,16 +184,16 @@ class Round(NamedTuple):
     gradient: Callable
 
 
-def play_rounds(experts, rounds, weight, mix, average, mixed=True):
+def play_rounds(experts, rounds, weight, mix, average):
     """Scores played in every round, losses (T, N) of the experts, and their averages.
 
-    Experts are followed by their averages, where `average` is one and these are `mixed` too.
+    Experts are followed by their averages if there are any.
     """
     sums, total, clock, played, losses = [0.0] * len(experts), 0.0, 0.0, [], []
     for one, w in zip(rounds, weight, strict=True):
         W = [expert.play(told, w) for expert, told in zip(experts, one.told, strict=True)]
         means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
-        theta = np.array([one.scores(U) for U in (W + means if average and mixed else W)])
+        theta = np.array([one.scores(U) for U in (W + means if average else W)])
         played.append(mix.play(theta, w))
         losses.append(w * mix.learn(theta, one.y, w))
         clock += w

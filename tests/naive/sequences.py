@@ -1,5 +1,6 @@
 """Online learning of label sequences, literally: all labels listed, whole matrices of features."""
 
+import functools
 import itertools
 import math
 
@@ -13,6 +14,7 @@ def embedding(codes, k):
     return np.concatenate([part.ravel() for part in indicators(np.asarray(codes), k)])
 
 
+@functools.cache
 def vertices(M, k):
     """Embeddings of all label sequences."""
     return np.array([embedding(codes, k) for codes in itertools.product(range(k), repeat=M)])

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from spanning_trees import SpanningTrees
 from streams import weighted_vertices
 
-from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
+from skstructured import GuaranteeError, OnlineStructuredPredictor
 from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.certificates import overhead
-from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
+from skstructured.optimizers import ParameterFree, StepMixture
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
 SHARES = ("thinning", 0.02)
@@ -128,31 +128,6 @@ def test_a_few_rows_are_scored_as_many_are(name, dim, given, rng):
         np.testing.assert_allclose(few, many, atol=1e-12 * (1.0 + np.abs(many).max()))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"steps": (0.0,)}, "steps must be a positive number, got 0.0"),
-        ({"adaptive": (1.0, -1.0)}, "adaptive must be a positive number, got -1.0"),
-        ({"share": 1.0}, r'share must be "thinning" or within \(0, 1\), got 1.0'),
-        ({"share": ()}, 'share must be "thinning", a number or several of them, got none'),
-        ({"share": "often"}, "share must be"),
-        ({"averages": 2}, "averages must be"),
-        ({"others": (AdaGrad(),)}, "others must be optimisers of one scale and step, got AdaGrad"),
-        ({"others": ("adagrad",)}, "others"),
-        ({"steps": (), "adaptive": (), "others": ()}, "must have one expert at least"),
-    ],
-)
-def test_bad_parameters_are_named(given, message):
-    with pytest.raises(ValueError, match=message):
-        OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit([[0.0], [1.0]], [0, 1])
-
-
-def test_kernels_refuse_it(rng):
-    X, y = rng.randn(20, 2), rng.randint(2, size=20)
-    with pytest.raises(ValueError, match="kernels and sequences have no loop for it"):
-        KernelStructuredPredictor(optimizer="mixture").fit(X, y)
-
-
 def test_experts_are_told_by_name_weight_and_loss(rng):
     X, y = rng.randn(300, 2), rng.randint(2, size=300)
     model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1])
@@ -251,14 +226,6 @@ def test_no_bound_is_stated_where_none_is_known(rng):
             model.certificate().regret(1.0)
 
 
-def test_the_costs_of_sharing_are_below_their_constant():
-    t = np.arange(10**6)
-    alpha = np.minimum(0.5, 1 / ((t + 2) * np.log(t + 2) ** 2))
-    beyond = 1 / np.log(10**6)  # the integral of the rest
-    assert -np.log1p(-alpha).sum() + beyond * 1.001 < 1.9
-    assert alpha[5] == literal.alpha(5)
-
-
 def turned(kind, rng, n=12_000, p=5, K=3):
     """Rows and classes whose weights are others from time to time."""
     X, W, y = rng.randn(n, p), 2.0 * rng.randn(K, p), np.empty(n, dtype=int)
@@ -273,6 +240,7 @@ def turned(kind, rng, n=12_000, p=5, K=3):
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("kind", ["abrupt", "gradual", "still"])
+@pytest.mark.short("abrupt")
 def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng):
     X, y = turned(kind, rng)
     losses = {
@@ -284,15 +252,12 @@ def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng)
 
 
 def test_predictions_after_a_change_are_those_of_who_leads(rng):
-    X, y = turned("abrupt", rng, n=300 if INTERPRETED else 6000)
+    X, y = turned("abrupt", rng, n=300 if INTERPRETED else 4000)
     model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1, 2])
-    last = clone(model).set_params(average=False)
-    assert model.predict_proba(X[-50:]).shape == (50, 3)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     theta = model.embedding_scores(X[-50:])
     model.set_params(average=False)  # the last weights alone
     assert not np.allclose(theta, model.embedding_scores(X[-50:]))
-    assert last.optimizer == "mixture"
 
 
 @pytest.mark.parametrize("first", [1e-300, 1e-9, 1e-3, 1.0])

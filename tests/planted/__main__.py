@@ -52,13 +52,8 @@ def read(path):
         key, _, value = line.partition(": ")
         fields.setdefault(key, []).append(value.strip())
     name = str(path.relative_to(FOLDER).with_suffix(""))
-    unknown = set(fields) - {"Bug", "Killed by", "Compiled", "Equivalent"}
-    if (
-        not mark
-        or unknown
-        or "Bug" not in fields
-        or len({"Killed by", "Equivalent"} & {*fields}) != 1
-    ):
+    wanted = [{"Bug", kind} for kind in ("Killed by", "Equivalent")]
+    if not mark or fields.keys() - {"Compiled"} not in wanted:
         raise ValueError(f"{path} wants 'Bug:', 'Killed by:' or 'Equivalent:', and a diff")
     return Bug(
         name,
@@ -77,13 +72,9 @@ def bugs():
 
 def apply(bug, folder, *options):
     """Plant a bug in a copy of the checkout: whether its diff fits."""
+    given = {"cwd": folder, "input": bug.diff.encode(), "stderr": subprocess.DEVNULL}
     command = ["git", "apply", "--recount", "-C1", *options, "-"]
-    return (
-        subprocess.run(
-            command, cwd=folder, input=bug.diff.encode(), stderr=subprocess.DEVNULL, check=False
-        ).returncode
-        == 0
-    )
+    return subprocess.run(command, check=False, **given).returncode == 0
 
 
 def copy_checkout(folder):
@@ -105,12 +96,10 @@ def run_tests(tests, compiled, folder):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "0" if compiled else "1"}
     environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    given = {"cwd": folder, "env": environment, "capture_output": True, "timeout": PATIENCE}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-    command += ["-m", "not slow", *tests]
     try:
-        return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, timeout=PATIENCE, check=False
-        ).returncode
+        return subprocess.run([*command, "-m", "not slow", *tests], **given).returncode
     except subprocess.TimeoutExpired:
         return FAILED
 
@@ -126,19 +115,13 @@ def judge(bug, folder):
     return {FAILED: "killed", 0: "ALIVE"}.get(code, f"NOT JUDGED (pytest's exit code {code})")
 
 
-def sound(tests, compiled, folder):
-    """The tests that fail without any bug, or cannot be run."""
-    if not tests or run_tests(sorted(tests), compiled, folder) == 0:
-        return []
-    return [test for test in sorted(tests) if run_tests([test], compiled, folder) != 0]
-
-
-def all_sound(chosen, folder):
-    """Like `sound`, for all tests that some bugs name."""
+def unsound(chosen, folder):
+    """The tests, of those that some bugs name, that fail without any bug or cannot be run."""
     wrong = []
     for compiled in (False, True):
-        tests = {test for bug in chosen if bug.compiled == compiled for test in bug.tests}
-        wrong += sound(tests, compiled, folder)
+        tests = sorted({test for bug in chosen if bug.compiled == compiled for test in bug.tests})
+        if tests and run_tests(tests, compiled, folder) != 0:
+            wrong += [test for test in tests if run_tests([test], compiled, folder) != 0]
     return wrong
 
 
@@ -184,7 +167,7 @@ def main():
     chosen = [bug for bug in bugs() if any(part in bug.name for part in args.only)]
     with tempfile.TemporaryDirectory() as place:
         folders = [copy_checkout(Path(place) / str(i)) for i in range(args.workers)]
-        wrong = all_sound(chosen, folders[0])
+        wrong = unsound(chosen, folders[0])
         for test in wrong:
             print(f"FAILS ALREADY  {test}", flush=True)
         right = report(judge_all(chosen, folders))

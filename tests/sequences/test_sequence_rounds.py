@@ -1,35 +1,235 @@
-"""What a round over label sequences counts: constants of every length, weights, costs, stops."""
+"""Rounds over label sequences: losses and steps against literal forms, constants, bounds."""
 
+import math
+import warnings
+
+import naive
+import naive.sequences as literal
 import numpy as np
 import pytest
+from conftest import INTERPRETED
+from naive import mixture as literal_mixture
+from scipy import sparse
+from streams import words
 
-from skstructured import OnlineStructuredPredictor
-from skstructured.optimizers import GradientDescent
+from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor
+from skstructured._base.ragged import Ragged
+from skstructured.decoders import Randomized
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import (
+    AdaptiveGradientDescent,
+    GradientDescent,
+    ParameterFree,
+    PiSTOL,
+    StepMixture,
+)
+from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._rounds import BY_RATIO, LARGEST_RATIO, LARGEST_SQ, mean_cost, sizes
+from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss, indicators
+from skstructured.sequences._rounds import (
+    BY_RATIO,
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    mean_cost,
+    norms,
+    sizes,
+)
 from skstructured.spaces import LabelSequence
 
-WORDS = [3, 1, 4, 2]
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
 over_regularizers = pytest.mark.parametrize(
     "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
 )
 
 
-def words(seed=0, lengths=WORDS, p=3):
-    """Sequences of features and of labels."""
-    rng = np.random.RandomState(seed)
-    return [rng.randn(m, p) for m in lengths], [rng.randint(3, size=m) for m in lengths]
-
-
 def learner(**given):
-    given = {"optimizer": "ogd", "average": False, "random_state": 0} | given
-    return OnlineStructuredPredictor("sequence", **given)
+    return OnlineStructuredPredictor("sequence", **PLAIN | given)
 
 
-def learned(X, y, weight, **given):
+def learned(X, y, weight=None, **given):
     """A learner of one call."""
     return learner(**given).partial_fit(X, y, classes=range(3), sample_weight=weight)
+
+
+def chains_of(theta, M, k=3):
+    """Scores of an embedding as `Chains`."""
+    pair = np.concatenate([theta[M * k :].reshape(M - 1, k, k), np.zeros((1, k, k))])
+    return Chains(theta[: M * k].reshape(M, k), np.array([0, M]), pair)
+
+
+class TestLoss:
+    """Lemma 3.1, Prop. 2.3 and regularity, with the constants of every length."""
+
+    @pytest.mark.parametrize("constants", ["paper", "sharp"])
+    @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+    @pytest.mark.parametrize("M", [1, 2, 3])
+    def test_inequalities_of_the_theory(self, M, regularizer, constants):
+        space = LabelSequence().fit([["a", "b", "c"]])
+        kind = {"shannon": Shannon, "squared": SquaredNorm}[regularizer]()
+        loss = SequenceLoss(space, kind, "theory", constants, (M,))
+        k, V = loss.constants_of(), space.vertices(M)
+        wide = 2 * M - 1
+        flat = 1.0 if regularizer == "squared" else wide if constants == "sharp" else wide**2
+        rng = np.random.RandomState(M)
+        for scale in (0.1, 1.0, 5.0, 30.0):
+            theta = chains_of(scale * rng.randn(V.shape[1]), M)
+            codes = Ragged(rng.randint(3, size=M), [0, M])
+            value = loss.value(theta, codes)[0]
+            decoding = SequenceDecoding(theta, loss, Randomized())
+            assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
+            apart = decoding.mu.less(indicators(codes, 3))
+            assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
+
+    @pytest.mark.parametrize("M", [1, 2, 4])
+    def test_equals_enumeration(self, M):
+        space = LabelSequence().fit([["a", "b", "c"]])
+        loss, V = SequenceLoss(space, Shannon(), 1.0), space.vertices(M)
+        rng = np.random.RandomState(M)
+        vector, codes = rng.randn(V.shape[1]), rng.randint(3, size=M)
+        theta, truth = chains_of(vector, M), Ragged(codes, [0, M])
+        wanted = literal.loss(vector, V, literal.embedding(codes, 3))
+        np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
+        z = V @ vector
+        p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+        decoding = SequenceDecoding(theta, loss, Randomized())
+        losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
+        anchor = literal.embedding(decoding.anchor.values, 3)
+        distance = np.abs(anchor - p @ V).sum()
+        chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
+        sure = np.mean(decoding.anchor.values != codes)
+        wanted = (1.0 - chance) * sure + chance * (p @ losses)
+        np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
+
+
+class TestAgainstLiteral:
+    @pytest.mark.parametrize("kind", ["dense", "csr"])
+    @pytest.mark.parametrize("intercept", [False, True])
+    @pytest.mark.parametrize(("average", "power"), [(True, 0), ("polynomial", 3), ("uniform", 0)])
+    def test_descent(self, average, power, intercept, kind):
+        X, y = words()
+        rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
+        optimizer = GradientDescent(eta=0.1)
+        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
+        result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
+        last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
+        found = result.estimator
+        np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-9, atol=1e-10)
+
+    def test_pistol(self):
+        X, y = words()
+        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
+        result = progressive_validate(model, X, y)
+        average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
+        found = result.estimator.average_weights_
+        np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+
+    @pytest.mark.parametrize("long", [1, 40, 70])
+    def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
+        rng = np.random.RandomState(0)
+        X = rng.randn(long, 3) + 1.0
+        Z = np.hstack([X, np.ones((long, 1)), np.eye(long)[:, :1], np.eye(long)[:, -1:]])
+        empty = np.empty(0, dtype=np.int32)
+        bound, squares = norms(X.ravel(), empty, empty, 3, 0, long, 1)
+        np.testing.assert_allclose(squares, (Z**2).sum())
+        for signs in (np.ones(long), np.sign(rng.randn(long))):
+            assert np.linalg.norm(signs @ Z) <= bound * (1.0 + 1e-12)
+
+
+class TestGuarantees:
+    OPTIMIZERS = {
+        "ogd": GradientDescent(),
+        "high probability": GradientDescent(eta="high_probability"),
+        "adaptive": AdaptiveGradientDescent(4.0),
+        "parameter_free": ParameterFree(wealth=1.0),
+        "pistol": PiSTOL(a=2.25, feature_norm=50.0),
+    }
+
+    @staticmethod
+    def comparators(model, X, y):
+        """Losses ΣS(U) and norms of what was learned, stretched, and of 0."""
+        W = model.last_weights_.T
+        for factor in (0.0, 0.3, 1.0, 3.0):
+            total = 0.0
+            for x, codes in zip(X, y, strict=True):
+                V, theta = literal.vertices(len(x), 3), literal.scores(factor * W, x, True)
+                total += literal.loss(theta, V, literal.embedding(codes, 3))
+            yield model.loss_.scale_ * total, factor * np.linalg.norm(W)
+
+    @pytest.mark.parametrize("kind", ["learnable", "noise", "growing"])
+    @pytest.mark.parametrize("name", OPTIMIZERS)
+    def test_losses_stay_below_every_certificate(self, name, kind):
+        X, y = words(longest=3)
+        rng = np.random.RandomState(1)
+        if kind == "noise":
+            y = [rng.randint(3, size=len(codes)) for codes in y]
+        if kind == "growing":
+            X = [x * 10.0 ** (2.0 * i / len(X) - 2.0) for i, x in enumerate(X)]
+        y[0] = np.array([0, 1, 2])
+        X[0] = X[0][:1].repeat(3, axis=0)
+        result = progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
+        certificate = result.estimator.certificate()
+        for losses, norm in self.comparators(result.estimator, X, y):
+            if norm <= certificate.radius:
+                assert result.expected_target_loss.sum() <= certificate.bound(losses, norm)
+        if name != "high probability":
+            assert certificate.bound(0.0, 0.0) < 1e6
+
+    @pytest.mark.parametrize("name", ["ogd", "parameter_free"])
+    def test_against_a_greedy_adversary(self, name):
+        """Every answer is the label sequence on which the next play is expected to lose most."""
+        every = np.indices((3, 3)).reshape(2, -1).T
+        X = np.random.RandomState(0).randn(12 if INTERPRETED else 40, 2, 3)
+        model, lost, answers = learner(optimizer=self.OPTIMIZERS[name]), 0.0, []
+        model.begin(list(X[:9]), list(every))
+        for x in X:
+            losses = model.expected_losses([x], literal.vertices(2, 3))
+            answers.append(int(np.argmax(losses)))
+            lost += losses.max()
+            model.partial_fit([x], every[answers[-1:]])
+        for losses, norm in self.comparators(model, X, every[answers]):
+            assert lost <= model.certificate().bound(losses, norm)
+
+    def test_what_voids_a_theorem_is_refused(self):
+        X, y = words()
+        for given, message in (
+            ({"decoder": "map"}, "randomized decoder"),
+            ({"optimizer": GradientDescent(eta=0.1)}, "give loss_scale a number"),
+            ({"loss_scale": 1.5}, "no surrogate gap"),
+        ):
+            with pytest.raises(GuaranteeError, match=message):
+                learner(**given).fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match=r"certificate\(\)\.bound"):
+            progressive_validate(learner(), X, y).regret_bound()
+
+    @pytest.mark.parametrize("constants", ["paper", "sharp"])
+    @pytest.mark.parametrize("kind", ["shannon", "squared"])
+    @pytest.mark.parametrize("lengths", [(1, 20), (20, 1), (3, 7, 2)])
+    def test_the_step_stated_is_the_step_in_use(self, kind, lengths, constants):
+        """It is that of sequences of length 1; with a number as scale it may be too large."""
+        rng = np.random.RandomState(0)
+        X, y = [rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths]
+        space = LabelSequence().fit(y)
+        for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
+            given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
+            model = OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", GuaranteeWarning)
+                model.partial_fit(X, y, classes=[0, 1])
+            shared = (space, model.loss_.regularizer, scale, constants)
+            alone = SequenceLoss(*shared).constants_of().a
+            a = SequenceLoss(*shared, (min(lengths), max(lengths))).constants_of().a
+            m = min(0.5, alone) if alone > 0 else 0.5
+            if a <= 0 or m > a + 1e-12:
+                with pytest.raises(GuaranteeError, match="no surrogate gap|too large"):
+                    model.certificate()
+            else:
+                found, b = model.certificate(), model.certificate().constants["b"]
+                assert found.constants["m"] == pytest.approx(m)
+                assert found.quadratic == pytest.approx((1 - a) * b / (4 * (1 - m) * m))
 
 
 def norms_told(X, intercept):
@@ -64,8 +264,8 @@ def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 @pytest.mark.parametrize("weight", [[1, 1, 1, 1], [0.25, 0, 0.5, 0.1], [3, 7, 0.2, 1]])
 def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer, fit_intercept):
-    X, y = words()
-    given = {"regularizer": regularizer, "standardize": False, "fit_intercept": fit_intercept}
+    X, y = words(4)
+    given = {"regularizer": regularizer, "average": False, "fit_intercept": fit_intercept}
     model = learned(X, y, np.array(weight, dtype=float), optimizer=optimizer, **given)
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
@@ -91,20 +291,15 @@ def test_the_cost_is_that_of_the_answer_where_the_label_is_true():
     costs = np.array([[0.0, 0.2, 0.9], [1.0, 0.0, 0.4], [0.3, 0.6, 0.0]])  # [answer, truth]
     labels = np.array([0, 1, 2, 2])
     means = np.array([[0.6, 0.3, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.2, 0.3]])
-    answers = means.argmax(axis=1)
-    gap = means - np.eye(3)[labels]
-    wanted = np.mean(costs[answers, labels])
-    assert mean_cost(gap, labels, costs) == pytest.approx(wanted, rel=1e-12)
-    assert wanted != pytest.approx(
-        np.mean([costs[t, a] for a, t in zip(answers, labels, strict=True)])
-    )
+    wanted = np.mean(costs[means.argmax(axis=1), labels])
+    assert mean_cost(means - np.eye(3)[labels], labels, costs) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_after_a_sequence_that_stops_the_others_alone_are_counted():
     """Means and deviations are those of the sequences before it, bit for bit."""
-    X, y = words(lengths=[3, 2, 4, 3, 2, 5, 3])
-    given = {"optimizer": GradientDescent(eta=5e306), "standardize": True}
+    X, y = words(7, seed=6)
+    given = {"optimizer": GradientDescent(eta=5e306), "standardize": True, "average": False}
     stopped, plain = (learned(X[:1], y[:1], None, **given) for _ in range(2))
     with pytest.raises(ValueError, match="of X has scores that are not finite"):
         stopped.partial_fit(X[1:], y[1:])
@@ -116,3 +311,117 @@ def test_after_a_sequence_that_stops_the_others_alone_are_counted():
     assert set(one) == set(other)
     for name, value in one.items():
         np.testing.assert_array_equal(np.asarray(value), np.asarray(other[name]), err_msg=name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("k", "M"), [(14, 5), (15, 5), (26, 5), (40, 3), (10, 40)])
+def test_squared_moves_labels_never_seen_alike(k, M):
+    """Nothing tells them apart; the first gradient is a mean over hundreds of sequences."""
+    if INTERPRETED:
+        k, M = min(k, 15), min(M, 5)
+    seen, steps = np.arange(M) % 5, np.ones((M, 1))
+    model = learner(regularizer="squared", optimizer="ogd", fit_intercept=False)
+    model.partial_fit([steps], [seen], classes=range(k)).partial_fit([steps], [seen])
+    between, size = model.transitions_, 1e-11 * np.abs(model.transitions_).max()
+    for apart in (np.ptp(between[5:], axis=0), np.ptp(between[:, 5:], axis=1)):
+        assert apart.max() <= size
+    assert np.ptp(between[5:, 5:]) <= size and model.certificate().bound(1.0, 1.0) > 0
+
+
+def test_projections_that_were_not_found_void_the_certificate():
+    model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
+    model.certificate()
+    model._state.numbers[LEFT] = 1e-5
+    with pytest.raises(GuaranteeError, match="off by 1e-05"):
+        model.certificate()
+    with pytest.warns(GuaranteeWarning, match="off by 1e-05"):
+        model.partial_fit([np.ones((3, 1))], [[0, 1, 0]])
+
+
+@pytest.mark.parametrize("average", ["polynomial", "uniform", False])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_it_equals_the_literal_mixture(storage, average):
+    X, y = words(longest=4)
+    weight = np.random.RandomState(1).choice([0.0, 0.3, 1.0, 5.0], size=len(X))
+    weight[0] = 1.0
+    steps, adaptive, share = (2.0, 20.0), (0.5, 3.0), ("thinning", 0.02)
+    shape = X[0].shape[1] + 6, 3
+    experts = [literal_mixture.RelativeStep(shape, eta) for eta in steps]
+    experts += [literal_mixture.RootStep(shape, length) for length in adaptive]
+    experts.append(literal_mixture.Other(naive.ParameterFree(shape, 1.0, 100.0)))
+    given = X, y, 3, weight, share, average
+    wanted, losses, u, after = literal_mixture.play_sequences(experts, *given)
+    model = learner(optimizer=StepMixture(steps, adaptive, share=share), average=average)
+    rounds = model.begin([storage(x) for x in X], y, range(3))._replace(weight=weight)
+    played = []
+    model._learn(rounds, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
+    theta = model._model.concatenated(played)
+    for i, scores in enumerate(wanted):  # one row of positions, and then steps for each
+        one = theta.one(i)
+        found = np.concatenate([one.unary.ravel(), one.pair[: len(X[i]) - 1].ravel()])
+        np.testing.assert_allclose(found, scores, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-9)
+    np.testing.assert_allclose(model.expert_losses_, losses, rtol=1e-9)
+    np.testing.assert_allclose(model._model.weights(bool(average)).T, after, atol=1e-8)
+
+
+@over_regularizers
+@pytest.mark.parametrize(
+    ("given", "alone"),
+    [
+        ({"steps": (3.0,), "adaptive": (), "others": ()}, RelativeStep(3.0)),
+        ({"steps": (), "adaptive": (0.7,), "others": ()}, RootStep(0.7)),
+        ({"steps": (), "adaptive": (), "others": ("parameter_free",)}, ParameterFree()),
+        ({"steps": (), "adaptive": (), "others": ("adaptive",)}, "adaptive"),
+        ({"steps": (), "adaptive": (), "others": ("pistol",)}, "pistol"),
+    ],
+)
+def test_of_one_expert_it_is_that_expert(given, alone, regularizer):
+    X, y = words(10 if INTERPRETED else 100)
+    of = {"regularizer": regularizer, "standardize": True}
+    one = learned(X, y, optimizer=StepMixture(**given, averages=False), **of)
+    other = learned(X, y, optimizer=alone, average=False, **of)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(one.transitions_, other.transitions_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(one._model.state.numbers, other._model.state.numbers)
+    averaged = learned(X, y, optimizer=StepMixture(**given), average="uniform", **of)
+    averaged._model.state.shares[:] = np.array([0.0, 1.0]) / 3.0  # the average alone
+    wanted = learned(X, y, optimizer=alone, average="uniform", **of)
+    np.testing.assert_allclose(averaged.coef_, wanted.coef_, rtol=1e-7, atol=1e-10)
+
+
+def test_the_mixture_loses_no_more_than_any_expert_and_the_overhead():
+    """Labels are chosen against what is played; the overhead is its literal formula."""
+    (X, _), total = words(20 if INTERPRETED else 200), 0.0
+    y = [np.zeros(len(x), dtype=int) for x in X]
+    model = learned(X[:1], y[:1], optimizer="mixture")
+    first = model.expert_losses_
+    for t in range(1, len(X)):
+        theta, _ = model._model.upcoming(X[t : t + 1], None, np.ones(1))
+        if t % 5:
+            y[t] = np.argmin(theta.unary, axis=1)
+        truth = Ragged.from_lengths(y[t], [len(X[t])])
+        total += model.loss_.value(theta, truth)[0] / model.loss_.scale_
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+    state, found, loss = model._model.state, model.certificate(), model._model.certified_loss()
+    _, rates, experts = state.shares.shape
+    overhead = state.totals[2] * (2.0 + 3.8 / math.log(rates * experts))
+    assert found.constants["overhead"] == pytest.approx(overhead) and experts == 14
+    least = (model.expert_losses_ - first).min()
+    assert least - overhead < total <= least + overhead
+    alone = learned(X, y, optimizer="parameter_free").certificate()
+    price = (1.0 - loss.constants_of().a) * loss.scale_ * overhead
+    for norm in (0.0, 2.0):
+        assert found.regret(norm) == pytest.approx(alone.regret(norm) + price)
+
+
+def test_streams_of_sequences_mix_steps_and_passes_do_not():
+    X, y = words()
+    stream = learned(X, y, optimizer="auto")
+    assert stream.expert_names_[6] == "ParameterFree(wealth=10000.0)"
+    assert len(stream.expert_names_) == len(stream.expert_weights_) == 14
+    assert "RelativeStep(eta=256.0)" in stream.expert_names_
+    passes = learner(optimizer="auto", max_iter=2).fit(X, y)
+    assert isinstance(passes.optimizer_, ParameterFree)
+    with pytest.raises(AttributeError, match="experts are set by"):
+        _ = passes.expert_weights_

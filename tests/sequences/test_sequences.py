@@ -1,6 +1,4 @@
-"""Label sequences: the space, ragged input, online learning against literal forms, certificates."""
-
-import warnings
+"""Label sequences: the space, ragged input, what users see of learners, transformers, scores."""
 
 import naive.sequences as literal
 import numpy as np
@@ -11,31 +9,20 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    cross_val_score,
-    train_test_split,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from streams import words
 
 from skstructured import (
     ConditionalRandomField,
-    GuaranteeError,
-    GuaranteeWarning,
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
     SequenceTransformer,
     StructuralSVM,
 )
-from skstructured._base.ragged import Ragged
-from skstructured._engine.rows import Rows
-from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
-from skstructured.extend import Batch
-from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
-from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 from skstructured.sequences import (
     Stacked,
     label_f1,
@@ -45,31 +32,13 @@ from skstructured.sequences import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss, indicators
-from skstructured.sequences._rounds import LEFT, norms
 from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
 from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
 
-N = 20 if INTERPRETED else 60
 LETTERS = np.array(["a", "b", "c"])
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
-
-
-def words(n=N, k=3, p=4, longest=5, seed=0):
-    """Sequences of a chain with strong transitions, seen through noisy rows; codes of labels."""
-    rng = np.random.RandomState(seed)
-    T, E = 2.0 * rng.randn(k, k), rng.randn(k, p)
-    X, y = [], []
-    for _ in range(n):
-        codes = [rng.randint(k)]
-        for _ in range(rng.randint(longest)):
-            weights = np.exp(T[codes[-1]])
-            codes.append(rng.choice(k, p=weights / weights.sum()))
-        y.append(np.array(codes))
-        X.append(E[codes] + 0.7 * rng.randn(len(codes), p))
-    return X, y
 
 
 class Hoarder(PiSTOL):
@@ -92,7 +61,7 @@ class TestSpace:
     def test_embeddings_come_back(self):
         y = named(words()[1])
         back = self.space.decode(self.space.encode(y))
-        assert all(np.array_equal(one, other) for one, other in zip(back, y, strict=True))
+        assert len(back) == len(y) and all(map(np.array_equal, back, y))
         assert self.space.encode(y[:1] * 2).ndim == 2
         assert isinstance(self.space.encode([["a"], ["a", "b"]]), list)
 
@@ -130,207 +99,6 @@ class TestSpace:
             LabelSequence(costs).fit([["a", "b", "c"]])
 
 
-def chains_of(theta, M, k=3):
-    """Scores of an embedding as `Chains`."""
-    pair = np.concatenate([theta[M * k :].reshape(M - 1, k, k), np.zeros((1, k, k))])
-    return Chains(theta[: M * k].reshape(M, k), np.array([0, M]), pair)
-
-
-class TestLoss:
-    """Lemma 3.1, Prop. 2.3 and regularity, with the constants of every length."""
-
-    @pytest.mark.parametrize("constants", ["paper", "sharp"])
-    @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
-    @pytest.mark.parametrize("M", [1, 2, 3])
-    def test_inequalities_of_the_theory(self, M, regularizer, constants):
-        space = LabelSequence().fit([["a", "b", "c"]])
-        kind = {"shannon": Shannon, "squared": SquaredNorm}[regularizer]()
-        loss = SequenceLoss(space, kind, "theory", constants, (M,))
-        k, V = loss.constants_of(), space.vertices(M)
-        wide = 2 * M - 1
-        flat = 1.0 if regularizer == "squared" else wide if constants == "sharp" else wide**2
-        rng = np.random.RandomState(M)
-        for scale in (0.1, 1.0, 5.0, 30.0):
-            theta = chains_of(scale * rng.randn(V.shape[1]), M)
-            codes = Ragged(rng.randint(3, size=M), [0, M])
-            value = loss.value(theta, codes)[0]
-            decoding = SequenceDecoding(theta, loss, Randomized())
-            assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
-            apart = decoding.mu.less(indicators(codes, 3))
-            assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
-
-    @pytest.mark.parametrize("M", [1, 2, 4])
-    def test_equals_enumeration(self, M):
-        space = LabelSequence().fit([["a", "b", "c"]])
-        loss, V = SequenceLoss(space, Shannon(), 1.0), space.vertices(M)
-        rng = np.random.RandomState(M)
-        vector, codes = rng.randn(V.shape[1]), rng.randint(3, size=M)
-        theta, truth = chains_of(vector, M), Ragged(codes, [0, M])
-        wanted = literal.loss(vector, V, literal.embedding(codes, 3))
-        np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
-        z = V @ vector
-        p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
-        decoding = SequenceDecoding(theta, loss, Randomized())
-        losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
-        anchor = literal.embedding(decoding.anchor.values, 3)
-        distance = np.abs(anchor - p @ V).sum()
-        chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
-        sure = np.mean(decoding.anchor.values != codes)
-        wanted = (1.0 - chance) * sure + chance * (p @ losses)
-        np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
-
-
-class TestAgainstLiteral:
-    @pytest.mark.parametrize("kind", ["dense", "csr"])
-    @pytest.mark.parametrize("intercept", [False, True])
-    @pytest.mark.parametrize(("average", "power"), [(True, 0), ("polynomial", 3), ("uniform", 0)])
-    def test_descent(self, average, power, intercept, kind):
-        X, y = words()
-        rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
-        optimizer = GradientDescent(eta=0.1)
-        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
-        result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
-        last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
-        found = result.estimator
-        np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-9, atol=1e-10)
-
-    def test_pistol(self):
-        X, y = words()
-        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
-        result = progressive_validate(model, X, y)
-        average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
-        found = result.estimator.average_weights_
-        np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
-
-    def test_learners_of_single_weights_are_refused(self):
-        X, y = words()
-        with pytest.raises(ValueError, match=r"PiSTOL\(.*: sequences have no loop for it"):
-            learner(optimizer=PiSTOL(per_coordinate=True)).fit(X, y)
-
-    @pytest.mark.parametrize("long", [1, 40, 70])
-    def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
-        rng = np.random.RandomState(0)
-        X = rng.randn(long, 3) + 1.0
-        Z = np.hstack([X, np.ones((long, 1)), np.eye(long)[:, :1], np.eye(long)[:, -1:]])
-        empty = np.empty(0, dtype=np.int32)
-        bound, squares = norms(X.ravel(), empty, empty, 3, 0, long, 1)
-        np.testing.assert_allclose(squares, (Z**2).sum())
-        for signs in (np.ones(long), np.sign(rng.randn(long))):
-            assert np.linalg.norm(signs @ Z) <= bound * (1.0 + 1e-12)
-
-
-class TestGuarantees:
-    OPTIMIZERS = {
-        "ogd": GradientDescent(),
-        "high probability": GradientDescent(eta="high_probability"),
-        "adaptive": AdaptiveGradientDescent(4.0),
-        "parameter_free": ParameterFree(wealth=1.0),
-        "pistol": PiSTOL(a=2.25, feature_norm=50.0),
-    }
-
-    @staticmethod
-    def comparators(model, X, y):
-        """Losses ΣS(U) and norms of what was learned, stretched, and of 0."""
-        W = model.last_weights_.T
-        loss = model.loss_
-        for factor in (0.0, 0.3, 1.0, 3.0):
-            values = [
-                loss.scale_
-                * literal.loss(
-                    literal.scores(factor * W, x, True),
-                    literal.vertices(len(x), 3),
-                    literal.embedding(codes, 3),
-                )
-                for x, codes in zip(X, y, strict=True)
-            ]
-            yield sum(values), factor * np.linalg.norm(W)
-
-    @pytest.mark.parametrize("kind", ["learnable", "noise", "growing"])
-    @pytest.mark.parametrize("name", OPTIMIZERS)
-    def test_losses_stay_below_every_certificate(self, name, kind):
-        X, y = words(longest=3)
-        rng = np.random.RandomState(1)
-        if kind == "noise":
-            y = [rng.randint(3, size=len(codes)) for codes in y]
-        if kind == "growing":
-            X = [x * 10.0 ** (2.0 * i / len(X) - 2.0) for i, x in enumerate(X)]
-        y[0] = np.array([0, 1, 2])
-        X[0] = X[0][:1].repeat(3, axis=0)
-        result = progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
-        certificate = result.estimator.certificate()
-        for losses, norm in self.comparators(result.estimator, X, y):
-            if norm <= certificate.radius:
-                bound = certificate.bound(losses, norm)
-                assert result.expected_target_loss.sum() <= bound
-        if name != "high probability":
-            assert certificate.bound(0.0, 0.0) < 1e6
-
-    @pytest.mark.parametrize("name", ["ogd", "parameter_free"])
-    def test_against_a_greedy_adversary(self, name):
-        """Every answer is the label sequence on which the next play is expected to lose most."""
-        rng = np.random.RandomState(0)
-        every = np.indices((3, 3)).reshape(2, -1).T
-        V = Ragged(every.ravel(), 2 * np.arange(10))
-        model = learner(optimizer=self.OPTIMIZERS[name])
-        X = rng.randn(12 if INTERPRETED else 40, 2, 3)
-        model.begin(list(X[:9]), list(every))
-        lost, answers = 0.0, []
-        for x in X:
-            one = Ragged(x, [0, 2])
-            losses = model.expected_losses(one, V)
-            answers.append(int(np.argmax(losses)))
-            played = model.play_and_learn(
-                Batch(Rows.from_array(x), V[answers[-1:]], None, one.offsets),
-                np.arange(1),
-                0,
-            )
-            np.testing.assert_allclose(played.expected[0], losses[answers[-1]])
-            lost += played.expected[0]
-        for losses, norm in self.comparators(model, X, every[answers]):
-            assert lost <= model.certificate().bound(losses, norm)
-
-    def test_what_voids_a_theorem_is_refused(self):
-        X, y = words()
-        with pytest.raises(GuaranteeError, match="randomized decoder"):
-            learner(decoder="map").fit(X, y).certificate()
-        with pytest.raises(GuaranteeError, match="give loss_scale a number"):
-            learner(optimizer=GradientDescent(eta=0.1)).fit(X, y).certificate()
-        with pytest.raises(GuaranteeError, match=r"certificate\(\)\.bound"):
-            progressive_validate(learner(), X, y).regret_bound()
-        with pytest.raises(GuaranteeError, match="no surrogate gap"):
-            learner(loss_scale=1.5).fit(X, y).certificate()
-
-    @pytest.mark.parametrize("constants", ["paper", "sharp"])
-    @pytest.mark.parametrize("kind", ["shannon", "squared"])
-    @pytest.mark.parametrize("lengths", [(1, 20), (20, 1), (3, 7, 2)])
-    def test_the_step_stated_is_the_step_in_use(self, kind, lengths, constants):
-        """It is that of sequences of length 1; with a number as scale it may be too large."""
-        rng = np.random.RandomState(0)
-        X, y = ([rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths])
-        space = LabelSequence().fit(y)
-        for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
-            given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
-            model = OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", GuaranteeWarning)
-                model.partial_fit(X, y, classes=[0, 1])
-            shared = (space, model.loss_.regularizer, scale, constants)
-            alone = SequenceLoss(*shared).constants_of().a
-            a = SequenceLoss(*shared, (min(lengths), max(lengths))).constants_of().a
-            m = min(0.5, alone) if alone > 0 else 0.5
-            if a <= 0 or m > a + 1e-12:
-                with pytest.raises(GuaranteeError, match="no surrogate gap|too large"):
-                    model.certificate()
-            else:
-                found = model.certificate()
-                b = found.constants["b"]
-                assert found.constants["m"] == pytest.approx(m)
-                assert found.quadratic == pytest.approx((1 - a) * b / (4 * (1 - m) * m))
-
-
 def test_streams_are_validated_by_what_is_predicted():
     X, y = words(30)
     for play in ("iterates", "last", "average"):
@@ -352,10 +120,8 @@ class TestUse:
             assert len(best) == min(4, 3 ** len(labels))
             found = [score for _, score in best]
             assert found == sorted(found, reverse=True)
-        drawn = model.sample(X, 0)
-        assert [len(part) for part in drawn] == [len(part) for part in X]
-        losses = model.expected_target_loss(X, named(y))
-        assert losses.shape == (len(X),)
+        assert [len(part) for part in model.sample(X, 0)] == [len(part) for part in X]
+        assert model.expected_target_loss(X, named(y)).shape == (len(X),)
         for decoder in ("map", "nearest"):
             model.set_params(decoder=decoder)
             exact = model.space_.target_loss(model.predict(X), named(y))
@@ -381,11 +147,7 @@ class TestUse:
         model = OnlineStructuredPredictor("sequence", max_iter=2, random_state=0)
         assert cross_val_score(model, X, y, cv=GroupKFold(3), groups=groups).mean() > 0.6
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-        grid = {
-            "regularizer": ["shannon", "squared"],
-            "decoder": ["map", "nearest", "randomized"],
-            "optimizer": ["ogd", "parameter_free"],
-        }
+        grid = [{"regularizer": ["shannon", "squared"]}, {"decoder": ["map"], "optimizer": ["ogd"]}]
         search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X_train, y_train)
         assert search.best_score_ > 0.6 and search.score(X_test, y_test) > 0.5
 
@@ -409,8 +171,11 @@ class TestUse:
         model = make_pipeline(SequenceTransformer(DictVectorizer()), learner())
         found = model.fit(dicts, y)[-1]
         np.testing.assert_allclose(found.coef_, learner().fit(X, y).coef_, atol=1e-10)
-        with pytest.raises(ValueError, match="sequence 1 of X is empty"):
-            model.fit([dicts[0], []], y[:2])
+        answers = model.predict([[], *dicts, []])
+        assert list(map(len, answers)) == [0, *map(len, y), 0]
+        for empty in (0, 1):
+            with pytest.raises(ValueError, match=f"sequence {empty} of X is empty"):
+                model.fit([[], dicts[0]] if empty == 0 else [dicts[0], []], y[:2])
 
     def test_scores_and_log_probabilities_are_those_of_the_weights(self):
         X, y = words()
@@ -558,21 +323,20 @@ class TestBadInput:
             ({"decoder": "f1"}, "decoder must be one of"),
             ({"regularizer": "tsallis"}, "no oracle for LabelSequence with Tsallis"),
             ({"optimizer": Hoarder()}, "keeps more than the weights"),
+            ({"optimizer": PiSTOL(per_coordinate=True)}, r"PiSTOL\(.*: sequences have no loop for"),
+            ({"optimizer": StepMixture(others=("ogd",))}, 'others must not have "ogd" over seq'),
+            ({"optimizer": StepMixture(others=(GradientDescent(eta=0.1),))}, 'not have "ogd" over'),
             ({"class_weight": {0: 1.0}}, "class_weight is for classes"),
             ({"constants": "best"}, "constants must be"),
         ],
     )
     def test_parameters(self, given, message):
-        X, y = words(10)
         with pytest.raises(ValueError, match=message):
-            OnlineStructuredPredictor("sequence", **given).fit(X, y)
+            OnlineStructuredPredictor("sequence", **given).fit(*words(10))
 
-    def test_kernels_need_a_transformer(self):
-        X, y = words(10)
+    def test_kernels_and_lengths(self):
         with pytest.raises(ValueError, match="SequenceTransformer"):
-            KernelStructuredPredictor("sequence").fit(X, y)
-
-    def test_stacked_lengths(self):
+            KernelStructuredPredictor("sequence").fit(*words(10))
         with pytest.raises(ValueError, match="lengths add up to 4"):
             Stacked(np.ones((5, 2)), [2, 2])
         with pytest.raises(ValueError, match="lengths must be positive integers"):
@@ -624,35 +388,6 @@ class TestScores:
 
 def test_means_over_positions():
     np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("k", "M"), [(14, 5), (15, 5), (26, 5), (40, 3), (10, 40)])
-def test_squared_moves_labels_never_seen_alike(k, M):
-    """Nothing tells them apart; the first gradient is a mean over hundreds of sequences."""
-    if INTERPRETED:
-        k, M = min(k, 15), min(M, 5)
-    seen, steps = np.arange(M) % 5, np.ones((M, 1))
-    learner = OnlineStructuredPredictor(
-        "sequence", "squared", optimizer="ogd", standardize=False, fit_intercept=False
-    )
-    learner.partial_fit([steps], [seen], classes=range(k)).partial_fit([steps], [seen])
-    learned, size = learner.transitions_, 1e-11 * np.abs(learner.transitions_).max()
-    assert np.ptp(learned[5:, 5:]) <= size
-    assert (
-        np.ptp(learned[5:], axis=0).max() <= size and np.ptp(learned[:, 5:], axis=1).max() <= size
-    )
-    assert learner.certificate().bound(1.0, 1.0) > 0
-
-
-def test_projections_that_were_not_found_void_the_certificate():
-    learner = OnlineStructuredPredictor("sequence", "squared", optimizer="ogd", standardize=False)
-    learner.partial_fit([np.ones((3, 1))], [[0, 1, 0]], classes=range(3)).certificate()
-    learner._state.numbers[LEFT] = 1e-5
-    with pytest.raises(GuaranteeError, match="off by 1e-05"):
-        learner.certificate()
-    with pytest.warns(GuaranteeWarning, match="off by 1e-05"):
-        learner.partial_fit([np.ones((3, 1))], [[0, 1, 0]])
 
 
 def test_sequences_come_out_as_matrices_and_no_frames():
@@ -719,15 +454,6 @@ def test_empty_sequences_get_empty_answers(model):
         assert model.predict_nbest([np.zeros((0, 3)), X[1]], 2)[0] == []
     with pytest.raises(ValueError, match="sequence 1 of X is empty"):
         model.fit([X[0], X[1][:0]], y)
-
-
-def test_empty_sequences_go_through_transformers():
-    X, y = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}]], [["x", "y"], ["y"]]
-    model = make_pipeline(SequenceTransformer(DictVectorizer()), ConditionalRandomField(alpha=0.1))
-    found = model.fit(X, y).predict([[], *X, []])
-    assert [labels.tolist() for labels in found] == [[], ["x", "y"], ["y"], []]
-    with pytest.raises(ValueError, match="sequence 0 of X is empty"):
-        model.fit([[], *X], [[], *y])
 
 
 def test_a_transformer_that_could_not_be_fitted_leaves_nothing():

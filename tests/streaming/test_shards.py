@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
 from skstructured import average_fitted
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.optimizers import CoordinatePiSTOL, GradientDescent, PiSTOL
 from skstructured.spaces import Simplex
 from skstructured.utils._learner_checks import has_argument
@@ -90,6 +91,27 @@ def check_mean(model, shards, counts, names=("coef_", "intercept_", "last_weight
         assert found.shape == getattr(shards[0], name).shape
 
 
+def check_losses(model, shards, counts, V, rows):
+    """Losses are convex: those of the mean are not above the mean of those of the shards."""
+    *losses, found = (model.loss_.value(one._scores(rows), V) for one in (*shards, model))
+    mean = np.average(losses, axis=0, weights=counts)
+    assert np.all(found <= mean + 1e-9 * (1.0 + mean))
+
+
+def check_ended(model, X, y):
+    """A mean learns no further rows, and stays what it is."""
+    before = pickle.dumps(model)
+    rounds = pickle.loads(before).resume(X, y)
+    for call in (
+        lambda: model.partial_fit(X, y),
+        lambda: model.learn(rounds, [0]),
+        lambda: model.play_and_learn(rounds, [0]),
+    ):
+        with pytest.raises(RuntimeError, match=r"is a mean of others.* average them again"):
+            call()
+    assert pickle.dumps(model) == before
+
+
 @pytest.mark.parametrize("name", sorted(LEARNERS))
 def test_weights_are_the_mean(name, rng):
     weight = rng.randint(4, size=N) * 0.7
@@ -133,79 +155,39 @@ def test_over_every_space(name):
     shards, counts = sharded(estimator, rows, y, None if space is None else np.unique(y))
     model = average_fitted(shards)
     check_mean(model, shards, counts)
-    V = model.space_.unpack(model.space_.pack(y))
-    losses = [shard.loss_.value(shard._scores(rows), V) for shard in shards]
-    mean = np.average(losses, axis=0, weights=counts)
-    found = model.loss_.value(model._scores(rows), V)
-    assert np.all(found <= mean + 1e-9 * (1.0 + mean))
+    check_losses(model, shards, counts, model.space_.unpack(model.space_.pack(y)), rows)
     assert model.predict(rows).shape == y.shape and model.score(rows, y) <= 1.0
 
 
-CONVEX = sorted(name for name in LEARNERS if "perceptron" not in name and name != "gaptron hinge")
-
-
-@pytest.mark.parametrize("name", CONVEX)
-def test_the_mean_is_never_worse_than_the_mean_of_the_losses(name, rng):
-    shards, counts = sharded(LEARNERS[name], X, Y, ["a", "b", "c"])
-    model, new = average_fitted(shards), 3.0 * rng.randn(300, P) * X.std(axis=0)
-    V = model.space_.unpack(rng.randint(3, size=300))
-    losses = [shard.loss_.value(shard._scores(new), V) for shard in shards]
-    mean = np.average(losses, axis=0, weights=counts)
-    found = model.loss_.value(model._scores(new), V)
-    assert np.all(found <= mean + 1e-12 * (1.0 + mean))
-    assert found.mean() < mean.mean()  # the shards differ
-
-
-def test_label_sequences(rng):
+@pytest.mark.parametrize(
+    "given",
+    [{"average": "polynomial"}, {"average": False}, {"optimizer": "ogd"}, {"optimizer": "mixture"}],
+    ids=str,
+)
+def test_label_sequences(given, rng):
     lengths = rng.randint(1, 6, size=30)
     lengths[0], lengths[-1] = 9, 1
-    words = [rng.randn(m, 3) for m in lengths]
-    labels = [np.where(word[:, 0] > 0, "x", "y") for word in words]
-    for average in ("polynomial", False):
-        estimator = DEFAULT("sequence", average=average)
-        shards = [
-            learned(estimator, words[i : i + 10], labels[i : i + 10], None, ["x", "y"])
-            for i in (0, 10, 20)
-        ]
-        model = average_fitted(shards, weights=[1, 2, 4])
-        names = ("coef_", "intercept_", "last_weights_", "transitions_", "start_", "end_")
-        check_mean(model, shards, [1, 2, 4], names)
-        assert model.loss_.sizes == (1, 9) and model.t_ == 30
-        packed = model.space_.pack(labels)
-        given = [shard._thetas(shard._read(words)) for shard in (*shards, model)]
-        *losses, found = (model.loss_.value(theta, packed) for theta in given)
-        mean = np.average(losses, axis=0, weights=[1, 2, 4])
-        assert np.all(found <= mean + 1e-12 * (1.0 + mean))
-        assert model.score(words, labels) > 0.7 and len(model.predict_marginals(words[:2])) == 2
-        before = pickle.dumps(model)
-        rounds = pickle.loads(before).resume(words, labels)
-        with pytest.raises(RuntimeError, match="is a mean of others"):
-            model.partial_fit(words, labels)
-        with pytest.raises(RuntimeError, match="is a mean of others"):
-            model.learn(rounds, [0])
-        assert pickle.dumps(model) == before
-        assert model.fit(words, labels).t_ >= 30
-
-
-@pytest.mark.parametrize("optimizer", ["mixture", "parameter_free", "ogd"])
-@pytest.mark.parametrize("missing", [False, True])
-def test_label_sequences_of_every_optimizer(optimizer, missing, rng):
-    words = [rng.randn(m, 3) * [1.0, 5.0, 0.1] + 2.0 for m in rng.randint(1, 5, size=30)]
-    labels = [np.where(word[:, 0] > 2.0, "x", "y") for word in words]
-    estimator = sk.OnlineStructuredPredictor("sequence", optimizer=optimizer)
+    words = [rng.randn(m, 3) * [1.0, 5.0, 0.1] + [0.0, 2.0, 2.0] for m in lengths]
+    labels = [np.where(word[:, 0] > 0.0, "x", "y") for word in words]
+    estimator, counts = DEFAULT("sequence", **given), [1.0, 2.0, 4.0]
     shards = [
         learned(estimator, words[i : i + 10], labels[i : i + 10], None, ["x", "y"])
         for i in (0, 10, 20)
     ]
-    model = average_fitted(shards, weights=[0.3, 2.5, 7.0])
-    names = ("coef_", "intercept_", "transitions_", "start_", "end_")
-    check_mean(model, shards, [0.3, 2.5, 7.0], names)
-    if missing:
-        gaps = [np.where(np.arange(3) == 1, np.nan, word) for word in words]
-        mean = np.average([shard._scale.statistics[0] for shard in shards], 0, [0.3, 2.5, 7.0])
-        filled = [np.where(np.isnan(word), mean, word) for word in gaps]
-        for found, wanted in zip(model.predict(gaps), model.predict(filled), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+    model = average_fitted(shards, weights=counts)
+    check_mean(model, shards, counts, ("coef_", "intercept_", "transitions_", "start_", "end_"))
+    if given != {"optimizer": "mixture"}:
+        check_mean(model, shards, counts, ("last_weights_",))
+    assert model.loss_.sizes == (1, 9) and model.t_ == 30
+    check_losses(model, shards, counts, model.space_.pack(labels), words)
+    assert model.score(words, labels) > 0.7 and len(model.predict_marginals(words[:2])) == 2
+    gaps = [np.where(np.arange(3) == 1, np.nan, word) for word in words]
+    mean = np.average([shard._scale.statistics[0] for shard in shards], 0, counts)
+    filled = [np.where(np.isnan(word), mean, word) for word in gaps]
+    for found, wanted in zip(model.predict(gaps), model.predict(filled), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    check_ended(model, words, labels)
+    assert model.fit(words, labels).t_ >= 30
 
 
 ITEMS = {
@@ -246,27 +228,19 @@ def test_items_without_weights_of_features_have_no_mean(given, rng):
         average_fitted([shard, shard])
 
 
-@pytest.mark.parametrize("way", ["partial_fit", "fit"])
-def test_real_outputs(way):
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+def test_real_outputs(way, average):
     """Also after `fit`, which learns in units of y that differ from shard to shard."""
-    at = parts(N)
-    shards = [getattr(sk.PiSTOLRegressor(random_state=0), way)(X[i], REAL[i]) for i in at]
+    new, at = sk.PiSTOLRegressor(average=average, random_state=0), parts(N)
+    shards = [getattr(clone(new), way)(X[i], REAL[i]) for i in at]
     model = average_fitted(shards)
     counts = [len(i) * shard.n_iter_ for i, shard in zip(at, shards, strict=True)]
     check_mean(model, shards, counts, ("coef_", "intercept_"))
     wanted = mean_of([shard.predict(X) for shard in shards], counts)
     np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-11, atol=1e-11)
     assert model.t_ == sum(counts)
-
-
-def test_last_weights_of_real_outputs():
-    shards = [
-        sk.PiSTOLRegressor(average=False, random_state=0).fit(X[i], REAL[i]) for i in parts(N)
-    ]
-    assert len({shard.space_.scale for shard in shards}) == SHARDS
-    wanted = mean_of([shard.predict(X) for shard in shards], [1, 2, 3])
-    found = average_fitted(shards, weights=[1, 2, 3]).predict(X)
-    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+    assert way == "partial_fit" or len({shard.space_.scale for shard in shards}) == SHARDS
 
 
 def test_sparse_rows(rng):
@@ -283,16 +257,6 @@ def test_single_precision():
     assert model.coef_.dtype == np.float64
     wanted = mean_of([shard._weights() for shard in shards], counts)
     np.testing.assert_allclose(model._weights(), wanted, rtol=1e-12)
-
-
-def test_means_of_means(rng):
-    weight = rng.randint(1, 4, size=N).astype(float)
-    shards, _ = sharded(DEFAULT(), X, Y, ["a", "b", "c"], weight)
-    model = average_fitted([average_fitted(shards[:2]), shards[2]])
-    wanted = average_fitted(shards)
-    np.testing.assert_allclose(model.coef_, wanted.coef_, rtol=1e-12)
-    np.testing.assert_allclose(model._scale.statistics, wanted._scale.statistics, rtol=1e-12)
-    assert model.t_ == wanted.t_ == N
 
 
 def test_a_mean_of_one_is_the_one():
@@ -314,36 +278,20 @@ class TestTheResult:
         self.shards[0].sample(X)
         assert model.predict(X).shape == (N,)
 
-    def test_is_copied_and_pickled(self):
+    def test_is_copied_pickled_and_saved(self, tmp_path):
         model = average_fitted(self.shards)
-        other = pickle.loads(pickle.dumps(model))
-        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+        save_checkpoint(model, tmp_path / "mean.skops")
+        for other in (load_checkpoint(tmp_path / "mean.skops"), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+            assert other.t_ == N
         assert clone(model).get_params() == clone(self.shards[0]).get_params()
         assert not hasattr(clone(model), "t_")
 
-    def test_is_saved(self, tmp_path):
-        pytest.importorskip("skops")
-        from skstructured.checkpoints import load_checkpoint, save_checkpoint
-
-        model = average_fitted(self.shards)
-        save_checkpoint(model, tmp_path / "mean.skops")
-        other = load_checkpoint(tmp_path / "mean.skops")
-        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
-        assert other.t_ == N
-
     def test_does_not_go_on(self):
         model = average_fitted(self.shards)
-        before = pickle.dumps(model)
-        rounds = model.resume(X, Y)
-        for call in (
-            lambda: model.partial_fit(X, Y),
-            lambda: model.learn(rounds, [0]),
-            lambda: model.play_and_learn(rounds, [0]),
-            lambda: model.expected_losses(X[:1], np.eye(3)),
-        ):
-            with pytest.raises(RuntimeError, match="average them again"):
-                call()
-        assert pickle.dumps(model) == before
+        check_ended(model, X, Y)
+        with pytest.raises(RuntimeError, match="average them again"):
+            model.expected_losses(X[:1], np.eye(3))
         with pytest.raises(sk.GuaranteeError, match="mean of several"):
             model.certificate()
 
@@ -362,74 +310,47 @@ def _other(X=X, y=Y, classes=("a", "b", "c"), kind=DEFAULT, **parameters):
     return learned(kind(**parameters), X, y, None, classes)
 
 
-def _regressor():
-    return sk.PiSTOLRegressor().partial_fit(X, REAL)
-
-
-REFUSED = {
-    "none": (lambda: [], ValueError, "must hold one fitted"),
-    "no list": (lambda: FITTED, TypeError, "must be a list of fitted estimators"),
-    "unfitted": (lambda: [FITTED, DEFAULT()], NotFittedError, r"estimators\[1\] is not fitted"),
-    "class": (lambda: [FITTED, _other(kind=sk.MulticlassPerceptron)], ValueError, "of one class"),
-    "pipeline": (
-        lambda: [make_pipeline(StandardScaler(), FITTED)],
-        TypeError,
-        "is a Pipeline",
-    ),
-    "second order": (
-        lambda: [_other(kind=sk.SecondOrderPerceptron)],
-        TypeError,
-        "second-order",
-    ),
-    "logistic": (lambda: [_other(kind=sk.FolkloreClassifier)], TypeError, "second-order"),
-    "foreign": (lambda: [SGDClassifier().fit(X, Y)], TypeError, "must be a linear learner"),
-    "bandit": (
-        lambda: [sk.BanditronClassifier().partial_fit(X, Y, classes=["a", "b", "c"])],
-        TypeError,
-        "bandit",
-    ),
-    "kernel": (
-        lambda: [_other(kind=sk.KernelStructuredPredictor, max_iter=1)],
-        ValueError,
-        "learners with kernels keep rows",
-    ),
-    "pistol with a kernel": (
-        lambda: [_other(kind=sk.PiSTOLClassifier, kernel="rbf")],
-        ValueError,
-        "kernel='linear' has a mean",
-    ),
-    "features": (lambda: [FITTED, _other(X[:, :3])], ValueError, "number of features: 3 and 4"),
-    "classes": (
-        lambda: [FITTED, _other(classes=("a", "b", "c", "d"))],
-        ValueError,
-        r"the classes: \['a', 'b', 'c', 'd'\] and",
-    ),
-    "dtype": (lambda: [FITTED, _other(X.astype(np.float32))], ValueError, "dtype"),
-    "rows": (
-        lambda: [FITTED, _other(sparse.csr_matrix(X))],
-        ValueError,
-        "whether their first rows were sparse: True and False",
-    ),
-    "average": (lambda: [FITTED, _other(average=False)], ValueError, "differ in average: False"),
-    "kind of average": (lambda: [FITTED, _other(average="uniform")], ValueError, "in average"),
-    "intercept": (lambda: [FITTED, _other(fit_intercept=False)], ValueError, "intercept"),
-    "standardize": (
-        lambda: [FITTED, _other(standardize=False)],
-        ValueError,
-        "differ in standardize",
-    ),
-    "optimiser": (
-        lambda: [_other(optimizer=PiSTOL(a=a)) for a in (0.1, 0.2)],
-        ValueError,
-        "differ in optimizer",
-    ),
-    "decoder": (lambda: [FITTED, _other(decoder="map")], ValueError, "differ in decoder"),
+#: Another shard beside one of `FITTED`, and in what both differ.
+DIFFERENT = {
+    "class": ({"kind": sk.MulticlassPerceptron}, "of one class"),
+    "features": ({"X": X[:, :3]}, "number of features: 3 and 4"),
+    "classes": ({"classes": [*"abcd"]}, r"the classes: \['a', 'b', 'c', 'd'\] and"),
+    "dtype": ({"X": X.astype(np.float32)}, "dtype"),
+    "rows": ({"X": sparse.csr_matrix(X)}, "whether their first rows were sparse: True and False"),
+    "average": ({"average": False}, "differ in average: False"),
+    "kind of average": ({"average": "uniform"}, "in average"),
+    "intercept": ({"fit_intercept": False}, "intercept"),
+    "standardize": ({"standardize": False}, "differ in standardize"),
+    "optimizer": ({"optimizer": PiSTOL(a=0.1)}, "differ in optimizer"),
+    "decoder": ({"decoder": "map"}, "differ in decoder"),
 }
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_has_no_mean(name):
-    make, kind, message = REFUSED[name]
+@pytest.mark.parametrize("name", sorted(DIFFERENT))
+def test_shards_that_differ_have_no_mean(name):
+    given, message = DIFFERENT[name]
+    first = _other(optimizer=PiSTOL(a=0.2)) if name == "optimizer" else FITTED
+    with pytest.raises(ValueError, match=message):
+        average_fitted([first, _other(**given)])
+
+
+PIPELINE = make_pipeline(StandardScaler(), FITTED)
+REFUSED = [
+    (lambda: [], ValueError, "must hold one fitted"),
+    (lambda: FITTED, TypeError, "must be a list of fitted estimators"),
+    (lambda: [FITTED, DEFAULT()], NotFittedError, r"estimators\[1\] is not fitted"),
+    (lambda: [PIPELINE], TypeError, "is a Pipeline"),
+    (lambda: [_other(kind=sk.SecondOrderPerceptron)], TypeError, "second-order"),
+    (lambda: [_other(kind=sk.FolkloreClassifier)], TypeError, "second-order"),
+    (lambda: [SGDClassifier().fit(X, Y)], TypeError, "must be a linear learner"),
+    (lambda: [_other(kind=sk.BanditronClassifier)], TypeError, "bandit"),
+    (lambda: [_other(kind=sk.KernelStructuredPredictor)], ValueError, "with kernels keep rows"),
+    (lambda: [_other(kind=sk.PiSTOLClassifier, kernel="rbf")], ValueError, "kernel='linear' has a"),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_what_has_no_mean(make, kind, message):
     with pytest.raises(kind, match=message):
         average_fitted(make())
 
@@ -451,15 +372,10 @@ def test_spaces_that_differ():
         average_fitted(shards)
     costs = np.ones((3, 3)) - np.eye(3)
     uneven = costs * [[1.0], [2.0], [1.0]]
-    shards = [_other(space=Simplex(cost_matrix=given)) for given in (costs, uneven)]
+    shards = [_other(space=Simplex(cost_matrix=c)) for c in (costs, uneven, costs.copy())]
     with pytest.raises(ValueError, match="differ in space"):
-        average_fitted(shards)
-
-
-def test_spaces_that_are_equal():
-    costs = np.ones((3, 3)) - np.eye(3)
-    shards = [_other(space=Simplex(cost_matrix=costs.copy())) for _ in range(2)]
-    assert average_fitted(shards).score(X, Y) == shards[0].score(X, Y)
+        average_fitted(shards[:2])
+    assert average_fitted(shards[::2]).score(X, Y) == shards[0].score(X, Y)
 
 
 @pytest.mark.parametrize("weights", [[1.0], 3, [1, 2, 3], [1, 0], [1, -1], [1, np.nan], [1, "2"]])
@@ -485,11 +401,14 @@ def test_parameters_that_may_differ():
 
 
 @pytest.mark.parametrize("average", ["uniform", "polynomial"])
-def test_a_mean_of_means_is_the_mean_of_all(average):
+def test_a_mean_of_means_is_the_mean_of_all(average, rng):
     """Shares go by what each has counted, those of a mean by all of its shards."""
-    shards, _ = sharded(DEFAULT(average=average, optimizer="ogd"), X, Y, ["a", "b", "c"])
+    weight, new = rng.randint(1, 4, size=N) * 1.0, DEFAULT(average=average, optimizer="ogd")
+    shards, _ = sharded(new, X, Y, ["a", "b", "c"], weight)
     assert len({shard.t_ for shard in shards}) == len(shards)
     nested = average_fitted([average_fitted(shards[:2]), *shards[2:]])
     whole = average_fitted(shards)
+    assert nested.t_ == whole.t_ == N
+    np.testing.assert_allclose(nested._scale.statistics, whole._scale.statistics, rtol=1e-12)
     for name in ("coef_", "intercept_", "last_weights_"):
         np.testing.assert_allclose(getattr(nested, name), getattr(whole, name), rtol=1e-9)

@@ -1,5 +1,7 @@
 """Chunks: learned and validated as the rows together are, and read from files bit for bit."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from toy_learner import NearestMean
 
 from skstructured import ListwiseRanker, OnlineStructuredPredictor, RiskMonitor
 from skstructured._base.exceptions import GuaranteeError
@@ -71,8 +74,6 @@ def test_sequences_and_label_sets_in_chunks():
 
 
 def test_what_a_learner_of_ones_own_does_to_go_on():
-    from toy_learner import NearestMean
-
     X, y = rows(40)
     assert NearestMean.resume is OnlineLearner.resume
     whole = progressive_validate(NearestMean(), X, y, classes=[0, 1])
@@ -172,44 +173,40 @@ class OnlyFit(BaseEstimator):
         return X
 
 
-@pytest.mark.parametrize(
-    ("estimator", "chunks", "error", "message"),
-    [
-        (MinMaxScaler, rows(), ValueError, "chunk 0 must be a tuple .X, y. or .X, y, sample"),
-        (OnlineStructuredPredictor, rows()[0], ValueError, "chunks must be an iterable of tuples"),
-        (OnlineStructuredPredictor, [], ValueError, "one chunk or more, got none"),
-        (OnlineStructuredPredictor, [(1, 2, 3, 4)], ValueError, "chunk 0 .* got tuple of 4"),
-        (OnlyFit, [rows()], TypeError, "must have .or end in .* partial_fit, got OnlyFit"),
-    ],
-)
-def test_what_is_no_chunk_is_named(estimator, chunks, error, message):
-    with pytest.raises(error, match=message):
-        fit_chunks(estimator(), chunks, classes=[0, 1])
+ROWS, NEW = rows(), OnlineStructuredPredictor
+ENDED, UNFITTED = iter([]), make_pipeline(OnlyFit(), OnlineStructuredPredictor())
+WRONG = [
+    (fit_chunks, MinMaxScaler(), ROWS, "chunk 0 must be a tuple .X, y. or .X, y, sample"),
+    (fit_chunks, NEW(), ROWS[0], "chunks must be an iterable of tuples"),
+    (fit_chunks, NEW(), [], "one chunk or more, got none"),
+    (fit_chunks, NEW(), ENDED, "got none; a generator can be gone through once"),
+    (fit_chunks, NEW(), [(1, 2, 3, 4)], "chunk 0 .* got tuple of 4"),
+    (fit_chunks, UNFITTED, [ROWS], "step 'onlyfit' of the pipeline is not fitted"),
+    (
+        progressive_validate,
+        NEW(),
+        [ROWS, (*ROWS, 1)],
+        "chunk 1 must be a tuple .X, y., got tuple of",
+    ),
+    (progressive_validate, NEW(), ROWS[0], "chunks must be an iterable of tuples"),
+    (progressive_validate, NEW(), ENDED, "one chunk or more"),
+]
 
 
-def test_validation_names_what_is_no_chunk_too():
-    X, y = rows()
-    with pytest.raises(ValueError, match="chunk 1 must be a tuple .X, y., got tuple of 3"):
-        progressive_validate(OnlineStructuredPredictor(), [(X, y), (X, y, y)])
-    with pytest.raises(ValueError, match="chunks must be an iterable of tuples"):
-        progressive_validate(OnlineStructuredPredictor(), X)
-    with pytest.raises(ValueError, match="one chunk or more"):
-        progressive_validate(OnlineStructuredPredictor(), iter([]))
-    with pytest.raises(
-        ValueError, match="fixed at the first call: give all of them there, as classes="
-    ):
-        progressive_validate(OnlineStructuredPredictor(), [(X, y), (X, y + 1)])
+@pytest.mark.parametrize(("learn", "estimator", "chunks", "message"), WRONG, ids=range(len(WRONG)))
+def test_what_is_no_chunk_is_named(learn, estimator, chunks, message):
+    with pytest.raises(ValueError, match=message):
+        learn(clone(estimator), chunks, classes=[0, 1])
+
+
+def test_other_errors_say_what_to_do():
+    X, y = ROWS
+    with pytest.raises(TypeError, match="must have .or end in .* partial_fit, got OnlyFit"):
+        fit_chunks(OnlyFit(), [ROWS], classes=[0, 1])
+    with pytest.raises(ValueError, match="fixed at the first call: give all of them there, as cl"):
+        progressive_validate(NEW(), [ROWS, (X, y + 1)])
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2.0"):
-        progressive_validate(OnlineStructuredPredictor(), [(X, y)], delta=2.0)
-    with pytest.raises(ValueError, match="got none; a generator can be gone through once"):
-        fit_chunks(OnlineStructuredPredictor(), iter([]))
-
-
-def test_steps_that_cannot_learn_chunks_are_named():
-    X, y = rows()
-    pipe = make_pipeline(OnlyFit(), OnlineStructuredPredictor())
-    with pytest.raises(ValueError, match="step 'onlyfit' of the pipeline is not fitted"):
-        fit_chunks(pipe, [(X, y)], classes=[0, 1])
+        progressive_validate(NEW(), [ROWS], delta=2.0)
 
 
 def test_arrays_in_chunks(tmp_path):
@@ -311,18 +308,13 @@ def test_errors_say_in_which_chunk_they_came_up(learn):
     assert caught.value.__notes__ == ["In chunk 2 (the first is 0), which begins after 25 rows."]
 
 
-def test_columns_numbered_from_0_are_told(tmp_path):
+def test_svmlight_errors(tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text("1 0:3.0 2:1.0\n")
     with pytest.raises(ValueError, match="numbered from 0, give zero_based=True"):
         list(svmlight_chunks(path, 3))
-    assert next(iter(svmlight_chunks(path, 3, zero_based=True)))[0].toarray().tolist() == [
-        [3, 0, 1]
-    ]
-
-
-def test_svmlight_errors(tmp_path):
-    path = tmp_path / "rows.svm"
+    (X, _), *_ = svmlight_chunks(path, 3, zero_based=True)
+    assert X.toarray().tolist() == [[3, 0, 1]]
     path.write_text("1 12:3.0\n")
     with pytest.raises(ValueError, match="n_features"):
         list(svmlight_chunks(path, 5))
@@ -335,11 +327,9 @@ def test_svmlight_errors(tmp_path):
 class TestParquet:
     @pytest.fixture
     def path(self, tmp_path):
-        pytest.importorskip("pyarrow")
         X, y = rows()
         frame = pd.DataFrame(X, columns=list("abcd"))
-        frame["label"] = np.where(y, "yes", "no")
-        frame["other"] = y
+        frame["label"], frame["other"] = np.where(y, "yes", "no"), y
         frame.to_parquet(tmp_path / "rows.parquet", row_group_size=128)
         return tmp_path / "rows.parquet"
 
@@ -352,38 +342,44 @@ class TestParquet:
             labels = np.concatenate([labels for _, labels in chunks])
             np.testing.assert_array_equal(labels == "yes", y == 1)
 
-    def test_several_targets_and_single_precision(self, path, tmp_path):
+    def test_several_targets_and_single_precision(self, path):
         X, outputs = next(iter(parquet_chunks(path, ["other"], columns=["a", "b"])))
         assert X.shape[1] == 2 and X.dtype == np.float64 and outputs.shape[1] == 1
         frame = pd.DataFrame(np.ones((5, 2), np.float32), columns=["a", "b"]).assign(y=0)
-        frame.to_parquet(tmp_path / "single.parquet")
-        assert next(iter(parquet_chunks(tmp_path / "single.parquet", "y")))[0].dtype == np.float32
+        frame.to_parquet(path)
+        assert next(iter(parquet_chunks(path, "y")))[0].dtype == np.float32
 
-    def test_it_is_learned(self, path):
-        chunks = parquet_chunks(path, "label", 50, columns=list("abcd"))
-        X, y = rows()
-        model = fit_chunks(OnlineStructuredPredictor(), chunks, classes=["no", "yes"])
-        assert model.score(X, np.where(y, "yes", "no")) > 0.9
-
-    def test_errors_name_the_column(self, path, tmp_path):
-        with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d, label, other"):
-            parquet_chunks(path, "z")
-        with pytest.raises(ValueError, match="column 'a' is the target, and is among columns too"):
-            parquet_chunks(path, "a", columns=["a", "b"])
-        with pytest.raises(ValueError, match="column 'label' of .* holds .*string, not numbers"):
-            parquet_chunks(path, "other")
-        frame = pd.DataFrame({"a": [1.0, None], "y": [0, 1]})
-        frame.to_parquet(tmp_path / "holes.parquet")
-        with pytest.raises(ValueError, match="column 'a' of .* has missing values"):
-            list(parquet_chunks(tmp_path / "holes.parquet", "y"))
+    def test_errors_name_the_column(self, path):
+        for target, columns, message in (
+            ("z", None, "no column 'z'; it has a, b, c, d, label, other"),
+            ("a", ["a", "b"], "column 'a' is the target, and is among columns too"),
+            ("other", None, "column 'label' of .* holds .*string, not numbers"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                parquet_chunks(path, target, columns=columns)
         with pytest.raises(OSError, match="none"):
-            parquet_chunks(tmp_path / "none.parquet", "y")
+            parquet_chunks(path.with_name("none.parquet"), "y")
+
+    @pytest.mark.parametrize(
+        ("names", "columns", "message"),
+        [
+            ("aya", [[1.0], [0], [2.0]], r"rows\.parquet has 2 columns 'a': names must differ"),
+            ("ay", [[1.0, None], [0, 1]], "column 'a' of .* has missing values"),
+            ("ay", [[1.0, 2.0], [None, 1]], "the target 'y' of .*rows.parquet has missing values"),
+            ("ay", [[1.0, 2.0], ["u", None]], "the target 'y' of .*rows.parquet has missing value"),
+            ("ay", [[1.0, 2.0], [0.5, None]], "the target 'y' of .*rows.parquet has missing value"),
+        ],
+    )
+    def test_names_that_are_there_twice_and_nulls_are_refused(self, names, columns, message, path):
+        from pyarrow import parquet, table
+
+        parquet.write_table(table(columns, names=[*names]), path)
+        with pytest.raises(ValueError, match=message):
+            (iter if names == "aya" else list)(parquet_chunks(path, "y"))
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_memory_does_not_grow_with_the_rounds():
-    import tracemalloc
-
     X, y = rows(1000)
 
     def peak(times):
@@ -396,27 +392,3 @@ def test_memory_does_not_grow_with_the_rounds():
 
     peak(2)
     assert peak(60) < 1.1 * peak(6)
-
-
-class TestParquetColumns:
-    @pytest.fixture
-    def table(self):
-        return pytest.importorskip("pyarrow")
-
-    def write(self, arrow, folder, names, columns):
-        from pyarrow import parquet
-
-        path = folder / "t.parquet"
-        parquet.write_table(arrow.table(columns, names=names), path)
-        return path
-
-    def test_two_of_one_name_are_refused(self, table, tmp_path):
-        path = self.write(table, tmp_path, ["a", "y", "a"], [[1.0], [0], [2.0]])
-        with pytest.raises(ValueError, match=r"t\.parquet has 2 columns 'a': names must differ"):
-            parquet_chunks(path, "y")
-
-    @pytest.mark.parametrize("target", [[0, None, 1], ["u", None, "v"], [0.5, None, 1.0]])
-    def test_a_target_with_nulls_is_refused(self, target, table, tmp_path):
-        path = self.write(table, tmp_path, ["a", "y"], [[1.0, 2.0, 3.0], target])
-        with pytest.raises(ValueError, match=r"the target 'y' of .*t\.parquet has missing values"):
-            list(parquet_chunks(path, "y"))

@@ -3,7 +3,7 @@ Learn shards side by side, and average the models
 =================================================
 
 Every thread learns rows of its own, and `average_fitted` makes one model of all: the mean of their
-weights. Its surrogate loss is never above the mean of theirs.
+weights. With one optimizer, its surrogate loss is never above the mean of theirs.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,9 @@ single, merged = np.empty((2, len(counts))), np.empty((2, len(counts)))
 for place, k in enumerate(counts):
     fitted = Parallel(n_jobs=2, prefer="threads")(
         delayed(fit_chunks)(
-            OnlineStructuredPredictor(random_state=0), [(X[i::k], y[i::k])], classes=range(10)
+            OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
+            [(X[i::k], y[i::k])],
+            classes=range(10),
         )
         for i in range(k)
     )

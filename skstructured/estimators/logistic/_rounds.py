@@ -51,7 +51,7 @@ def scratch(r, K, p):
     V and L (r, rp), small matrices, vectors, Ã, the work of its equations, sums, rows that are
     added to A, and the cells of classes.
     """
-    V, L, small = np.empty((r, r * p)), np.empty((r, r * p)), np.empty((5, r, r))
+    V, L, small = np.empty((r, r * p)), np.empty((r + 2, r * p)), np.empty((5, r, r))
     vectors, scores, work = np.empty((6, K)), np.empty((K, K)), np.empty((WORK, K))
     sums, scaled = np.empty(r), np.empty((WAITING, r * p))
     return V, L, small, vectors, scores, work, sums, scaled, np.empty(K, dtype=np.int64)
@@ -261,11 +261,12 @@ def learn_row(x, w, kappa, learned, Q, space):
     root_of_cells(Q, s, cell, mass, rank + 1, M)
     gram_of(M, rank, small[HESSIAN])
     woodbury(small, w * kappa, rank)
-    for m in range(rank):  # L_m = Σ_j F_jm V_j
+    rows = rank if rank % 4 < 2 else rank // 4 * 4 + 4  # P is read once for four of them
+    for m in range(rows):  # L_m = Σ_j F_jm V_j
         for b in range(L.shape[1]):
             L[m, b] = 0.0
     add_products(L[:rank], 1.0, F, V, np.int64(0), F.shape[0])
-    downdate(P, L, F.shape[0], rank)
+    downdate(P, L, F.shape[0], rows)
     means_of_cells(vectors, cell, mass, vectors[SCORE])
     move_gradient(G, Q, x, w, kappa, vectors)
     wait(x, small[HESSIAN], w * kappa, A, waiting, factors, numbers, scaled)

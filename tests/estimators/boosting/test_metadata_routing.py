@@ -59,29 +59,22 @@ MODELS = pytest.mark.parametrize("make", [boosting, reduction])
 METHODS = pytest.mark.parametrize("method", ["fit", "partial_fit"])
 
 
+@pytest.mark.parametrize("request_", [True, "patients"])
 @MODELS
 @METHODS
 @config_context(enable_metadata_routing=True)
-def test_every_row_comes_with_its_own_metadata(make, method):
+def test_every_row_comes_with_its_own_metadata(make, method, request_):
+    """By the names of the caller, which become those of the estimator."""
     X, y, groups, _ = data()
-    model = make(asking(groups=True, sample_weight=False))
+    model = make(asking(groups=request_, sample_weight=False))
+    name = "groups" if request_ is True else request_
     own = {"classes": [0, 1]} if method == "partial_fit" else {}
-    getattr(model, method)(X, y, groups=groups, **own)
+    getattr(model, method)(X, y, **{name: groups}, **own)
     for rows, given in kept(model, 2):
         assert len(rows) > 3
         np.testing.assert_array_equal(given, 10.0 + rows)
-    names = ["groups", "sample_weight", "other"]
-    assert "groups" in model.get_metadata_routing().consumes(method, names)
-
-
-@MODELS
-@config_context(enable_metadata_routing=True)
-def test_names_of_the_caller_become_those_of_the_estimator(make):
-    X, y, groups, _ = data()
-    model = make(asking(groups="patients", sample_weight=False)).fit(X, y, patients=groups)
-    for rows, given in kept(model, 2):
-        np.testing.assert_array_equal(given, 10.0 + rows)
-    assert model.get_metadata_routing().consumes("fit", ["patients", "groups"]) == {"patients"}
+    names = ["groups", "patients", "other"]
+    assert model.get_metadata_routing().consumes(method, names) == {name}
 
 
 @config_context(enable_metadata_routing=True)

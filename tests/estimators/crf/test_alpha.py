@@ -120,10 +120,3 @@ def test_csr_rows_are_searched_as_dense_ones():
     dense = ConditionalRandomField("simplex", **given).fit(X, y)
     csr = ConditionalRandomField("simplex", **given).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(dense.alpha_path_, csr.alpha_path_, rtol=1e-7)
-
-
-@pytest.mark.parametrize("alpha", ["path", "", None, 0.0, -1.0, np.inf])
-def test_other_values_are_refused(alpha):
-    X, y = rows(20)
-    with pytest.raises((ValueError, TypeError), match="alpha"):
-        ConditionalRandomField("simplex", alpha=alpha).fit(X, y)

@@ -1,16 +1,20 @@
-"""Random Fourier features: what they are, and learners over them against literal forms."""
+"""Random features: what they are, learners over them against literal forms, widths, mixtures."""
 
 import pickle
+import tracemalloc
+from functools import partial
 
+import naive
 import naive.features as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
-from naive import kernels
+from naive import kernels, mixture
 from naive.optimizers import ParameterFree, play, round_shares
 from scipy import sparse
 from scipy.stats import kstest, norm
+from sklearn.base import clone
 
 from skstructured import (
     GuaranteeError,
@@ -19,21 +23,29 @@ from skstructured import (
 )
 from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel import _features as _approximations
-from skstructured.estimators.kernel._features import FourierMap, orthogonal_frequencies
+from skstructured.estimators.kernel import _features_model, structured
+from skstructured.estimators.kernel import _values as _tried_widths
+from skstructured.estimators.kernel._features import FourierMap, ReluMap
+from skstructured.estimators.kernel._features_model import FourierMixtureModel, LineMixtureModel
+from skstructured.estimators.kernel._values import WIDTHS, some_of
 from skstructured.evaluation import progressive_validate
-from skstructured.optimizers import GradientDescent
+from skstructured.optimizers import GradientDescent, StepMixture
 
 N = 30 if INTERPRETED else 150
+CLASSES = [0, 1, 2]
+COMPILED = pytest.mark.skipif(INTERPRETED, reason="slow")
+RELU = {"kernel": "arc-cosine", "approximation": "relu"}
+BOTH = pytest.mark.parametrize("kind", [{}, RELU], ids=["fourier", "relu"])
 
 
-def fourier(**given):
+def learner(**given):
     """A learner over few features, of one pass in order."""
     one = {"n_components": 20, "shuffle": False, "max_iter": 1, "random_state": 0}
     return KernelStructuredPredictor(**{"approximation": "fourier"} | one | given)
 
 
-RELU = {"kernel": "arc-cosine", "approximation": "relu"}
-BOTH = pytest.mark.parametrize("kind", [{}, RELU], ids=["fourier", "relu"])
+def features_of(model):
+    return model._model.scale.features
 
 
 def near(found, wanted):
@@ -41,29 +53,43 @@ def near(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-12 * np.abs(wanted).max())
 
 
-def made(kernel="rbf", p=4, n_components=60, multiscale=False, gamma=0.3, seed=0):
-    rng = np.random.RandomState(seed)
-    features = FourierMap(kernel, p, n_components, multiscale, rng)
+def fourier_map(p=4, m=60, seed=0, kernel="rbf", multiscale=False, gamma=0.3):
+    features = FourierMap(kernel, p, m, multiscale, np.random.RandomState(seed))
     features.set_width(gamma, 1.0)
     return features
+
+
+def relu_map(p=4, m=60, seed=0, coef0=0.7, square=None):
+    """<φ(x), φ(z)> is k(x, z) on average, if `square` is none."""
+    features = ReluMap(p, m, coef0, np.random.RandomState(seed))
+    features.set_width(1.0, square or p + coef0)
+    return features
+
+
+#: name -> (map of p, m and a seed, its kernel, most of m times the mean square error)
+MAPS = {
+    "rbf": (fourier_map, kernels.rbf(0.3), 2.0),
+    "multiscale": (partial(fourier_map, multiscale=True), kernels.multiscale(0.3), 2.0),
+    "laplacian": (partial(fourier_map, kernel="laplacian"), kernels.laplacian(0.3), 2.0),
+} | {
+    f"arc-cosine, {c}": (partial(relu_map, coef0=c), kernels.arc_cosine(c), 5.0)
+    for c in (0.0, 2.0, 1e30)
+}
 
 
 def phi(features, Z):
     return features.behind(Z, Z.shape[1])[:, Z.shape[1] :]
 
 
-def scaled(features):
-    """Frequencies in radians, and amplitudes."""
-    widths = features.gamma * features.octave
-    factor = widths if features.kernel == "laplacian" else np.sqrt(widths)
-    return features.frequencies * factor, np.sqrt(features.square * features.shares)
-
-
-def literal_phi(features):
-    """φ of one row, literally."""
+def literal_phi(features, size=None):
+    """φ of one row, literally; ‖φ‖² is `square` on average for k(z, z) = `size`."""
     if isinstance(features, FourierMap):
-        return lambda z: literal.waves(z, *scaled(features))
-    gain = np.sqrt(2.0 / features.columns * features.square / (features.p + features.coef0))
+        widths = features.gamma * features.octave
+        factor = widths if features.kernel == "laplacian" else np.sqrt(widths)
+        amplitudes = np.sqrt(features.square * features.shares)
+        return lambda z: literal.waves(z, features.frequencies * factor, amplitudes)
+    size = size or features.p + features.coef0
+    gain = np.sqrt(2.0 / features.columns * features.square / size)
     return lambda z: literal.rectified([*z, features.coef0**0.5], features.weights, gain)
 
 
@@ -73,80 +99,76 @@ def stream(seed=0, n=N, p=3):
     return X, np.argmax(np.sin(X), axis=1), rng.randint(4, size=n) * 0.7
 
 
+def played(model, X, y, weight, size=1000):
+    """Scores played, in chunks of `size`, and outputs as vertices."""
+    rounds, found = model.begin(X, y)._replace(weight=weight), []
+    for start in range(0, len(X), size):
+        some = np.arange(start, min(start + size, len(X)))
+        model._learn(rounds, some, lambda block, w: found.append(block.theta), SCORES)
+    return np.concatenate(found), model.space_.unpack(rounds.packed)
+
+
 class TestFeatures:
-    @pytest.mark.parametrize(("p", "m"), [(1, 1), (3, 7), (8, 128), (17, 300)])
-    def test_are_cosines_and_sines(self, p, m):
-        Z = 2.0 * np.random.RandomState(p).randn(6, p)
-        features = made(p=p, n_components=2 * m)
-        assert features.columns == 2 * m
-        wanted = [literal.waves(z, *scaled(features)) for z in Z]
-        np.testing.assert_allclose(phi(features, Z), wanted, atol=1e-12)
+    @pytest.mark.parametrize(("p", "m"), [(1, 2), (3, 14), (8, 129), (17, 300)])
+    @pytest.mark.parametrize("name", MAPS)
+    def test_are_those_of_the_formula(self, name, p, m):
+        features, Z = MAPS[name][0](p, m), 2.0 * np.random.RandomState(p).randn(6, p)
+        assert features.columns == m + m % 2 * isinstance(features, FourierMap)
+        wanted = np.array([literal_phi(features)(z) for z in Z])
+        atol = 1e-12 * max(1.0, abs(wanted).max())
+        np.testing.assert_allclose(phi(features, Z), wanted, atol=atol)
 
     def test_of_long_rows_lie_on_the_circle(self):
-        features, Z = made(n_components=200), np.random.RandomState(0).randn(5, 4)
+        features, Z = fourier_map(m=200), np.random.RandomState(0).randn(5, 4)
         for factor in (1e5, 1e15, 1e100, 1e300):
             found = phi(features, factor * Z)
             np.testing.assert_allclose(np.sum(found**2, axis=1), 1.0, rtol=1e-12)
-        near = phi(features, 1e5 * Z)
-        wanted = [literal.waves(z, *scaled(features)) for z in 1e5 * Z]
-        np.testing.assert_allclose(near, wanted, atol=1e-10)
+        wanted = [literal_phi(features)(z) for z in 1e5 * Z]
+        np.testing.assert_allclose(phi(features, 1e5 * Z), wanted, atol=1e-10)
 
-    def test_a_row_has_nearly_the_same_ones_in_any_company(self):
-        Z, features = np.random.RandomState(0).randn(70, 11), made(p=11)
-        together = phi(features, Z)
-        near(together, np.vstack([phi(features, z[None]) for z in Z]))
-        near(phi(features, Z[::-1])[::-1], together)
-
-    @pytest.mark.parametrize("multiscale", [True, False])
-    @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-    def test_products_are_means_of_cosines_whose_limit_is_the_kernel(self, kernel, multiscale):
-        if multiscale and kernel == "laplacian":
-            pytest.skip("has one scale")
-        exact = kernels.multiscale if multiscale else getattr(kernels, kernel)
+    @pytest.mark.parametrize("name", [name for name in MAPS if name != "arc-cosine, 1e+30"])
+    def test_products_tend_to_the_kernel(self, name):
+        make, exact, most = MAPS[name]
         Z = np.random.RandomState(0).randn(12, 4)
-        features = made(kernel, multiscale=multiscale, n_components=61)
-        found = phi(features, Z) @ phi(features, Z).T
-        frequencies = scaled(features)[0]
-        wanted = [[literal.mean_kernel(frequencies, features.shares, x, z) for z in Z] for x in Z]
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
-        errors = []
-        for size in (50, 800, 12800):
-            many = [
-                made(kernel, multiscale=multiscale, n_components=size, seed=s) for s in range(8)
-            ]
-            of = [phi(one, Z) @ phi(one, Z).T - kernels.gram(exact(0.3), Z, Z) for one in many]
-            errors.append(np.sqrt(np.mean(np.square(of))))
-        for more, less in zip(errors[1:], errors[:-1], strict=True):
-            assert 0.15 < more / less < 0.4  # ¼ is 1/√16
-        assert errors[0] < 1.0 / np.sqrt(25)
+        wanted, errors, seeds = kernels.gram(exact, Z, Z), [], 40
+        sizes = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
+        for m in (16, 128, 1024):
+            rows = [phi(make(4, m, seed), Z) for seed in range(seeds)]
+            error = (np.array([row @ row.T for row in rows]) - wanted) / sizes
+            errors.append(np.sqrt(np.mean(error**2)))
+            assert errors[-1] < np.sqrt(most / m)
+            assert np.sqrt(np.mean(error.mean(axis=0) ** 2)) < 2.0 * errors[-1] / np.sqrt(seeds)
+        ratios = np.sqrt(8.0) * np.divide(errors[1:], errors[:-1])
+        assert ratios.min() > 0.6 and ratios.max() < 1.6
 
-    def test_orthogonal_ones_are_normal_and_nearer_to_the_kernel_than_independent_ones(self):
-        W = orthogonal_frequencies(16, 24, np.random.RandomState(0))
-        products = W[:, :16].T @ W[:, :16]
-        np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=1e-12)
-        many = [orthogonal_frequencies(3, 5, np.random.RandomState(s)) for s in range(400)]
+    @pytest.mark.parametrize(
+        "drawn",
+        [
+            lambda p, m, seed: fourier_map(p, 2 * m, seed).frequencies / np.sqrt(2.0),
+            lambda p, m, seed: relu_map(p - 1, m, seed).weights,
+        ],
+    )
+    def test_weights_are_normal_and_orthogonal(self, drawn):
+        W = drawn(16, 24, 0)[:, :16]
+        np.testing.assert_allclose(W.T @ W, np.diag(np.sum(W**2, axis=0)), atol=1e-12)
+        many = [drawn(3, 5, seed) for seed in range(400)]
         assert kstest(np.ravel(many)[::4], norm.cdf).pvalue > 1e-3
-        Z = np.random.RandomState(0).randn(20, 16)
-        exact, errors = kernels.gram(kernels.rbf(0.02), Z, Z), np.zeros(2)
-        for seed in range(20):
-            features = made(p=16, n_components=32, gamma=0.02, seed=seed)
-            errors[0] += np.sum((phi(features, Z) @ phi(features, Z).T - exact) ** 2)
-            normal = np.random.RandomState(seed).standard_normal((16, 16))
-            features.frequencies = np.sqrt(2.0) * normal
-            features.set_width(0.02, 1.0)
-            errors[1] += np.sum((phi(features, Z) @ phi(features, Z).T - exact) ** 2)
-        assert errors[0] < 0.8 * errors[1]
+
+    def test_lengths_are_balanced_over_rows(self):
+        Z = np.random.RandomState(0).randn(200, 5) * [0.1, 1.0, 1.0, 3.0, 10.0]
+        features = relu_map(p=5, m=1000, square=5.0)
+        features.balance(Z, np.ones(len(Z)))
+        size, found = np.mean([kernels.arc_cosine(0.7)(z, z) for z in Z]), phi(features, Z)
+        wanted = literal_phi(features, size)(Z[0])
+        np.testing.assert_allclose(found[0], wanted, rtol=1e-8, atol=1e-10)
+        assert np.sum(found**2, axis=1).mean() == pytest.approx(5.0, rel=0.1)
+        for coef0 in (0.7, 0.0):  # without any length all stays as it was
+            features.coef0 = coef0
+            features.balance(0.0 * Z, np.ones(len(Z)))
+            assert np.isfinite(phi(features, Z)).all() and features.square == 5.0
 
 
 class TestAgainstLiteral:
-    def played(self, model, X, y, weight):
-        """Scores played, and outputs as vertices."""
-        rounds = model.begin(X, y)._replace(weight=weight)
-        played = []
-        every = np.arange(len(X))
-        model._learn(rounds, every, lambda block, w: played.append(block.theta), SCORES)
-        return np.concatenate(played), model.space_.unpack(rounds.packed)
-
     @BOTH
     @pytest.mark.parametrize("standardize", [True, False])
     @pytest.mark.parametrize("name", OVER_SPACES)
@@ -154,10 +176,10 @@ class TestAgainstLiteral:
         other, X, y = OVER_SPACES[name]
         given = {"space": other.space, "regularizer": other.regularizer, "gamma": 0.4}
         optimizer = GradientDescent(eta=0.05)
-        model = fourier(**kind, optimizer=optimizer, standardize=standardize, **given)
+        model = learner(**kind, optimizer=optimizer, standardize=standardize, **given)
         weight = np.random.RandomState(0).randint(4, size=len(X)) * 0.7
-        found, V = self.played(model, X, y, weight)
-        features, loss = model._model.scale.features, model.loss_
+        found, V = played(model, X, y, weight)
+        features, loss = features_of(model), model.loss_
         assert features.square == 3.0 * X.shape[1]
         rows = literal.mapped_rows(X, weight, literal_phi(features), standardize)
         W, mean = np.zeros((V.shape[1], rows.shape[1])), 0.0
@@ -173,9 +195,9 @@ class TestAgainstLiteral:
     @pytest.mark.parametrize("kind", [{}, {"kernel": "laplacian"}, RELU | {"coef0": 0.5}])
     def test_the_parameter_free_learner(self, kind):
         X, y, weight = stream()
-        model = fourier(**kind, optimizer="parameter_free")
-        found, V = self.played(model, X, y, weight)
-        features = model._model.scale.features
+        model = learner(**kind, optimizer="parameter_free")
+        found, V = played(model, X, y, weight)
+        features = features_of(model)
         if isinstance(features, FourierMap):
             assert features.gamma == (1.0 / 6.0 if features.kernel == "rbf" else 1.0 / 3.0)
         rows = literal.mapped_rows(X, weight, literal_phi(features))
@@ -190,42 +212,66 @@ class TestAgainstLiteral:
         scores = np.array(rows) @ model.average_weights_.T
         np.testing.assert_allclose(model.embedding_scores(new), scores, rtol=1e-10, atol=1e-10)
 
+
+class TestOfFit:
     def test_fit_takes_the_median_distance(self):
         X, y, _ = stream(n=60)
-        model = fourier().fit(X, y)
         exact = KernelStructuredPredictor(max_iter=1).fit(X, y)
         gamma = exact._model.expansion.support.function.numbers[0]
-        assert model._model.scale.features.gamma == gamma
+        assert features_of(learner().fit(X, y)).gamma == gamma
+
+    def test_fit_balances_by_its_rows(self):
+        X, y, weight = stream(n=60)
+        model = learner(**RELU, n_components=900).fit(X, y, sample_weight=weight)
+        mean = np.average(X, axis=0, weights=weight)
+        Z = (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        features = features_of(model)
+        size = np.average([kernels.arc_cosine(1.0)(z, z) for z in Z], weights=weight)
+        wanted = literal_phi(features, size)(Z[0])
+        np.testing.assert_allclose(phi(features, Z[:1]), [wanted], rtol=1e-8, atol=1e-10)
+        lengths = np.sum(phi(features, Z) ** 2, axis=1)
+        assert features.square == 9.0 and lengths.mean() == pytest.approx(9.0, rel=0.1)
+
+    @BOTH
+    def test_random_state_draws_them(self, kind):
+        X, y, _ = stream()
+        models = [learner(**kind, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
+        one, same, other = (phi(features_of(model), X) for model in models)
+        assert np.array_equal(one, same) and not np.isclose(one, other).all(axis=0).any()
+
+    @BOTH
+    def test_auto_takes_them_for_many_rows_if_there_are_any(self, kind, monkeypatch):
+        monkeypatch.setattr(_approximations, "ALL_KERNELS", 50)
+        X, y, _ = stream(n=51)
+        model, given = learner(**kind | {"approximation": "auto"}), learner(**kind).fit(X, y)
+        for exact in (clone(model).fit(X[:50], y[:50]), clone(model).partial_fit(X, y, CLASSES)):
+            assert len(exact.support_vectors_) == exact.t_
+        np.testing.assert_array_equal(model.fit(X, y).last_weights_, given.last_weights_)
+        for kernel in ("poly", "sigmoid", "linear"):
+            exact = clone(model).set_params(kernel=kernel).fit(X, y)
+            assert exact.support_vectors_.shape == (51, 3)
+        assert len(model.set_params(budget=20).fit(X, y).support_vectors_) <= 20
 
 
 @BOTH
 @pytest.mark.parametrize("optimizer", ["auto", "parameter_free", "adagrad", "ogd"])
-class TestChunks:
-    def test_of_any_size_give_nearly_the_same_weights(self, kind, optimizer):
-        X, y, weight = stream()
-        whole, parts = (fourier(**kind, optimizer=optimizer) for _ in range(2))
-        whole.partial_fit(X, y, [0, 1, 2], weight)
-        start = 0
-        for size in [1, 2, 7, 1, 64, 3] * 9:
-            part = slice(start, start + size)
-            if start < len(X):
-                parts.partial_fit(X[part], y[part], [0, 1, 2], weight[part])
-                parts = pickle.loads(pickle.dumps(parts)) if size == 7 else parts
-            start += size
-        assert parts.t_ == whole.t_ == len(X)
-        near(parts.last_weights_, whole.last_weights_)
-        near(parts.predict_proba(X), whole.predict_proba(X))
-
-    def test_rows_without_weight_are_left_out_and_csr_rows_made_dense(self, kind, optimizer):
-        X, y, weight = stream()
-        X = np.where(np.random.RandomState(0).rand(*X.shape) < 0.5, 0.0, X)
-        model = fourier(**kind, optimizer=optimizer).partial_fit(X, y, [0, 1, 2], weight)
-        there = weight > 0
-        other = fourier(**kind, optimizer=optimizer).partial_fit(
-            sparse.csr_matrix(X[there]), y[there], [0, 1, 2], weight[there]
-        )
-        near(other.last_weights_, model.last_weights_)
-        near(other.predict_proba(sparse.csr_matrix(X)), model.predict_proba(X))
+def test_chunks_of_any_size_and_csr_rows_give_nearly_the_same_weights(kind, optimizer):
+    X, y, weight = stream()
+    X = np.where(np.random.RandomState(0).rand(*X.shape) < 0.3, 0.0, X)
+    whole, parts = (learner(**kind, optimizer=optimizer) for _ in range(2))
+    whole.partial_fit(X, y, CLASSES, weight)
+    start = 0
+    for size in [1, 2, 7, 1, 64, 3] * 9:
+        part = slice(start, start + size)
+        if start < len(X):
+            rows = X[part] if size == 7 else sparse.csr_matrix(X[part])
+            parts.partial_fit(rows, y[part], CLASSES, weight[part])
+            parts = pickle.loads(pickle.dumps(parts)) if size == 7 else parts
+        start += size
+    assert parts.t_ == whole.t_ == len(X)
+    near(parts.last_weights_, whole.last_weights_)
+    for rows in (X, sparse.csr_matrix(X)):
+        near(parts.predict_proba(rows), whole.predict_proba(X))
 
 
 class TestLearner:
@@ -238,40 +284,33 @@ class TestLearner:
         X = 10.0 ** rng.randint(-3, 4, 4) * rng.randn(3 * n // 2, 4)
         radius = np.sum((X / X.std(axis=0)) ** 2, axis=1)
         y = (radius > np.median(radius)).astype(int)
-        for passes in (1, 5):
-            model = fourier(**kind, n_components=300, max_iter=passes).fit(X[:n], y[:n])
-            exact = KernelStructuredPredictor(kernel=model.kernel, max_iter=passes, random_state=0)
-            score = exact.fit(X[:n], y[:n]).score(X[n:], y[n:])
-            assert model.score(X[n:], y[n:]) > score - 0.05 > 0.75
+        model = learner(**kind, n_components=300, max_iter=5).fit(X[:n], y[:n])
+        exact = KernelStructuredPredictor(kernel=model.kernel, max_iter=5, random_state=0)
+        score = exact.fit(X[:n], y[:n]).score(X[n:], y[n:])
+        assert model.score(X[n:], y[n:]) > score - 0.05 > 0.75
 
     @BOTH
     def test_singles_are_near_doubles(self, kind):
         X, y, _ = stream(n=60 if INTERPRETED else 400)
-        double = fourier(**kind, optimizer="parameter_free").fit(X, y)
-        single = fourier(**kind, optimizer="parameter_free").fit(X.astype(np.float32), y)
+        double = learner(**kind, optimizer="parameter_free").fit(X, y)
+        single = learner(**kind, optimizer="parameter_free").fit(X.astype(np.float32), y)
         np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=5e-3)
 
     @BOTH
-    def test_a_bad_row_leaves_the_rows_before_it_learned_alone(self, kind):
+    def test_a_bad_row_leaves_all_as_it_was(self, kind):
         X, y, _ = stream(n=40)
-        model, other = (fourier(**kind, optimizer="ogd", standardize=False) for _ in range(2))
-        model.partial_fit(X, y, [0, 1, 2])
-        other.partial_fit(X, y, [0, 1, 2])
-        bad = X.copy()
-        bad[7] = 1e120
+        model = learner(**kind, optimizer="ogd", standardize=False).partial_fit(X, y, CLASSES)
+        before = model.last_weights_.copy()
+        X[7] = 1e120
         with pytest.raises(ValueError, match="Row 7 of X is too large"):
-            model.partial_fit(bad, y)
-        if model.t_ == 47:
-            other.partial_fit(X[:7], y[:7])
-        assert model.t_ == other.t_
-        assert np.array_equal(model.last_weights_, other.last_weights_)
+            model.partial_fit(X, y)
+        assert model.t_ == 40 and np.array_equal(model.last_weights_, before)
 
     @BOTH
     @pytest.mark.parametrize("optimizer", ["auto", "ogd", "parameter_free"])
     def test_certificates_hold_over_rows_and_features(self, kind, optimizer):
         X, y, _ = stream()
-        model = fourier(**kind, optimizer=optimizer)
-        result = progressive_validate(model, X, y)
+        result = progressive_validate(learner(**kind, optimizer=optimizer), X, y)
         model = result.estimator
         comparison = model.comparison(model.resume(X, y))
         assert comparison.X.shape == (len(X), 3 + 20)
@@ -286,14 +325,16 @@ class TestLearner:
     @BOTH
     @pytest.mark.parametrize("standardize", [True, False])
     @pytest.mark.parametrize("averaged", [True, False])
-    @pytest.mark.parametrize("optimizer", ["auto", "parameter_free"])
+    @pytest.mark.parametrize(
+        "optimizer", ["parameter_free", pytest.param("auto", marks=pytest.mark.exhaustive)]
+    )
     def test_plays_ahead_what_it_would_predict(self, kind, optimizer, averaged, standardize):
         X, y, _ = stream(n=24)
         given = {"optimizer": optimizer, "average": averaged, "standardize": standardize}
-        model, other = fourier(**kind, **given), fourier(**kind, **given)
+        model, other = learner(**kind, **given), learner(**kind, **given)
         play = "average" if averaged else "last"
-        result = progressive_validate(model, X, y, play=play, batch_size=1, classes=[0, 1, 2])
-        other.partial_fit(X[:1], y[:1], [0, 1, 2])
+        result = progressive_validate(model, X, y, play=play, batch_size=1, classes=CLASSES)
+        other.partial_fit(X[:1], y[:1], CLASSES)
         for t in range(1, len(X)):
             theta, V = other.embedding_scores(X[t : t + 1]), np.eye(3)[y[t : t + 1]]
             wanted = other.loss_.value(theta, V)[0]
@@ -301,12 +342,12 @@ class TestLearner:
             other.partial_fit(X[t : t + 1], y[t : t + 1])
 
     @BOTH
-    @pytest.mark.skipif(INTERPRETED, reason="slow")
+    @COMPILED
     def test_fit_leaves_them_where_a_line_does_as_well(self, kind):
         rng = np.random.RandomState(0)
         X = rng.randn(600, 6) + 1.0
         noisy = (X @ rng.randn(6) + 2.0 * rng.randn(len(X)) > 0.0).astype(int)
-        model = fourier(**kind, max_iter="auto", n_components=200).fit(X, noisy)
+        model = learner(**kind, max_iter="auto", n_components=200).fit(X, noisy)
         assert model.n_components_ == 0
         passes = {"max_iter": model.n_iter_, "tol": None, "shuffle": False}
         line = OnlineStructuredPredictor(optimizer="parameter_free", **passes).fit(X, noisy)
@@ -319,21 +360,11 @@ class TestLearner:
         assert model.last_weights_.shape == (2, 207)
         assert model.set_params(max_iter=2).fit(X, noisy).n_components_ == 200
 
-    def test_random_state_draws_them(self):
-        X, y, _ = stream()
-        one, same, other = (
-            fourier(random_state=seed).fit(X, y)._model.scale.features.frequencies
-            for seed in (0, 0, 1)
-        )
-        assert np.array_equal(one, same) and not np.isclose(one, other).any()
-
-    @pytest.mark.skipif(INTERPRETED, reason="slow")
+    @COMPILED
     def test_memory_of_predictions_is_that_of_some_rows(self):
-        import tracemalloc
-
         X, y, _ = stream(n=500)
-        model = fourier(n_components=1000, optimizer="ogd").fit(X[:20], y[:20])
-        many = np.tile(X, (10 if INTERPRETED else 100, 1))
+        model = learner(n_components=1000, optimizer="ogd").fit(X[:20], y[:20])
+        many = np.tile(X, (100, 1))
         tracemalloc.start()
         model.predict(many)
         peak = tracemalloc.get_traced_memory()[1]
@@ -342,59 +373,230 @@ class TestLearner:
 
     def test_what_is_not_there(self):
         X, y, _ = stream()
-        model = fourier().fit(X, y)
+        model = learner().fit(X, y)
         for name in ("dual_coef_", "support_vectors_", "support_", "coef_", "intercept_"):
             with pytest.raises(AttributeError, match="random features"):
                 getattr(model, name)
-
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            ({"approximation": "nystroem"}, "approximation must be one of"),
-            ({"n_components": 0}, "n_components must be"),
-            (
-                {"kernel": "poly"},
-                "approximation='fourier' is for kernel='rbf' and 'laplacian'.*'none'",
-            ),
-            ({"kernel": "precomputed"}, "approximation='fourier' is for"),
-            ({"budget": 10}, "budget is for support rows"),
-            ({"gamma": -1.0}, "gamma must be"),
-        ],
-    )
-    def test_parameters_out_of_range(self, given, message):
-        X, y, _ = stream()
-        with pytest.raises(ValueError, match=message):
-            fourier(**given).fit(X, y)
-
-    def test_auto_takes_all_kernels_of_few_rows(self, monkeypatch):
-
-        monkeypatch.setattr(_approximations, "ALL_KERNELS", 50)
-        X, y, _ = stream(n=51)
-        model = KernelStructuredPredictor(
-            approximation="auto", n_components=20, max_iter=1, random_state=0
-        )
-        assert model.fit(X[:50], y[:50]).support_vectors_.shape == (50, 3)
-        assert model.fit(X, y).last_weights_.shape == (3, 24)
-        for name in ("sigmoid", "linear"):
-            model.set_params(kernel=name).fit(X, y)
-            assert len(model.support_vectors_) == 51
-        model.set_params(kernel="rbf", budget=20).fit(X, y)
-        assert len(model.support_vectors_) <= 20
-        model.set_params(budget=None).fit(X, y)
-        fresh = KernelStructuredPredictor(approximation="auto").partial_fit(X, y, [0, 1, 2])
-        assert len(fresh.support_vectors_) == 51
-
-    def test_exact_kernels_have_no_features(self):
-        X, y, _ = stream()
-        model = KernelStructuredPredictor(max_iter=1).fit(X, y)
+        model.set_params(approximation="none").fit(X, y)
         assert type(model.optimizer_).__name__ == "ParameterFree"
         with pytest.raises(GuaranteeError, match="functions"):
             model.comparison(model.resume(X, y))
 
+    def test_wide_csr_rows_are_refused(self):
+        y, wide = stream()[1], sparse.csr_matrix((N, 5000))
+        for call in (learner().fit, partial(learner().partial_fit, classes=CLASSES)):
+            with pytest.raises(ValueError, match=r"at most 4,096 columns, got 5,000: put Truncat"):
+                call(wide, y)
 
-def test_wide_csr_rows_are_refused():
-    X, y, _ = stream()
-    wide = sparse.csr_matrix((len(X), 5000))
-    for call in (fourier().fit, lambda *given: fourier().partial_fit(*given, [0, 1, 2])):
-        with pytest.raises(ValueError, match=r"at most 4,096 columns, got 5,000: put TruncatedSVD"):
-            call(wide, y)
+
+STEPS, ADAPTIVE, SHARES = (0.25, 2.0), (0.5,), ("thinning", 0.02)
+KINDS = {"classes": "classes", "label sets": "labels"}
+
+
+@pytest.mark.parametrize(
+    "name", ["classes", "label sets", "grades", "matchings, projected", "rankings", "trees"]
+)
+class TestBesideLine:
+    """Experts over rows alone beside those over random features."""
+
+    @pytest.fixture
+    def problem(self, name):
+        """A learner of a space, rows, outputs, and weights up to 4.2."""
+        X, y, _ = stream(n=40)
+        given = {}
+        if name != "classes":
+            other, X, y = OVER_SPACES[name]
+            given = {"space": other.space, "regularizer": other.regularizer}
+        weight = np.random.RandomState(0).randint(4, size=len(X)) * 1.4
+        return partial(learner, n_components=8, gamma=0.4, **given), X, y, weight
+
+    def experts_of(self, model, width, first):
+        """Literal experts over all columns, and over the first ones and the last."""
+        dim, diameter = model.space_.dim_, model.space_.geometry("l2").diameter
+
+        def made(columns):
+            found = [mixture.RelativeStep((dim, columns), eta) for eta in STEPS]
+            found += [mixture.RootStep((dim, columns), length) for length in ADAPTIVE]
+            return [*found, mixture.Other(naive.ParameterFree((dim, columns), diameter, 100.0))]
+
+        columns = [*range(first), width - 1]
+        return made(width) + [mixture.OnColumns(e, columns) for e in made(first + 1)]
+
+    @pytest.mark.parametrize("average", ["polynomial", False])
+    def test_it_equals_the_literal_mixture(self, name, average, problem):
+        make, X, y, weight = problem
+        optimizer = StepMixture(steps=STEPS, adaptive=ADAPTIVE, share=SHARES)
+        model = make(optimizer=optimizer, average=average)
+        scores, V = played(model, X, y, weight, 7)
+        Z = literal.mapped_rows(X, weight, literal_phi(features_of(model)))
+        experts = self.experts_of(model, Z.shape[1], X.shape[1])
+        wanted, losses, u = mixture.play_mixture(
+            experts, model.loss_, Z, V, weight, SHARES, KINDS.get(name, "scores"), average
+        )
+        np.testing.assert_allclose(scores, wanted, atol=1e-9 * np.abs(wanted).max())
+        np.testing.assert_allclose(model._model.state.shares, u, atol=1e-8)
+        np.testing.assert_allclose(model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6)
+        names = model.expert_names_
+        assert len(names) == len(set(names)) == losses.shape[1]
+        assert sum("of the line" in one for one in names) == len(names) // 2
+        assert names[len(experts) // 2] == "RelativeStep(eta=0.25) of the line"
+
+    def test_few_rows_and_many_are_predicted_alike_and_by_the_weights(self, name, problem):
+        make, X, y, weight = problem
+        classes = np.unique(y) if y.ndim == 1 else None
+        model = make().partial_fit(X, y, classes, weight)
+        many = model.embedding_scores(X)
+        few = np.vstack([model.embedding_scores(X[i : i + 3]) for i in range(0, len(X), 3)])
+        np.testing.assert_allclose(few, many, rtol=1e-9, atol=1e-9)
+        matrices = model._model._matrices()
+        Z = model._model.scale.transformed_matrix(model._read(X).rows)
+        wanted = np.einsum("nkp,ip->ink", matrices, np.hstack([Z, np.ones((len(Z), 1))]))
+        np.testing.assert_allclose(model._model._scored(matrices, Z), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_lines_read_no_features_and_gaps_count_as_columns():
+    X, y, weight = stream(n=40)
+    X[3, 1] = np.nan
+    model = learner(missing="indicator", n_components=8, gamma=0.4)
+    matrices = model.partial_fit(X, y, CLASSES, weight)._model._matrices()
+    assert model._model.scale.inner.columns == 6 and len(matrices) == 28
+    lines = [i for i, name in enumerate(model.expert_names_) if "of the line" in name]
+    assert not matrices[lines][:, :, 6:-1].any()
+    assert matrices[lines][:, :, :6].any() and matrices[lines][:, :, -1].any()
+    others = np.delete(matrices, lines, axis=0)
+    assert others[:, :, 6:-1].any(axis=(1, 2)).all()
+
+
+def noisy(n, p, seed):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(2 * n, p)
+    return X, (X @ rng.randn(p) + 3.0 * rng.randn(2 * n) > 0.0).astype(int)
+
+
+@COMPILED
+def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
+    n, points, many = 600, [], {"n_components": 400, "gamma": "multiscale"}
+    for seed in range(6):
+        X, y = noisy(n, 20, seed)
+        line = OnlineStructuredPredictor(max_iter=1, random_state=seed).fit(X[:n], y[:n])
+        row = [line.score(X[n:], y[n:])]
+        for kind in (FourierMixtureModel, LineMixtureModel):
+            monkeypatch.setattr(_features_model, "FourierMixtureModel", kind)
+            model = learner(**many, random_state=seed)
+            row.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
+        points.append(row)
+    line, both, alone = 100.0 * np.mean(points, axis=0)
+    assert both > line - 0.5
+    assert both > alone + 0.5
+    X, _ = noisy(n, 4, 0)
+    y = (np.sum(X**2, axis=1) > 3.5).astype(int)
+    assert learner(**many).fit(X[:n], y[:n]).score(X[n:], y[n:]) > 0.85
+
+
+def test_bounds_are_against_every_expert_and_against_weights_of_all_features():
+    for seed in range(3):
+        X, y = noisy(60 if INTERPRETED else 200, 3, seed)
+        result = progressive_validate(learner(n_components=8, gamma=0.4), X, y)
+        model = result.estimator
+        certificate = model.certificate()
+        assert list(certificate.losses) == model.expert_names_
+        found = result.surrogate_loss.sum()
+        c, overhead = certificate.constants["c"], certificate.constants["overhead"]
+        assert found <= c * (min(certificate.losses.values()) + overhead) + 1e-9
+        assert result.expected_target_loss.sum() <= certificate.bound_of_experts()
+        # one expert over [z, φ(z)] has a bound against every U; that of a line has none
+        assert len(certificate.certificates) == 1
+        one = model._model.optimizer.experts()[-1]
+        known = one.certificate(model.loss_, model._model.state.vectors[6])
+        for size in (0.1, 1.0, 10.0):
+            price = certificate._price()
+            assert certificate.regret(size) == pytest.approx(known.regret(size) + price)
+
+
+class TestWidths:
+    """Widths of kernels tried on some of many rows: what is chosen, and of which rows."""
+
+    def rows(self, n, fine, seed=0):
+        """Rows whose classes are separated by curves that turn often, or by one that does not."""
+        rng = np.random.RandomState(seed)
+        X = rng.randn(n, 2)
+        inside = np.sum(X**2, axis=1) + 0.5 * rng.randn(n) < 1.4
+        return X, np.where(fine, np.sin(4.0 * X).sum(axis=1) > 0.0, inside).astype(int)
+
+    @pytest.fixture
+    def of_few(self, monkeypatch):
+        """Trials of few rows, which take a larger part of them."""
+        monkeypatch.setattr(_features_model, "MANY", 100)
+        monkeypatch.setattr(_tried_widths, "PART", 4)
+
+    @COMPILED
+    @pytest.mark.parametrize("optimizer", ["auto", "parameter_free"])
+    def test_fine_structure_makes_kernels_narrower_and_a_line_does_not(self, of_few, optimizer):
+        given = {"optimizer": optimizer, "n_components": 200}
+        for fine in (True, False):
+            X, y = self.rows(4000, fine)
+            tried, few = learner(**given).fit(X, y), learner(**given).fit(X[:100], y[:100])
+            median = learner(gamma="scale", **given).fit(X, y)
+            gammas = [features_of(model).gamma for model in (few, tried, median)]
+            assert gammas[0] == pytest.approx(gammas[2], rel=0.5)
+            assert (gammas[1] > 3.0 * gammas[2]) == fine
+            if fine:
+                new = self.rows(4000, fine, 1)
+                median.set_params(gamma=gammas[0]).fit(X, y)
+                assert tried.score(*new) > median.score(*new) + 0.05
+
+    def test_only_the_width_that_is_nobodys_choice_is_tried(self, of_few, monkeypatch):
+        asked = []
+        monkeypatch.setattr(_features_model, "tried_gamma", lambda *one: asked.append(one) or 0.7)
+        X, y = self.rows(120, True)
+        for given in ({"gamma": 0.3}, {"gamma": "scale"}, {"gamma": None}, {}):
+            model = learner(**given).fit(X, y)
+            assert (features_of(model).gamma == 0.7) == bool(asked)
+        assert len(asked) == 2
+        learner().partial_fit(X, y, [0, 1])
+        learner().fit(X, y, sample_weight=np.r_[np.zeros(30), np.ones(90)])
+        assert len(asked) == 2
+
+    @pytest.mark.parametrize("best", range(len(WIDTHS)))
+    def test_what_loses_least_by_its_weights_is_taken(self, monkeypatch, best):
+        class Rounds:
+            weights = np.r_[np.full(200, 3.0), np.full(200, 0.5)]
+
+        told = []
+
+        def losses_of(learner, rounds, gamma, learned, held_out):
+            told.append(gamma / 0.1)
+            assert not set(learned) & set(held_out)
+            heavy = Rounds.weights[held_out] > 1.0
+            least = len(told) - 1 == best  # light rows are lost more to
+            return np.where(heavy, 1.0 - 0.1 * least, 1.0 + 0.2 * least)
+
+        monkeypatch.setattr(_tried_widths, "losses_of", losses_of)
+        assert _tried_widths.tried_gamma(None, Rounds, 0.1) == pytest.approx(0.1 * WIDTHS[best])
+        np.testing.assert_allclose(told, WIDTHS)
+
+    def test_rows_are_of_positive_weight_and_not_too_many(self, monkeypatch):
+        class Rounds:
+            weights = np.r_[np.zeros(50), np.ones(350)]
+
+        learned, held_out = some_of(Rounds)
+        assert len(learned) == len(held_out) == 350 // _tried_widths.PART
+        assert min(*learned, *held_out) >= 50 and not set(learned) & set(held_out)
+        monkeypatch.setattr(_tried_widths, "AT_MOST", 5)
+        assert [*map(len, some_of(Rounds))] == [5, 5]
+
+    @pytest.mark.parametrize("passes", [1, 2])
+    def test_many_rows_of_fit_get_more_features_and_one_optimiser(self, monkeypatch, passes):
+        X, y = self.rows(60, True)
+        monkeypatch.setattr(structured, "MANY", 50)
+        few, many, streamed = (learner(n_components="auto", max_iter=passes) for _ in range(3))
+        few.fit(X[:50], y[:50])
+        many.fit(X, y)
+        streamed.partial_fit(X, y, classes=[0, 1])
+        own = learner(n_components=31, optimizer="mixture").fit(X, y)
+        models = (few, many, streamed, own)
+        assert [model.n_components_ for model in models] == [1200, 4000, 1200, 32]
+        assert few.last_weights_.shape[1] == 2 + 1200 + 1 and many.last_weights_.shape[1] == 4003
+        mixed = "StepMixture" if passes == 1 else "ParameterFree"
+        names = [mixed, "ParameterFree", "StepMixture", "StepMixture"]
+        assert [type(model.optimizer_).__name__ for model in models] == names

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import mean_pinball_loss
-from sklearn.model_selection import cross_val_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
@@ -87,35 +87,37 @@ def residual_slope(loss, y, epsilon):
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("loss", LOSSES)
 class TestAgainstLiteral:
-    def test_pistol_with_a_kernel(self, loss, K):
-        X, y = stream(K)
-        V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
+    @pytest.fixture
+    def problem(self, loss, K):
+        """Rows, classes, and what the literal algorithm takes: slopes, their number and size."""
+        X, y = stream(K, n=100)
+        V = signs(y, K)
+        return X, y, slope_of(loss, V), V.shape[1], SLOPES[loss] * math.sqrt(V.shape[1])
+
+    def test_pistol_with_a_kernel(self, loss, problem):
+        X, y, slope, dim, L = problem
         model = PiSTOLClassifier(**RBF, **PLAIN, loss=loss, a=0.3, b=2.0).fit(X, y)
         G = literal.gram(literal.rbf(0.4), X, X)
-        dim = V.shape[1]
-        _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L)
+        _, average = literal.pistol(G, slope, dim, 0.3, 2.0, L)
         np.testing.assert_allclose(G @ average, model.embedding_scores(X), rtol=1e-8, atol=1e-9)
         kept = (average != 0.0).any(axis=1)
         assert np.count_nonzero(model.dual_coef_.any(axis=0)) == kept.sum()
 
-    def test_pistol_in_the_primal(self, loss, K):
-        X, y = stream(K)
-        V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
-        G, dim = X @ X.T + 1.0, V.shape[1]
+    def test_pistol_in_the_primal(self, loss, problem):
+        X, y, slope, dim, L = problem
         for kind, rows in itertools.product(("polynomial", "uniform"), (X, sparse.csr_matrix(X))):
-            _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L, kind)
+            _, average = literal.pistol(X @ X.T + 1.0, slope, dim, 0.3, 2.0, L, kind)
             wanted = np.column_stack([X, np.ones(len(X))]).T @ average
             model = PiSTOLClassifier(**PLAIN, loss=loss, a=0.3, b=2.0, average=kind).fit(rows, y)
             learned = np.column_stack([model.coef_, model.intercept_]).T
             np.testing.assert_allclose(learned, wanted, rtol=1e-8, atol=1e-9)
 
-    def test_descent_and_its_average(self, loss, K):
-        X, y = stream(K)
-        G, V = literal.gram(literal.rbf(0.4), X, X), signs(y, K)
-        slope = slope_of(loss, V)
+    def test_descent_and_its_average(self, loss, problem):
+        X, y, slope, dim, _ = problem
+        G = literal.gram(literal.rbf(0.4), X, X)
 
         def gradient(theta, t):
-            return V[t] * 0.0 if theta is None else slope(theta, t)
+            return np.zeros(dim) if theta is None else slope(theta, t)
 
         for kind in ("polynomial", "uniform"):
             _, last, average = literal.gradient_descent(G, gradient, 0.2, kind)
@@ -128,7 +130,7 @@ class TestAgainstLiteral:
 
 @pytest.mark.parametrize("loss", RESIDUALS)
 def test_regressors_equal_the_literal_algorithm(loss):
-    X, _ = stream(2)
+    X, _ = stream(2, n=100)
     y = np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
     G = literal.gram(literal.rbf(0.4), X, X)
     L = Q if loss == "quantile" else 1.0
@@ -173,7 +175,7 @@ class TestTheoremOne:
             svm = SVC(kernel="rbf", gamma=0.5, C=C).fit(X, V[:, 0])
             h = svm.decision_function(X) - svm.intercept_
             dual, rows = svm.dual_coef_[0], svm.support_vectors_
-            norm = math.sqrt(dual @ literal.gram(literal.rbf(0.5), rows, rows) @ dual)
+            norm = math.sqrt(dual @ rbf_kernel(rows, gamma=0.5) @ dual)
             bound = certificate.bound(learned.loss_.value(h[:, None], V).sum(), norm)
             assert played <= bound
             assert result.target_loss.sum() <= bound
@@ -259,11 +261,6 @@ class TestClassifiers:
             found = kernel.fit(rows, y).decision_function(rows)
             assert np.array_equal(found, scaled.fit(rows, y).decision_function(rows))
 
-    def test_keep_no_rows_that_were_not_learned(self):
-        X, y = stream(2, n=300)
-        model = PiSTOLClassifier(**RBF, loss="hinge", max_iter=1).fit(X, y)
-        assert model.dual_coef_.any(axis=0).sum() < 300
-
 
 class TestRegressors:
     def test_do_not_depend_on_units_of_y(self):
@@ -275,33 +272,6 @@ class TestRegressors:
             np.testing.assert_allclose(
                 (other.predict(X) - origin) / unit, model.predict(X), rtol=1e-5, atol=1e-6
             )
-
-    def test_go_by_the_median_whatever_a_few_outputs_are(self):
-        rng = np.random.RandomState(0)
-        X = rng.randn(300, 3)
-        y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.randn(300)
-        for share, shift in ((0.05, 1e3), (0.02, 1e6)):
-            bad = y.copy()
-            bad[: int(share * 300)] += shift
-            model = PiSTOLRegressor(random_state=0).fit(X, bad)
-            assert np.mean(np.abs(model.predict(X) - y)) < 0.5
-
-    def test_bear_outliers(self):
-        rng = np.random.RandomState(0)
-        X = rng.randn(400, 3)
-        y = X @ [1.0, -2.0, 0.5]
-        y_bad = y + 300.0 * (rng.rand(400) < 0.02)
-        model = PiSTOLRegressor(loss="absolute", max_iter=30, random_state=0).fit(X, y_bad)
-        assert np.median(np.abs(model.predict(X) - y)) < 0.5
-
-    @pytest.mark.parametrize(("share", "least"), [(0.0, 0.95), (0.05, 0.95), (0.2, 0.91)])
-    def test_a_fifth_of_outliers_on_one_side(self, share, least):
-        rng = np.random.RandomState(0)
-        X = rng.randn(600, 5)
-        f = X @ [1, 2, 0, 0, -1]
-        y = f + 30.0 * (rng.rand(600) < share)
-        p = PiSTOLRegressor("rbf", random_state=0).fit(X[:400], y[:400]).predict(X[400:])
-        assert 1.0 - np.mean((p - f[400:]) ** 2) / f[400:].var() > least
 
     @pytest.mark.parametrize("kernel", ["linear", "rbf"])
     @pytest.mark.parametrize("same", [0.55, 0.9])
@@ -359,18 +329,6 @@ class TestRegressors:
         nought = RealLine().fit(joined, nothing)
         assert (nought.centre, nought.scale) == (found.centre, found.scale)
 
-    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_outputs_near_the_largest_float_are_refused_and_large_ones_learned(self, kernel):
-        X, _ = stream(2, n=40)
-        y = np.where(X[:, 0] > 0.0, 1.7e308, -1.7e308)
-        model = PiSTOLRegressor(kernel, random_state=0).fit(X, y / 1.7e10)
-        before = model.predict(X)
-        assert np.isfinite(before).all()
-        for method in (model.fit, model.partial_fit):
-            with pytest.raises(ValueError, match=r"y must lie between -1e\+300 and 1e\+300, got"):
-                method(X, y)
-            np.testing.assert_array_equal(model.predict(X), before)
-
     @pytest.mark.parametrize("q", [0.1, 0.5, 0.8])
     def test_quantiles_are_those_of_scikit_learn(self, q):
         rng = np.random.RandomState(0)
@@ -385,35 +343,32 @@ class TestRegressors:
         assert mean_pinball_loss(y, ours, alpha=q) < (1.3 if INTERPRETED else 1.1) * least
         assert np.mean(y <= ours) == pytest.approx(q, abs=0.1 if INTERPRETED else 0.06)
 
-    def test_work_in_cross_validation_and_progressively(self):
-        X, _ = stream(2, n=150)
-        y = np.sin(2.0 * X[:, 0])
-        assert cross_val_score(PiSTOLRegressor("rbf", random_state=0), X, y).mean() > 0.3
-        result = progressive_validate(PiSTOLRegressor("rbf"), X, y)
-        assert result.target_loss.shape == (150,)
-        again = PiSTOLRegressor("rbf").partial_fit(X, y)
-        assert np.array_equal(result.estimator.predict(X), again.predict(X))
-        with pytest.raises(GuaranteeError, match=r"\[0, 1\]"):
-            progressive_validate(PiSTOLRegressor("rbf"), X, 100.0 * y).risk_bound()
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    def test_bad_outputs_are_refused_and_large_ones_learned(self, kernel):
+        X, _ = stream(2, n=40)
+        y = np.where(X[:, 0] > 0.0, 1.7e308, -1.7e308)
+        model = PiSTOLRegressor(kernel, random_state=0).fit(X, y / 1.7e10)
+        before, far = model.predict(X), r"y must lie between -1e\+300 and 1e\+300, got"
+        assert np.isfinite(before).all()
+        for factor, message in ((1.0, far), (np.nan, "y contains"), (np.inf, "y contains")):
+            for method in (model.fit, model.partial_fit):
+                with pytest.raises(ValueError, match=message):
+                    method(X, factor * y)
+                np.testing.assert_array_equal(model.predict(X), before)
 
     @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_chunks_equal_one_pass(self, kernel):
-        X, _ = stream(2, n=200)
-        y = X[:, 0]
-        whole, parts = (PiSTOLRegressor(kernel) for _ in range(2))
-        whole.partial_fit(X, y)
-        for start in range(0, 200, 37):
+    def test_streams_are_learned_in_any_chunks_and_validated(self, kernel):
+        X, _ = stream(2, n=150)
+        y = np.sin(2.0 * X[:, 0])
+        whole, parts = PiSTOLRegressor(kernel).partial_fit(X, y), PiSTOLRegressor(kernel)
+        for start in range(0, 150, 37):
             parts.partial_fit(X[start : start + 37], y[start : start + 37])
-        assert np.array_equal(whole.predict(X), parts.predict(X))
-
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_refuse_bad_outputs_and_stay_as_they_are(self, bad):
-        X, _ = stream(2, n=50)
-        model = PiSTOLRegressor().partial_fit(X, X[:, 0])
-        before = model.predict(X)
-        with pytest.raises(ValueError, match="y contains"):
-            model.partial_fit(X, np.full(50, bad))
-        assert np.array_equal(before, model.predict(X))
+        result = progressive_validate(PiSTOLRegressor(kernel), X, y)
+        assert result.target_loss.shape == (150,)
+        for model in (parts, result.estimator):
+            assert np.array_equal(model.predict(X), whole.predict(X))
+        with pytest.raises(GuaranteeError, match=r"\[0, 1\]"):
+            progressive_validate(PiSTOLRegressor(kernel), X, 100.0 * y).risk_bound()
 
     def test_constant_outputs(self):
         X, _ = stream(2, n=50)

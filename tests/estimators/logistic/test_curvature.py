@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 
 from skstructured import AioliClassifier, FolkloreClassifier, GaussianAggregatingForecaster
 from skstructured.estimators.logistic._curvature import curvature, largest_curvature
@@ -23,18 +22,6 @@ def variance_and_divergence(s, other):
     mean = p @ apart
     # Σ s (e^−d − 1 + d) is KL, of terms that are not negative
     return p @ (apart - mean) ** 2, p @ (np.expm1(-apart) + apart)
-
-
-def worst_pair(c, K):
-    """The logarithms (s, s') of the laws with the largest ratio, s' of logits within [−c, c]."""
-    other = log_softmax(np.r_[-c, np.full(K - 1, c)][None])[0]
-    a = 2.0 * c + math.log(K - 1)
-    grid = np.linspace(-min(a, 40.0), 0.0, 20001)[1:-1]
-    p, apart = expit(grid), grid + a
-    ratios = p * (1.0 - p) * apart**2 / (np.log1p(p * np.expm1(-apart)) + p * apart)
-    p = p[np.argmax(ratios)]
-    rest = math.log1p(-p) - math.log(K - 1)
-    return np.r_[math.log(p), np.full(K - 1, rest)], other
 
 
 @pytest.mark.parametrize("K", [2, 3, 26, 5000])
@@ -98,16 +85,6 @@ def test_no_pair_of_laws_violates_the_lemma(K, seed, c, spread):
     assert divergence >= largest_curvature(2 * c + math.log(K - 1)) * variance * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("K", [2, 3, 10, 1000])
-@pytest.mark.parametrize("c", [0.1, 0.5, 2.0, 10.0])
-def test_a_thousandth_more_violates_it(c, K):
-    s, other = worst_pair(c, K)
-    variance, divergence = variance_and_divergence(s, other)
-    kappa = largest_curvature(2.0 * c + math.log(K - 1))
-    assert divergence >= kappa * variance * (1.0 - 1e-9)
-    assert divergence < 1.001 * kappa * variance
-
-
 @pytest.mark.exhaustive
 @settings(deadline=None, max_examples=200)
 @given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0.01, 20.0))
@@ -122,18 +99,6 @@ def test_the_surrogate_is_below_the_loss(K, seed, reach):
     for y in np.eye(K):
         loss, there = (-(log_softmax(v[None])[0] @ y) for v in (z, u))
         assert loss + (s - y) @ d + kappa * d @ H @ d <= there + 1e-9
-
-
-@pytest.mark.parametrize("K", [2, 3, 8])
-@pytest.mark.parametrize("c", [0.3, 1.0, 5.0])
-def test_a_surrogate_with_a_thousandth_more_is_above_it(c, K):
-    s, _ = worst_pair(c, K)
-    z, u = s, np.r_[-c, np.full(K - 1, c)]
-    p = np.exp(s)
-    d, H, y = u - z, np.diag(p) - np.outer(p, p), np.eye(K)[0]
-    kappa = 1.001 * curvature(np.array([1.0]), np.array([2.0 * c, math.log(K - 1), 0.0]))
-    loss, there = -(z @ y), -(log_softmax(u[None])[0] @ y)
-    assert loss + (p - y) @ d + kappa * d @ H @ d > there
 
 
 @pytest.mark.parametrize("K", [2, 3, 7])

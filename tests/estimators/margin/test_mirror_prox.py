@@ -111,18 +111,6 @@ def test_the_gap_falls_as_the_theorem_says(name, rng):
             assert -1e-9 <= upper - model.mirror._height(v, mu) <= width / (eta * K) + 1e-9
 
 
-def chain_moves(labels, k):
-    """Moves of the entropy of distributions over label sequences, and of ν by positions."""
-    M = labels.shape[1]
-    F = np.array([np.concatenate([np.eye(k)[row].ravel(), steps_of(row, k)]) for row in labels])
-
-    def move_nu(nu, gain):
-        pairs = zip(nu.reshape(M, k), gain[: M * k].reshape(M, k), strict=True)
-        return np.concatenate([naive.tilt(n, g) for n, g in pairs])
-
-    return F, lambda q, gain: naive.tilt(q, F @ gain), move_nu
-
-
 def steps_of(row, k):
     each = np.zeros((len(row) - 1, k, k))
     each[np.arange(len(row) - 1), row[:-1], row[1:]] = 1.0
@@ -138,30 +126,24 @@ def test_of_sequences_it_is_algorithm_2(M, rng):
     with pytest.warns(ConvergenceWarning):
         model.fit([rng.randn(M, 2), rng.randn(k, 2)], [rng.randint(k, size=M), np.arange(k)])
     labels = np.array(list(itertools.product(range(k), repeat=M)))
-    F, move_q, move_nu = chain_moves(labels, k)
-    A, eta = np.kron(np.eye(M), COSTS / M), 2.0 * M / 3.0
-    q, nu = np.full(len(labels), k**-M), np.full(M * k, 1.0 / k)
+    F = np.array([np.concatenate([np.eye(k)[row].ravel(), steps_of(row, k)]) for row in labels])
+    A, eta, m = np.kron(np.eye(M), COSTS / M) @ F[:, : M * k].T, 2.0 * M / 3.0, len(labels)
+
+    def move_nu(nu, gain):
+        pairs = zip(nu.reshape(M, k), gain.reshape(M, k), strict=True)
+        return np.concatenate([naive.tilt(*pair) for pair in pairs])
+
+    q, nu = np.full(m, 1.0 / m), np.full(M * k, 1.0 / k)
     for _ in range(2):
         u, T = rng.randn(M, k), rng.randn(1, k, k)
-        v = np.concatenate([u.ravel(), np.tile(T.ravel(), M - 1)])
+        v = F @ np.concatenate([u.ravel(), np.tile(T.ravel(), M - 1)])
         found, upper = model.mirror._saddle(0, np.r_[u.ravel(), T.ravel()])
-        halves, now, other = [], q, nu
-        for _ in range(K):
-            up = v.copy()
-            up[: M * k] += A.T @ other
-            half, half_nu = move_q(now, eta * up), move_nu(other, -eta * A @ (now @ F)[: M * k])
-            up = v.copy()
-            up[: M * k] += A.T @ half_nu
-            now, other = move_q(now, eta * up), move_nu(other, -eta * A @ (half @ F)[: M * k])
-            halves.append((half @ F, half_nu))
-        point, nu = (np.mean(side, axis=0) for side in zip(*halves, strict=True))
-        each = point[M * k :].reshape(M - 1, k, k)
-        wanted = np.r_[point[: M * k], each.sum(axis=0).ravel()]
+        q, nu = naive.mirror_prox(naive.tilt, move_nu, A, 0.0, 0.0, v, q, nu, eta, K)
+        assert upper == pytest.approx(np.max(v + A.T @ nu), abs=1e-9)
+        mu, each = (q @ F)[: M * k].reshape(M, k), (q @ F)[M * k :].reshape(M - 1, k, k)
+        wanted = np.r_[mu.ravel(), each.sum(axis=0).ravel()]
         np.testing.assert_allclose(found, wanted, atol=1e-9)
-        up = v.copy()
-        up[: M * k] += A.T @ nu
-        assert upper == pytest.approx(np.max(F @ up), abs=1e-9)
-        q = np.array([markov(point[: M * k].reshape(M, k), each, row) for row in labels])
+        q = np.array([markov(mu, each, row) for row in labels])
 
 
 def markov(mu, each, row):
@@ -288,25 +270,19 @@ def test_averages_end_with_their_own_gap(rng):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("model", "message"),
     [
-        ({"oracle": "lp"}, "oracle must be"),
-        ({"oracle_iter": 0}, "oracle_iter must be an integer"),
-        ({"oracle_warm_start": 1}, "oracle_warm_start must be a bool"),
-        ({"average": "yes"}, "average must be a bool"),
-        ({"replace": None}, "replace must be a bool"),
+        (MaxMinMarginNetwork(oracle="lp"), "oracle must be"),
+        (StructuralSVM(oracle="mirror_prox"), "oracle must be"),
+        (MaxMinMarginNetwork(oracle_iter=0), "oracle_iter must be an integer"),
+        (MaxMinMarginNetwork(oracle_warm_start=1), "oracle_warm_start must be a bool"),
+        (MaxMinMarginNetwork(average="yes"), "average must be a bool"),
+        (MaxMinMarginNetwork(replace=None), "replace must be a bool"),
     ],
 )
-def test_bad_parameters_are_named(given, message, rng):
-    X, y = rng.randn(6, 2), np.arange(6) % 2
+def test_bad_parameters_are_named(model, message, rng):
     with pytest.raises(ValueError, match=message):
-        MaxMinMarginNetwork(**given).fit(X, y)
-
-
-def test_the_svm_has_no_max_min_oracle(rng):
-    X, y = rng.randn(6, 2), np.arange(6) % 2
-    with pytest.raises(ValueError, match="oracle must be"):
-        StructuralSVM(oracle="mirror_prox").fit(X, y)
+        model.fit(rng.randn(6, 2), np.arange(6) % 2)
 
 
 LIPSCHITZ = np.array([[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]])
@@ -337,13 +313,8 @@ def test_the_comparison_inequality_holds(name, rng):
 
 @pytest.mark.parametrize("name", ["0-1", "labels"])
 def test_the_certificate_is_its_formula(name):
-    given = {
-        "oracle": "exact",
-        "line_search": False,
-        "replace": True,
-        "max_iter": 5,
-        "kernel": "rbf",
-    }
+    given = {"oracle": "exact", "line_search": False, "replace": True}
+    given |= {"max_iter": 5, "kernel": "rbf"}
     model, X, _ = fitted(name, MaxMinMarginNetwork, **given)
     C, L, G = {"0-1": (4.0, 2.0, 1.0), "labels": (2.0, 2 * np.sqrt(3), 1.0)}[name]
     kappa, n, alpha = np.sqrt(2.0), len(X), 0.1

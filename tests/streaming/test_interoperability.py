@@ -1,6 +1,4 @@
-"""On a cluster of two processes: blocks of dask arrays, searches and shards, as in one process."""
-
-import os
+"""On a dask cluster of two processes, and row by row behind river's adapters, as in one process."""
 
 import joblib
 import numpy as np
@@ -10,11 +8,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
 
 from skstructured import (
     GaptronClassifier,
-    MulticlassPerceptron,
     OnlineStructuredPredictor,
     PiSTOLRegressor,
     average_fitted,
@@ -79,18 +75,6 @@ def test_incremental_learns_the_blocks_in_order(name, client, wrappers):
     assert_same(model.estimator_, alone.partial_fit(X, Y))
 
 
-def test_incremental_learns_the_blocks_in_the_order_it_draws(client, wrappers):
-    model = wrappers.Incremental(clone(LEARNERS["default"]), random_state=3)
-    model.fit(blocks(), blocks(Y), classes=CLASSES)
-    order, alone = list(range(5)), clone(LEARNERS["default"])
-    np.random.RandomState(3).shuffle(order)
-    assert order != sorted(order)
-    for i in order:
-        at = slice(i * SIZE, (i + 1) * SIZE)
-        alone.partial_fit(X[at], Y[at], classes=CLASSES)
-    assert_same(model.estimator_, alone)
-
-
 def test_incremental_over_label_sets_and_real_numbers(client, wrappers):
     sets = (X[:, :2] > 0).astype(int)
     model = wrappers.Incremental(OnlineStructuredPredictor("hypercube"), shuffle_blocks=False)
@@ -130,16 +114,6 @@ def test_a_search_on_the_cluster_is_that_without(client):
     np.testing.assert_array_equal(search.best_estimator_.coef_, alone.best_estimator_.coef_)
 
 
-def test_a_search_runs_on_the_workers(client):
-    here = GridSearchCV(
-        MulticlassPerceptron(), {}, cv=3, scoring=lambda *given: float(os.getpid()), refit=False
-    )
-    with joblib.parallel_config("dask"):
-        here.fit(X, Y)
-    scores = {here.cv_results_[f"split{i}_test_score"][0] for i in range(3)}
-    assert scores <= set(client.run(os.getpid).values())
-
-
 def test_shards_on_workers(client):
     model, places = OnlineStructuredPredictor(random_state=0), np.arange(N) % 4
     data = [(X[places == i], Y[places == i]) for i in range(4)]
@@ -167,11 +141,29 @@ def test_errors_of_workers_come_back(client):
     mean = average_fitted([clone(model).fit(X, Y)])
     with pytest.raises(RuntimeError, match="average them again"):
         client.submit(fit_chunks, mean, [(X, Y)]).result()
-    with pytest.raises(TypeError, match="must be a linear learner"):
-        client.submit(average_fitted, [GaussianNB().fit(X, Y)]).result()
 
 
-def test_errors_of_a_search_come_back(client):
-    search = GridSearchCV(MulticlassPerceptron(), {"average": ["often"]}, error_score="raise")
-    with joblib.parallel_config("dask"), pytest.raises(ValueError, match="average must be a bool"):
-        search.fit(X, Y)
+@pytest.fixture(scope="module")
+def compat():
+    return pytest.importorskip("river.compat", reason="river is not installed")
+
+
+def test_rows_one_by_one_are_rows(compat):
+    rows = [dict(zip("abcde", row, strict=True)) for row in X[:40].tolist()]
+    model = compat.SKL2RiverClassifier(OnlineStructuredPredictor(random_state=0), CLASSES)
+    for row, label in zip(rows, Y.tolist(), strict=False):
+        model.learn_one(row, label)
+    alone = OnlineStructuredPredictor(random_state=0).partial_fit(X[:40], Y[:40], classes=CLASSES)
+    found = [[model.predict_proba_one(row)[k] for k in CLASSES] for row in rows]
+    np.testing.assert_allclose(found, alone.predict_proba(X[:40]), rtol=1e-12)
+
+
+def test_numbers_one_by_one(compat):
+    rows = [dict(zip("abcde", row, strict=True)) for row in X[:40].tolist()]
+    y = X[:40] @ np.arange(5.0)
+    model = compat.convert_sklearn_to_river(PiSTOLRegressor(random_state=0))
+    for row, number in zip(rows, y.tolist(), strict=True):
+        model.learn_one(row, number)
+    alone = PiSTOLRegressor(random_state=0).partial_fit(X[:40], y)
+    found = [model.predict_one(row) for row in rows]
+    np.testing.assert_allclose(found, alone.predict(X[:40]), rtol=1e-12)

@@ -1,0 +1,387 @@
+"""What ``python -m skstructured`` says of a file: beside learners, validations and metrics."""
+
+import io
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from table_files import compiled, homes, iris, load, numbers, one, people, results, trips
+
+from skstructured import (
+    FolkloreClassifier,
+    ItemStructuredPredictor,
+    ListwiseRanker,
+    OnlineStructuredPredictor,
+    PiSTOLRegressor,
+    TableEncoder,
+)
+from skstructured.__main__ import main
+from skstructured._cli import report
+from skstructured._cli.tables import Table
+from skstructured.checkpoints import load_checkpoint
+from skstructured.evaluation import progressive_validate, validation
+from skstructured.guarantees import risk_bound
+from skstructured.items.metrics import ndcg
+from skstructured.spaces import SPACES
+
+RANKINGS = {"birkhoff": 0, "permutahedron": 1}
+
+
+def percents(line):
+    return [number / 100.0 for number in numbers(line)]
+
+
+def validated(table, seed=0, **parameters):
+    model = OnlineStructuredPredictor(decoder="nearest", random_state=seed, **parameters)
+    return progressive_validate(model, table.X, table.y, random_state=seed)
+
+
+@compiled
+@pytest.mark.parametrize("space", ["simplex", "ordinal"])
+def test_default_table_keeps_its_bounds(space, cli):
+    title, _, *lines = cli.said("--bounds", "--space", space)
+    assert title.endswith("digits (1797 rows, 64 features)")
+    lines = [line.split() for line in lines]
+    names = ["shannon", "squared", "tsallis"] if space == "simplex" else ["shannon", "squared"]
+    wanted = [[n, d] for d in ("randomized", "nearest") for n in names]
+    assert [line[:2] for line in lines] == wanted
+    for line in lines[: len(names)]:
+        mistakes, bound, margin = float(line[2]), float(line[5]), float(line[6])
+        assert 0 < mistakes < bound and margin == pytest.approx(bound - mistakes, abs=0.11)
+        assert float(line[7].replace(",", "")) > 0
+
+
+@pytest.mark.parametrize(
+    "given", [["--in-order"], ["--seed", "1"], []], ids=["in order", "seed 1", "default"]
+)
+def test_the_summary_is_of_a_progressive_validation(given, cli):
+    """Of the rows in the order of the file, or shuffled by the seed."""
+    path, seed = cli.written(iris()), len(given) // 2
+    lines, table = cli.said(path, *given), load(path)
+    order = table if "--in-order" in given else table.in_random_order(seed)
+    result, other = validated(order, seed), validated(table.in_random_order(1 - seed), seed)
+    losses = [run.expected_target_loss for run in (result, other)]
+    wanted, others = ([loss.mean(), loss[75:].mean()] for loss in losses)
+    assert others != pytest.approx(wanted, abs=2e-3)
+    assert lines[0] == f"{path} (150 rows, 4 features), target kind"
+    assert lines[2].startswith("While learning")
+    assert percents(lines[3]) == pytest.approx(wanted, abs=6e-4)
+    accuracy = [1.0 - share for share in wanted]
+    assert lines[4].startswith("Accuracy         ")
+    assert "always the most frequent class" in lines[4]
+    assert percents(lines[4])[:3] == pytest.approx([*accuracy, 1 / 3], abs=6e-4)
+    if "--in-order" not in given:  # the classes stand one after the other
+        assert percents(lines[5]) == pytest.approx([result.risk_bound(), 0.95], abs=6e-4)
+    took = one(lines, "Time")
+    assert re.fullmatch(r"Time +[\d.]+ s after [\d.]+ s of reading, [\d,]+ rows a second\.", took)
+    words = " ".join([path, *given])
+    assert lines[-1] == f"Next             python -m skstructured {words} --save model"
+
+
+def test_shuffling_keeps_rows_and_outputs_together(cli):
+    table = load(cli.written(iris()))
+    mixed = table.in_random_order(3)
+    assert (mixed.y != table.y).any()
+    pairs = [sorted(zip(X.tolist(), y, strict=True)) for X, y, *_ in (table, mixed)]
+    assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize("y", [np.arange(4) % 2, np.random.RandomState(0).randint(2, size=20)])
+def test_too_few_rows_have_no_bound(y, cli):
+    told = cli.said(pd.DataFrame({"x": np.arange(len(y)) % 3, "y": y}))
+    assert "New rows         no bound yet: there are too few rows." in told
+
+
+@pytest.mark.parametrize("space", RANKINGS)
+def test_rankings_have_a_column_an_item(space, cli):
+    X = np.random.RandomState(0).randn(30, 2).round(3)
+    ranks = np.argsort(np.argsort(np.column_stack([X, np.zeros(30)]))) + RANKINGS[space]
+    frame = pd.DataFrame(np.column_stack([X, ranks]), columns=list("uvxyz"))
+    told = cli.kept(frame, "--target", "x,y,z", "--space", space)
+    assert told[0].endswith("(30 rows, 2 features), target x, y, z")
+    table = load(cli.written(frame), "x,y,z", space).in_random_order(0)
+    losses = validated(table, space=space).expected_target_loss
+    assert percents(told[3])[0] == pytest.approx(losses.mean(), abs=6e-4)
+    found = load_checkpoint(cli.model).predict(X.astype(str))
+    assert found.shape == ranks.shape and (found == ranks).mean() > 0.6
+
+
+def test_a_label_set_has_a_baseline_in_its_own_unit(cli):
+    i = np.arange(40)
+    frame = pd.DataFrame({"x": i, "u": 1 * (i % 4 == 0), "v": 1 * (i % 5 > 0)})
+    told = cli.said(frame, "--target", "u,v", "--space", "hypercube")
+    assert percents(told[4])[0] == pytest.approx((0.25 + 0.2) / 2, abs=6e-4)
+    assert told[4].startswith("Baseline") and "of labels wrong" in told[4]
+    assert percents(told[4])[1] == percents(told[3])[0]
+    assert "--target u,v --space hypercube --save model" in told[-1]
+
+
+def best_constant_loss(space, y):
+    """The least mean target loss of one answer for all rows, by trying every answer there is."""
+    everything = space.decode(space.vertices())
+    answers = [np.repeat(everything[i : i + 1], len(y), axis=0) for i in range(len(everything))]
+    return min(space.target_loss(answer, y).mean() for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["simplex", "hypercube", "ordinal", "birkhoff", "permutahedron"])
+def test_the_baseline_is_the_best_answer_that_is_always_the_same(name):
+    rng = np.random.RandomState(4)
+    y = {
+        "simplex": rng.choice([2, 5, 9], size=40, p=[0.2, 0.5, 0.3]),
+        "hypercube": (rng.rand(40, 3) < [0.2, 0.6, 0.9]).astype(int),
+        "ordinal": rng.choice([1, 2, 3, 7], size=41, p=[0.3, 0.1, 0.1, 0.5]),
+        "birkhoff": np.array([rng.permutation(3) for _ in range(40)]),
+        "permutahedron": np.array([[1, 2, 3], [1, 3, 2], [1, 3, 2], [2, 1, 3]]),
+    }[name]
+    space = SPACES[name]().fit(y)
+    if name == "permutahedron":  # by mean ranks, 1.25, 2.25, 2.5
+        best = space.target_loss(np.repeat([[1, 2, 3]], 4, axis=0), y).mean()
+    else:
+        best = best_constant_loss(space, y)
+    assert report.baseline_loss(SPACES[name](), y) == pytest.approx(best)
+
+
+def told(model, X, names, encoder=None):
+    """The line about effects, or None; columns are numbers where no encoder is given."""
+    made = encoder or TableEncoder().fit(dict.fromkeys(names, np.arange(3.0)))
+    return next(report.effects(model, Table(X, None, "t", made)), None)
+
+
+class TestEffects:
+    def test_of_two_classes_they_have_signs(self):
+        rng = np.random.RandomState(0)
+        X = rng.randn(500, 4) * [1.0, 100.0, 1.0, 1.0]
+        y = np.where(X[:, 0] - 0.005 * X[:, 1] > 0, "yes", "no")
+        model = OnlineStructuredPredictor(random_state=0).fit(X, y)
+        W = model.coef_[1] - model.coef_[0]
+        assert list(np.argsort(-np.abs(W * X.std(axis=0)))[:2]) == [0, 1]
+        for rows in (X, sparse.csr_array(X)):
+            line = told(model, rows, "abcd")
+            assert re.fullmatch(r"Matters most     a \(\+\), b \(-\), .*, for yes\.", line)
+        X[::7, 1] = np.nan
+        assert told(model, X, "abcd").startswith("Matters most     a (+), b (-), ")
+
+    def test_of_more_classes_and_of_learners_without_weights(self):
+        X = np.random.RandomState(0).randn(300, 3)
+        y = np.digitize(X[:, 2], [-0.5, 0.5])
+        model = OnlineStructuredPredictor(random_state=0).fit(X, y)
+        assert told(model, X, "abc").startswith("Matters most     c, ")
+        for other, rows in ((model, np.zeros((20, 3))), (object(), X), (FolkloreClassifier(), X)):
+            assert told(other, rows, "abc") is None
+
+    def test_a_column_is_named_once(self):
+        rng = np.random.RandomState(0)
+        table = {"sex": rng.choice(["m", "f"], 400), "size": rng.randn(400)}
+        encoder = TableEncoder().fit(table)
+        X = encoder.transform(table)
+        line = told(OnlineStructuredPredictor(random_state=0).fit(X, table["sex"]), X, "", encoder)
+        assert line.count("sex_") == 1 and "size (" in line
+
+
+@compiled
+def test_a_copy_of_the_target_is_pointed_out(cli):
+    frame = people()
+    frame["alive"] = frame["saved"].map({"yes": 1, "no": 0})
+    for y in ("yes", "no"):
+        frame.loc[3, "saved"] = y
+        lines = cli.said(frame[["age", "alive", "sex", "saved"]])
+        is_copy = (frame["alive"] == (frame["saved"] == "yes")).all()
+        careful = "Careful          column 'alive' says the same as the target"
+        assert any(line.startswith(careful) for line in lines) == is_copy
+    paid = frame["paid"] + np.arange(240) * 1e-3  # no two are the same
+    price = frame[["age"]].assign(other=range(240), euros=paid, paid=paid)
+    assert "column 'euros' says" in one(cli.said(price), "Careful")
+
+
+@compiled
+def test_signs_need_no_letters_beyond_ascii(cli, monkeypatch):
+    """A console or a pipe may have few letters."""
+    frame = people().drop(columns="paid").rename(columns={"sex": "Geschlecht–♀"})
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", console)
+    assert main([cli.written(frame)]) == 0
+    text = console.buffer.getvalue().decode("ascii")
+    assert "(+)" in text and "Geschlecht\\u2013" in text
+
+
+@compiled
+def test_what_is_warmed_up_is_what_is_timed(cli, monkeypatch):
+    """Also of real numbers, which the average is played of: compiling is in no time."""
+    seen, turn = [], validation._turn
+
+    def spied(learner, play, batch_size):
+        seen.append(play)
+        return turn(learner, play, batch_size)
+
+    monkeypatch.setattr(validation, "_turn", spied)
+    cli.said(homes()[["area", "price"]])
+    assert seen == ["average", "average"]
+
+
+@compiled
+class TestRealNumbers:
+    def test_the_screen_is_of_a_progressive_validation(self, cli):
+        frame = homes()
+        path = cli.written(frame.drop(columns="dear"), "homes.parquet")
+        lines = cli.said(path, "--in-order")
+        assert lines[0] == f"{path} (400 rows, 2 columns as 5 features), target price: real numbers"
+        y = frame["price"].to_numpy()
+        X = TableEncoder().fit_transform(frame[["area", "town"]])
+        middle = np.median(y[:40])
+        spread = np.median(np.abs(y[:40] - middle))
+        given = {"random_state": 0, "play": "average"}
+        run = progressive_validate(
+            PiSTOLRegressor(random_state=0), X, (y - middle) / spread, **given
+        )
+        missed = (spread * run.target_loss)[40:]
+        late = missed[180:]
+        always = np.abs(y[40:] - np.median(y[40:])).mean()
+        wanted = [missed.mean(), late.mean(), np.quantile(late, 0.9), always, missed.mean()]
+        found = numbers(lines[3]) + numbers(lines[4]) + numbers(one(lines, "Baseline"))
+        assert found == pytest.approx(wanted, rel=1e-3)
+        assert wanted[0] < always / 3
+        assert "no bound" in lines[6] and "area (+)" in one(lines, "Matters most     area (+)")
+
+    def test_a_model_is_kept_and_predicts(self, cli):
+        frame = homes()
+        cli.kept(frame.drop(columns="dear"))
+        found = cli.predicted(frame)["prediction"]
+        assert np.array_equal(found, load_checkpoint(cli.model).predict(frame[["area", "town"]]))
+        assert np.median(np.abs(found - frame["price"])) < 1e4
+
+
+def test_units_are_of_the_first_rows():
+    y = np.r_[np.arange(10.0), 1e9 * np.ones(90)]
+    assert report.units(y) == (4.5, 2.5)
+    assert report.units(np.r_[np.zeros(9), 10.0]) == (0.0, 3.0)
+    assert report.units(np.full(5, 2.0)) == (2.0, 1.0)
+    assert (report.amount(12345.6), report.amount(0.123456)) == ("12,346", "0.1235")
+
+
+class TestOrder:
+    def test_neighbours_that_agree_are_told_of(self):
+        rng = np.random.RandomState(0)
+        y = np.repeat(rng.randint(0, 2, 200), 10)
+        same, chance = np.mean(y[1:] == y[:-1]), np.mean(y) ** 2 + np.mean(1 - y) ** 2
+        assert report.same_as_before(y) == pytest.approx(same)
+        (line,) = report.order_lines(y)
+        assert f"{same:.1%}" in line and f"{chance:.1%}" in line
+        for other in (rng.permutation(y), np.sort(y), y[:1], y.reshape(-1, 2)):
+            assert list(report.order_lines(other)) == []  # one of them is sorted by its label
+
+    @compiled
+    def test_on_the_screen(self, cli):
+        rng = np.random.RandomState(0)
+        blocks = np.repeat(rng.randint(0, 2, 100), 10)
+        frame = pd.DataFrame({"a": rng.randn(1000), "y": blocks})
+        assert any("give --in-order" in line for line in cli.said(frame))
+        lines = cli.said(frame, "--in-order")
+        before = f"the label before: {report.same_as_before(blocks):.1%}."
+        assert one(lines, "Accuracy").endswith(before)
+        assert not any(line.startswith(("Order", "Changes")) for line in lines)
+
+    @compiled
+    def test_changes(self, cli):
+        rng = np.random.RandomState(0)
+        a = rng.randn(4000)
+        y = np.where(np.arange(4000) < 2000, a > 0, rng.rand(4000) < 0.5).astype(int)
+        frame = pd.DataFrame({"a": a, "y": y})
+        assert one(cli.said(frame, "--in-order"), "Changes")
+        assert not any(line.startswith("Changes") for line in cli.said(frame))
+
+
+def rounds_of(frame, name, target):
+    """Features and outputs of the rounds, in the order of their first rows."""
+    encoder = TableEncoder().fit(frame.drop(columns=[name, target]))
+    parts = [part for _, part in frame.groupby(name, sort=False)]
+    X = [encoder.transform(part.drop(columns=[name, target])) for part in parts]
+    return X, [part[target].to_numpy() for part in parts]
+
+
+def scores_while_learning(model, X, y):
+    """What a learner of items makes of each round before it learns it."""
+    rounds, found = model.begin(X, y), []
+    for i in range(len(X)):
+        model._learn(rounds, np.array([i]), lambda block, _: found.append(block.theta), 2)
+    return found
+
+
+@compiled
+def test_a_ranking_is_measured_before_it_is_learned(cli):
+    frame = results()
+    lines = cli.said(frame, "--target", "grade", "--qid", "query", "--in-order")
+    title = f"({len(frame)} rows, 3 columns as 5 features), 60 lists by query, target grade"
+    assert lines[0].endswith(title)
+    X, y = rounds_of(frame, "query", "grade")
+    scores = scores_while_learning(ListwiseRanker(random_state=0), X, y)
+    found = [ndcg([g], [s.values], k=10) for g, s in zip(y, scores, strict=True) if g.any()]
+    assert len(found) == 59 and "1 with grades of 0 only" in lines[4]
+    late = found[len(found) // 2 :]
+    assert numbers(lines[3]) == pytest.approx([np.mean(found), np.mean(late)], abs=6e-4)
+    kept = (1.0 - np.array(found)[-round(0.5 * len(found)) :]).clip(0.0, 1.0)
+    assert numbers(one(lines, "New lists"))[0] == pytest.approx(1.0 - risk_bound(kept), abs=6e-4)
+    guesses = [np.zeros(len(frame)), -np.arange(len(frame))]
+    guesses = [ndcg(frame["grade"], guess, frame["query"], k=10) for guess in guesses]
+    assert numbers(one(lines, "Baseline")) == pytest.approx([*guesses, np.mean(found)], abs=6e-4)
+    assert one(lines, "Matters most").split()[2:4] == ["match", "(+),"]
+
+
+@compiled
+def test_choices_are_those_of_a_progressive_validation(cli):
+    frame = trips()
+    lines = cli.said(frame, "--choice", "trip", "--in-order")
+    X, marks = rounds_of(frame, "trip", "chosen")
+    y, learner = (
+        [int(m.argmax()) for m in marks],
+        ItemStructuredPredictor(decoder="map", random_state=0),
+    )
+    run = progressive_validate(learner, X, y)
+    wrong = run.expected_target_loss
+    shares = [100 * wrong.mean(), 100 * wrong[len(wrong) // 2 :].mean()]
+    assert numbers(lines[3]) == pytest.approx(shares, abs=6e-2)
+    bound = 100 * risk_bound(wrong[-(len(y) // 2) :])
+    assert numbers(one(lines, "New choices"))[0] == pytest.approx(bound, abs=6e-2)
+    counts = np.bincount(y)
+    wanted = [*(100 - s for s in shares), counts.argmax() + 1, 100 * counts.max() / len(y)]
+    assert numbers(one(lines, "Accuracy")) == pytest.approx(wanted, abs=6e-2)
+    assert "always row" in one(lines, "Accuracy")
+    scores = scores_while_learning(run.estimator, X, y)  # a new run
+    proba = [run.estimator._decode(theta).means().values for theta in scores]
+    logs = [np.log(p[place]) for p, place in zip(proba, y, strict=True)]
+    equal = -np.mean([np.log(len(x)) for x in X])
+    assert numbers(one(lines, "Log-likelihood")) == pytest.approx([np.mean(logs), equal], abs=6e-4)
+
+
+@compiled
+@pytest.mark.parametrize(("option", "make"), [("--qid", results), ("--choice", trips)])
+def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make, cli):
+    frame = make()
+    name, target = ("query", "grade") if option == "--qid" else ("trip", "chosen")
+    first, other = (cli.said(frame, option, name, "--seed", s)[3] for s in "12")
+    assert first != other
+    place, qid, y = np.arange(len(frame))[:, None], frame[name].to_numpy(), frame[target].to_numpy()
+    mixed = Table(place, y, "", qid=qid, round=name).in_random_order(1)
+    rows = mixed.X[:, 0]
+    assert (mixed.qid == qid[rows]).all() and (mixed.y == y[rows]).all()
+    order = list(dict.fromkeys(mixed.qid))
+    assert order != list(dict.fromkeys(qid)) and sorted(order) == sorted(set(qid))
+    starts = [rows[mixed.qid == label] for label in order]
+    assert (rows == np.concatenate(starts)).all()
+    assert all((np.diff(part) > 0).all() for part in starts)
+
+
+@compiled
+def test_too_few_rounds_are_no_promise(cli):
+    lines = cli.said(trips(5), "--choice", "trip")
+    assert one(lines, "New choices").endswith("no bound yet: there are too few choices.")
+
+
+def test_columns_count_by_how_they_vary_within_rounds():
+    X = np.array([[1.0, 9.0], [3.0, 9.0], [5.0, np.nan], [9.0, 2.0], [1.0, 4.0]])
+    within = [[-1.0, 0.0], [1.0, 0.0], [0.0, np.nan], [4.0, -1.0], [-4.0, 1.0]]
+    found = report.deviations(X, np.array([0, 0, 1, 1, 1]))
+    np.testing.assert_allclose(found, np.nanstd(within, axis=0))
+    np.testing.assert_allclose(report.deviations(X), np.nanstd(X, axis=0))
