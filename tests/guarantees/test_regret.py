@@ -95,9 +95,7 @@ def largest(stream):
 
 
 def rounds_of(name):
-    if is_slow(name):
-        return 20
-    return 60 if INTERPRETED else 1500
+    return 20 if is_slow(name) else 60 if INTERPRETED else 1500
 
 
 def steps(played):
