@@ -53,7 +53,7 @@ def resumed(path):
     """The model of the checkpoint, or a new one where there is none yet."""
     if path.exists():
         return load_checkpoint(path)
-    return OnlineStructuredPredictor(decoder="sampled", random_state=0)
+    return OnlineStructuredPredictor(optimizer="parameter_free", decoder="sampled", random_state=0)
 
 
 def child(path, task, told):
