@@ -10,7 +10,6 @@ from selection import (  # noqa: F401
     PLAIN,
     pytest_collection_modifyitems,
     pytest_report_header,
-    pytest_sessionstart,
 )
 
 for _name, _examples in {"short": 15, "exhaustive": 60}.items():

@@ -130,8 +130,8 @@ OVER_SPACES = {
     "grades, a chain's entropy": _over("ordinal", (_THREE > 0).sum(axis=1), regularizer="shannon"),
     "matchings": _over("birkhoff", np.argsort(_THREE, axis=1)),
     "matchings, projected": _over("birkhoff", np.argsort(_THREE, axis=1), regularizer="squared"),
-    "rankings": _over("permutahedron", np.argsort(_THREE, axis=1) + 1),
     "pairs": _over(KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
+    "rankings": _over("permutahedron", np.argsort(_THREE, axis=1) + 1),
     "trees": _over(
         SpanningTrees(_EDGES, 3), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)
     ),

@@ -1,26 +1,30 @@
-"""Which tests the plain command runs, what it compiles before them, and what it says of both.
+"""Which tests the plain command runs, and what it says of them.
 
 ``python -m pytest -n 2`` leaves out what is marked ``slow`` or ``exhaustive``. Exhaustive are tests
-with the mark, the cases of a list that the mark ``short`` does not name (``every=n`` names each
-nth), and of every test with several lists of parameters all cases but a few, in which each value of
-each list comes once.
+with the mark, rooms and cases that take long to compile, the cases of a list that the mark
+``short`` does not name (``every=n`` names each nth), and of every other test all cases but four,
+spread over those in which a value of one of its lists of parameters comes for the first time.
 ``-m "not slow"`` runs all of them, as CI does.
 """
 
-import os
+import math
 import re
-import subprocess
-import sys
-from pathlib import Path
+from fnmatch import fnmatchcase
 
 import pytest
-from numba import config as numba_config
 
 #: What tells the plain command from one that chooses tests by itself.
 PLAIN = "not slow and not exhaustive"
 
-#: Both halves of what the tests compile: a process begins at each end of the list.
-COMPILING = str(Path(__file__).parent / "compiling.py")
+#: Cases of one test that the plain command runs.
+MOST = 4
+
+#: In the names of rooms, tests and cases whose kernels take longer to compile than all else takes.
+COSTLY = re.compile(
+    "_chains/|sequence|crf|random.?field|network|svm|margin|gaussian|newton|projected|birkhoff-sq"
+    "|subsets|pairs|trees|positions|forecaster|relatives",
+    re.IGNORECASE,
+)
 
 
 def values_of(item):
@@ -40,7 +44,7 @@ def test_of(item):
 
 
 def few_cases(items):
-    """Of the cases of one test: so many that each value of each parameter comes once.
+    """At most `MOST` cases, of those with a value that is new in them.
 
     First those of which every value is new, then those of which any is.
     """
@@ -51,7 +55,7 @@ def few_cases(items):
             if len(values - seen) >= enough(values):
                 kept.append(item)
                 seen |= values
-    return kept
+    return kept[:: math.ceil(len(kept) / MOST)]
 
 
 def short_cases(items):
@@ -61,48 +65,31 @@ def short_cases(items):
         return few_cases(items)
     if "every" in mark.kwargs:
         return items[:: mark.kwargs["every"]]
-    return [item for item in items if item.callspec.id in mark.args]
+    return [
+        item for item in items if any(fnmatchcase(item.callspec.id, name) for name in mark.args)
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the cases of long lists and grids."""
-    cases = [item for item in items if hasattr(item, "callspec")]
-    grids = {}
-    for item in cases:
+    """Mark what takes long to compile, and the cases of long lists and grids."""
+    cheap = [item for item in items if not COSTLY.search(item.nodeid)]
+    grids, short = {}, set()
+    for item in cheap:
         grids.setdefault(test_of(item), []).append(item)
-    short = {item for grid in grids.values() for item in short_cases(grid)}
-    for item in cases:
+    for grid in grids.values():
+        short.update(short_cases(grid) if hasattr(grid[0], "callspec") else grid)
+    for item in items:
         if item not in short:
             item.add_marker(pytest.mark.exhaustive)
 
 
-def is_whole(config):
-    """Whether pytest was asked for all of the tests, in processes of their own."""
-    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    return everything and config.option.dist != "no" and not hasattr(config, "workerinput")
-
-
-def compiles(config):
-    """Whether kernels are to be compiled before the tests are shared out."""
-    return is_whole(config) and not numba_config.DISABLE_JIT and not config.option.collectonly
-
-
 def pytest_report_header(config):
-    if is_whole(config) and config.option.markexpr == PLAIN:
+    """Say how long it takes, and what is left out."""
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if everything and config.option.markexpr == PLAIN and not hasattr(config, "workerinput"):
         return [
-            "About three minutes on two cores, and two more where kernels are not compiled yet.",
+            "Three minutes on two cores; most of them for compiling kernels, the first time.",
             'The exhaustive tests are left out: -m "not slow" runs them too.',
         ]
     return []
-
-
-def pytest_sessionstart(session):
-    """Compile what the tests need once, where each process would compile it for itself."""
-    if compiles(session.config):
-        found = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        halves = [
-            subprocess.Popen([sys.executable, COMPILING, step], env=found) for step in ("1", "-1")
-        ]
-        for half in halves:
-            half.wait()

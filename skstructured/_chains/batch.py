@@ -169,7 +169,8 @@ def sparse_map(unary: Floats, pair: Floats) -> SparseMean:
         ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is no more than rounding
         unless very many calls of Viterbi's algorithm were not enough.
     """
-    (M, k), unary, pair = np.shape(unary), _read_only(unary), _read_only(pair)
+    M, k = np.shape(unary)
+    unary, pair = (np.array(scores, dtype=np.float64, order="C") for scores in (unary, pair))
     labels, weights, gap, _ = projected(unary, pair, MOST_CALLS, False)
     check_possible([0.0 if len(weights) else -np.inf])
     mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))

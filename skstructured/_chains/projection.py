@@ -262,15 +262,16 @@ def projected(
     """
     M, k = unary.shape
     room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
-    size, n = min(FEW, room), 0
+    size, n, gap, done = min(FEW, room), 0, 0.0, False
     labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-    n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
-    while not done and size < room and (insists or n == size):
+    while True:
+        n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
+        if done or size == room or not (insists or n == size):
+            break
         size = min(MORE * size, room)
         more, their = np.zeros((size, M), dtype=np.int64), np.zeros(size)
         more[:n], their[:n] = labels[:n], weights[:n]
         labels, weights = more, their
-        n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
     return labels[: max(n, 0)], weights[: max(n, 0)], gap, done
 
 

@@ -45,6 +45,7 @@ def run(path, stdout):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pipe closed by its reader")
+@pytest.mark.exhaustive
 def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
     reader, writer = os.pipe()
     os.close(reader)

@@ -74,6 +74,7 @@ def test_every_public_learner_is_in_the_list():
 
 
 @pytest.mark.parametrize("name", KINDS if INTERPRETED else NAMED)
+@pytest.mark.short("default", "kernel plain", "indicators")
 def test_the_public_checks_pass(name):
     assert failing(name, None if name in KINDS and not INTERPRETED else FEW) == []
 

@@ -75,6 +75,7 @@ def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
     assert twin._state.Theta.ctypes.data % LINE == 0
 
 
+@pytest.mark.exhaustive
 def test_lengths_are_those_of_all_chunks():
     case = FITTED["sequences"]
     learner = case.started()

@@ -115,6 +115,7 @@ def test_a_refused_update_may_be_made_again(rng):
     ("kind", "exploration"),
     [("logistic", None), ("hinge", None), ("logistic", 0.0), ("smooth_hinge", None)],
 )
+@pytest.mark.short(every=16)
 def test_mean_losses_stay_below_the_bound(kind, exploration, adversary):
     n = 40 if INTERPRETED or adversary == "GreedyAdversary" else 200
     stream, space = getattr(adversaries, adversary)(n_rounds=n, random_state=0), Simplex()

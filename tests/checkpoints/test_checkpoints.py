@@ -110,7 +110,7 @@ DAMAGES += [(".npy", array_of(shape)) for shape in ((5,), (5, 1), (10**15,))]
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.short(every=3)
+@pytest.mark.short("default*", "kernel plain", "folklore", "rankings", "prediction*")
 def test_every_estimator_comes_back_and_goes_on_bit_for_bit(name, path):
     case = FITTED[name]
     model = case.started()
@@ -501,6 +501,7 @@ class TestCraftedStates:
 
     @pytest.mark.parametrize("wrong", CRAFTED)
     @pytest.mark.parametrize("inside", [False, True])
+    @pytest.mark.short("default")
     def test_are_refused_when_they_are_read_and_when_they_are_saved(
         self, wrong, inside, path, monkeypatch
     ):

@@ -126,7 +126,7 @@ def compare(model, X, y, play, tolerance=1e-9):
 @pytest.mark.parametrize(
     "optimizer", ["ogd", "adaptive", "parameter_free", "pistol", "mixture", "adagrad"]
 )
-@pytest.mark.short(every=3)
+@pytest.mark.short(every=14)
 def test_it_is_predict_and_learn_in_turns(optimizer, store, standardize, play, rng):
     model = sk.OnlineStructuredPredictor(optimizer=optimizer, standardize=standardize)
     tolerance = 1e-5 if store == "single" else 1e-9

@@ -317,6 +317,7 @@ class TestBadInput:
                     call(X)
         assert model.threshold_ == before
 
+    @pytest.mark.exhaustive
     def test_estimators_of_another_kind(self):
         X, y = problem("simplex", 40)
         for one, outputs in (

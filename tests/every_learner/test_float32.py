@@ -84,7 +84,7 @@ def test_frames_and_odd_arrays_of_float32(rows, tmp_path):
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("learner", SINGLES)
-@pytest.mark.short(every=7)
+@pytest.mark.short(every=20)
 def test_x_is_not_copied(learner, storage, rng):
     X, y = rng.rand(50_000, 200).astype(np.float32), rng.randint(3, size=50_000)
     X, model = storage(X), clone(EVERY_LEARNER[learner])

@@ -80,6 +80,7 @@ def test_a_wrong_abstain_label_draws_nothing(marker):
 @pytest.mark.parametrize(
     "model", [sk.AioliClassifier(), sk.FolkloreClassifier(), sk.GaussianAggregatingForecaster()]
 )
+@pytest.mark.exhaustive
 def test_a_new_row_that_is_huge_beside_all_learned_ones_has_a_prediction(model, kind):
     model.set_params(fit_intercept=False).fit(kind(X * 1e-166), y)
     shares = model.predict_proba(kind(X))

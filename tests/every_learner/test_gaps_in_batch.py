@@ -109,6 +109,7 @@ def test_what_is_refused(name, rng):
     np.testing.assert_array_equal(model.set_params(missing="mean").decision_function(X), before)
 
 
+@pytest.mark.exhaustive
 def test_a_matrix_of_kernels_has_none(rng):
     X, y = rows_with_gaps(rng, N)
     Z = np.nan_to_num(X) / [1.0, 100.0, 3.0, 1.0]

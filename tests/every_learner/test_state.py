@@ -145,6 +145,7 @@ def test_strided_csr_values_are_read(rng):
 
 @pytest.mark.parametrize("mode", ["r"] if INTERPRETED else ["r", "c", "r+"])
 @pytest.mark.parametrize("learner", list(SHIPPED))
+@pytest.mark.short("online-r")
 def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path):
     X, y = two_classes(rng)
     model = clone(SHIPPED[learner]).fit(X, y)

@@ -88,6 +88,7 @@ def run(name, monkeypatch, folder):
 @pytest.mark.short("first_fit")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.exhaustive
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
     names = run(name, monkeypatch, tmp_path)

@@ -31,6 +31,7 @@ def spaces_of(m):
 
 @pytest.mark.parametrize("m", [2, 7, 30, 100])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 100.0, 1e4])
+@pytest.mark.exhaustive
 def test_projections_have_an_optimality_certificate(m, spread, rng):
     """μ projects θ if and only if no vertex v has <θ − μ, v − μ> > 0."""
     if INTERPRETED and m > 7:
@@ -70,6 +71,7 @@ def test_entropic_matching_is_a_scaling_of_exp_theta(m, spread, rng):
 
 @pytest.mark.parametrize("kind", ["ties", "low rank", "integers", "constant"])
 @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+@pytest.mark.exhaustive
 def test_degenerate_scores_converge(kind, regularizer, rng):
     loss = FenchelYoung(spaces_of(6)[0], regularizer)
     for _ in range(3 if INTERPRETED else 200):
@@ -167,6 +169,7 @@ class OraclePermutahedron(Permutahedron):
         (OraclePermutahedron(), Permutahedron(), 2.0),
     ],
 )
+@pytest.mark.exhaustive
 def test_active_set_agrees_with_closed_forms(mine, known, shift, rng):
     mine.dim_ = known.dim_ = 6
     closed = FenchelYoung(known, SquaredNorm())
@@ -179,6 +182,7 @@ def test_active_set_agrees_with_closed_forms(mine, known, shift, rng):
             assert gap <= 1e-9 * (1 + spread) and len(weights) <= 7
 
 
+@pytest.mark.exhaustive
 def test_a_space_of_ones_own_learns_and_keeps_its_bound(rng):
     X = rng.randn(60, 3)
     Y = (X @ rng.randn(3, 4) > 0).astype(int)

@@ -114,6 +114,7 @@ def test_what_is_no_learner_or_space_is_named(rng):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.exhaustive
 def test_examples_of_the_checks():
     result = doctest.testmod(checks)
     assert result.attempted > 8 and result.failed == 0

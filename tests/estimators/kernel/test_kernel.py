@@ -522,6 +522,7 @@ class TestFloat32:
     @pytest.mark.parametrize("passes", [1, 5])
     @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine", "linear", "callable"])
     @pytest.mark.parametrize("gamma", ["multiscale", "scale"])
+    @pytest.mark.short(every=20)
     def test_predictions_are_those_of_float64(self, gamma, kernel, passes):
         X, y = stream(p=6)
         X = (X * [1, 10, 0.1, 1, 3, 1] + [0, 30, 0, 0, 1, 1]).astype(np.float32)

@@ -116,6 +116,7 @@ def test_the_certificate_states_it_where_R_is_given(K, B, R):
 
 
 @pytest.mark.parametrize("R", [None, 2.0])
+@pytest.mark.exhaustive
 def test_a_round_of_every_learner_uses_it(R):
     """A after one row is λI + κ h ⊗ xxᵀ, with h of uniform shares for FOLKLORE."""
     x, K = np.array([[0.6, 0.8]]), 3

@@ -137,6 +137,7 @@ class TestFolkloreIsLiteral:
             aioli.update(X[t], m, Y[t, 1])
 
     @pytest.mark.parametrize("K", [3, 12])
+    @pytest.mark.exhaustive
     def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self, K):
         X, Y = stream(K, 4, 40)
         state = FolkloreMatrix(K, 4, 0.7, 1.0)
@@ -380,9 +381,12 @@ class TestRegret:
             FolkloreClassifier(decoder="randomized").fit(X, y).certificate()
         with pytest.raises(NotFittedError):
             FolkloreClassifier().certificate()
-        for model in (OnlineNewtonClassifier(), GaussianAggregatingForecaster()):
-            with pytest.raises(GuaranteeError):
-                model.fit(X, y).certificate()
+
+    @pytest.mark.parametrize("learner", [OnlineNewtonClassifier, GaussianAggregatingForecaster])
+    @pytest.mark.exhaustive
+    def test_is_refused_by_its_relatives(self, learner):
+        with pytest.raises(GuaranteeError):
+            learner().fit(np.eye(4), np.arange(4) % 3).certificate()
 
 
 class TestPotential:

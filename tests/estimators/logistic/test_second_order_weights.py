@@ -102,6 +102,7 @@ def test_what_is_refused_is_named_and_leaves_the_model(name):
     assert not hasattr(fresh, "classes_")
 
 
+@pytest.mark.exhaustive
 def test_the_limit_is_that_of_the_matrix():
     """Norm √w ≤ 1e6 √λ for FOLKLORE, norm · w ≤ 1e6/(γB√K) for online Newton steps."""
     X, y = np.ones((3, 1)), np.array([0, 1, 0])
