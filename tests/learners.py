@@ -61,9 +61,9 @@ EVERY_LEARNER = {
     "reduction": sk.BanditReduction(predictor(), exploration=0.5, random_state=0),
     "reduction of theory": sk.BanditReduction(predictor(), random_state=0),
     "folklore": sk.FolkloreClassifier(random_state=0),
-    "folklore mixture": sk.FolkloreClassifier(B=(0.5, 2.0), decoder="sampled", random_state=0),
+    "folklore mixture": sk.FolkloreClassifier(radius=(0.5, 2.0), decoder="sampled", random_state=0),
     "folklore plain": sk.FolkloreClassifier(
-        R=1e9, lam=1.0, standardize=False, fit_intercept=False, random_state=0
+        feature_norm=1e9, alpha=1.0, standardize=False, fit_intercept=False, random_state=0
     ),
     "folklore classes": sk.FolkloreClassifier(structure="classes", random_state=0),
     "online newton": sk.OnlineNewtonClassifier(random_state=0),
@@ -73,7 +73,7 @@ EVERY_LEARNER = {
     ),
     "default boosting": sk.AdaBoostOLMClassifier(random_state=0),
     "boosting": sk.AdaBoostOLMClassifier(
-        sk.OnlineTreeClassifier(max_depth=2), n_estimators=8, lam=0.5, random_state=0
+        sk.OnlineTreeClassifier(max_depth=2), n_estimators=8, alpha=0.5, random_state=0
     ),
     "boosting others": sk.AdaBoostOLMClassifier(
         Perceptron(fit_intercept=False), n_estimators=3, random_state=0

@@ -59,13 +59,16 @@ def candidates():
     """Label -> learner, the default before first."""
     grid = [(B, lam) for B in RADII for lam in LAMBDAS]
     for B, lam in [(1.0, 0.5)] + [pair for pair in grid if pair != (1.0, 0.5)]:
-        yield f"B={B:<3g} lam={lam:g}", FolkloreClassifier(B=B, lam=lam)
+        yield f"B={B:<3g} lam={lam:g}", FolkloreClassifier(radius=B, alpha=lam)
     for factor in (0.5, 1.0, 2.0):
-        yield f"mixture, {factor:g}/B", [FolkloreClassifier(B=B, lam=factor / B) for B in GRID]
+        yield (
+            f"mixture, {factor:g}/B",
+            [FolkloreClassifier(radius=B, alpha=factor / B) for B in GRID],
+        )
     for lam in LAMBDAS[1:]:
-        yield f"mixture, {lam:g}", [FolkloreClassifier(B=B, lam=lam) for B in GRID]
+        yield f"mixture, {lam:g}", [FolkloreClassifier(radius=B, alpha=lam) for B in GRID]
     for lam in LAMBDAS[1:]:
-        yield f"Gaussian, {lam:g}", GaussianAggregatingForecaster(lam=lam, random_state=0)
+        yield f"Gaussian, {lam:g}", GaussianAggregatingForecaster(alpha=lam, random_state=0)
 
 
 def log_loss(model, X, y):

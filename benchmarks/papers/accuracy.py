@@ -29,8 +29,8 @@ OPTIMIZERS = {
     "a=0.0625": PiSTOL(a=0.0625),
     "a=0.03": PiSTOL(a=0.03),
     "per coord": PiSTOL(per_coordinate=True),
-    "B=10": AdaptiveGradientDescent(10.0),
-    "B=80": AdaptiveGradientDescent(80.0),
+    "B=10": AdaptiveGradientDescent(5.0),
+    "B=80": AdaptiveGradientDescent(40.0),
 }
 NAMES, SEEDS = ("letter", "satimage", "segment"), 5
 

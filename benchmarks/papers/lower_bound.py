@@ -21,7 +21,7 @@ def measure(d, T, B, seeds):
     """M, ‖U'‖², mean regret of the first M rounds and of all, least regret, regret bound."""
     space, rows = Simplex().fit(np.arange(d)), []
     for seed in range(seeds):
-        stream = LowerBound(T, comparator_norm=B, random_state=seed)
+        stream = LowerBound(T, radius=B, random_state=seed)
         result = play(predictor(fit_intercept=False), stream, space)
         U, M = stream.comparator_, stream.comparator_.shape[1] - 1
         compared = result.comparator_loss(U)

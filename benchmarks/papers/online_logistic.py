@@ -32,9 +32,9 @@ def hard_rows(D, T, rng):
 
 def learners(B):
     """Name -> learner of rows as they are, of norm at most 1."""
-    plain = {"B": B, "R": 1.0, "standardize": False, "fit_intercept": False}
+    plain = {"radius": B, "feature_norm": 1.0, "standardize": False, "fit_intercept": False}
     return {
-        "online Newton, γ of theory": OnlineNewtonClassifier(gamma="theory", **plain),
+        "online Newton, γ of theory": OnlineNewtonClassifier(exp_concavity="theory", **plain),
         "FOLKLORE": FolkloreClassifier(**plain),
     }
 

@@ -40,7 +40,7 @@ class LinUCB(ItemBandit):
     noise_scale : float or None, default=None
         R: the noise is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
         ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and takes 1 as long as that is 0.
-    norm_bound : float or None, default=None
+    radius : float or None, default=None
         S ≥ ‖w‖, the intercept included, for "theory". None takes ‖ŵ‖.
     delta : float, default=0.05
         δ in (0, 1): the probability that a confidence bound of "theory" fails in any round.
@@ -79,7 +79,7 @@ class LinUCB(ItemBandit):
     Notes
     -----
     *What holds.* Let the reward of x in round t be ``<w, x>`` plus noise that is conditionally
-    R-sub-Gaussian, with ``noise_scale=R``, ``norm_bound=S ≥ ‖w‖``, ``alpha="theory"`` and
+    R-sub-Gaussian, with ``noise_scale=R``, ``radius=S ≥ ‖w‖``, ``alpha="theory"`` and
     ``standardize=False``, and no weights. With probability at least 1 − δ, w lies in
     ``{v : ‖v − ŵ‖_A ≤ β}`` after all rounds at once, and so all of `confidence_bounds` hold; then
     the regret, ``Σ_t (max_x <w, x> − <w, x_t>)``, is at most `regret_bound`. In n rounds of own
@@ -120,7 +120,7 @@ class LinUCB(ItemBandit):
 
     alpha: float | Literal["theory"] = 1.0
     noise_scale: float | None = None
-    norm_bound: float | None = None
+    radius: float | None = None
     delta: float = 0.05
     lam: float = 1.0
     standardize: bool | Literal["auto"] = "auto"
@@ -169,14 +169,14 @@ class LinUCB(ItemBandit):
         Raises
         ------
         GuaranteeError
-            Unless all rounds were learned with ``alpha="theory"``, the `noise_scale`, `norm_bound`
+            Unless all rounds were learned with ``alpha="theory"``, the `noise_scale`, `radius`
             and `delta` that are set now, ``standardize=False`` and weights of 1.
         """
         check_is_fitted(self, "t_")
         if not self._covered():
             raise GuaranteeError(
                 'The theorem needs alpha="theory", standardize=False, and the same noise_scale=R, '
-                "norm_bound=S and delta from the first round on."
+                "radius=S and delta from the first round on."
             )
         if self._uncovered:
             raise GuaranteeError(self._uncovered)
@@ -188,15 +188,15 @@ class LinUCB(ItemBandit):
 
     def _theorem(self):
         """R, S and δ of the theorem."""
-        return self.noise_scale, self.norm_bound, self.delta
+        return self.noise_scale, self.radius, self.delta
 
     def _check_parameters(self):
         super()._check_parameters()
         if self.alpha != "theory":
             allowed = 'be a number of at least 0, or "theory"'
             check_real("alpha", self.alpha, lambda v: 0.0 <= v < math.inf, allowed)
-        if self.norm_bound is not None:
-            check_positive("norm_bound", self.norm_bound)
+        if self.radius is not None:
+            check_positive("radius", self.radius)
         check_real("delta", self.delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
 
     def _start_with(self, X):
@@ -209,7 +209,7 @@ class LinUCB(ItemBandit):
         if self.alpha != "theory":
             return float(self.alpha) * self._noise()
         ridge = self._ridge
-        norm = ridge.norm if self.norm_bound is None else self.norm_bound
+        norm = ridge.norm if self.radius is None else self.radius
         root = math.sqrt(ridge.log_determinant + 2.0 * math.log(1.0 / self.delta))
         return float(self._noise() * root + math.sqrt(ridge.lam) * norm)
 

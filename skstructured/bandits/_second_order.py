@@ -83,7 +83,7 @@ class SOBAClassifier(SecondOrderBandit):
 
     Parameters
     ----------
-    a : float, default=1.0
+    alpha : float, default=1.0
         Regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
@@ -123,7 +123,7 @@ class SOBAClassifier(SecondOrderBandit):
 
     _no_theorem = "Its paper's bound has no explicit constants."
 
-    a: float = 1.0
+    alpha: float = 1.0
     exploration: float | None = None
     horizon: int | None = None
     classes: ArrayLike | None = None
@@ -135,10 +135,10 @@ class SOBAClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive("a", self.a)
+        check_positive("alpha", self.alpha)
 
     def _setup(self, dim, width):
-        self._learned = SecondOrderWeights(dim, width, self.a)
+        self._learned = SecondOrderWeights(dim, width, self.alpha)
 
     @property
     def _W(self):

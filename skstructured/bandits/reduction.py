@@ -35,13 +35,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     ----------
     estimator : estimator or None, default=None
         A classifier with ``partial_fit(X, y, classes=…)`` and ``predict_proba``. None is
-        ``FolkloreClassifier(B=max(1, comparator_norm), decoder="sampled")``, whose regret for the
+        ``FolkloreClassifier(radius=max(1, radius), decoder="sampled")``, whose regret for the
         log loss grows like log T.
     exploration : float or None, default=None
         ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
-        norm `comparator_norm`. A learner that states no bound (`PiSTOL` with its defaults, whose
+        norm `radius`. A learner that states no bound (`PiSTOL` with its defaults, whose
         theorem needs a ≥ 2.25 and a `feature_norm`) is refused before the first round.
-    comparator_norm : float, default=1.0
+    radius : float, default=1.0
         ‖U‖_F ≥ 0 for which the regret R is taken.
     horizon : int or None, default=None
         T; None takes the round.
@@ -92,7 +92,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
 
     estimator: BaseEstimator | None = None
     exploration: float | None = None
-    comparator_norm: float = 1.0
+    radius: float = 1.0
     horizon: int | None = None
     classes: ArrayLike | None = None
     verbose: bool | int = 0
@@ -129,8 +129,8 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         if self.exploration is not None:
             check_share("exploration", self.exploration)
         check_real(
-            "comparator_norm",
-            self.comparator_norm,
+            "radius",
+            self.radius,
             lambda v: 0.0 <= v < math.inf,
             "be a non-negative number",
         )
@@ -145,7 +145,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         self.estimator_, self.n_taught_ = clone(given), 0
 
     def _default(self):
-        return FolkloreClassifier(B=max(1.0, self.comparator_norm), decoder="sampled")
+        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
     def _check_certified(self, unfitted):
         """Teach it a row of zeros, to see whether it will state a regret bound."""
@@ -156,7 +156,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
 
     def _regret_of(self, estimator):
         try:
-            return estimator.certificate().bound(0.0, self.comparator_norm)
+            return estimator.certificate().bound(0.0, self.radius)
         except (AttributeError, GuaranteeError) as error:
             raise ValueError(
                 "exploration must be given: the wrapped estimator states no regret bound "

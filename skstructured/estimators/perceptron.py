@@ -102,7 +102,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     Parameters
     ----------
-    a : float, default=1.0
+    alpha : float, default=1.0
         Regularization: A starts at a·I.
     {OnlineStructuredPredictor: standardize}
     fit_intercept : bool, default=True
@@ -149,7 +149,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     _no_theorem = "The bounds of its papers have no explicit constants."
 
-    a: float = 1.0
+    alpha: float = 1.0
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool = True
     shuffle: bool = True
@@ -158,7 +158,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _setup(self, K, width):
-        self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
+        self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))
 
     def _thetas(self, X):
         rows = self._scale.completed(Rows.from_array(X))

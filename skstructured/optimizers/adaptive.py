@@ -53,19 +53,19 @@ def ball_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float)
 class AdaptiveGradientDescent(OnlineOptimizer):
     r"""Projected online gradient descent with the adaptive step of Theorem E.1.
 
-    On the Frobenius ball of diameter B (radius B/2): ``W ← Π(W − η_t G_t)`` with
+    On the Frobenius ball of diameter B, twice the radius: ``W ← Π(W − η_t G_t)`` with
     ``η_t = B/√(2 Σ_{s ≤ t} ‖G_s‖_F²)`` and ``G_t = c (ŷ_t − y_t) x_tᵀ``. Neither C nor the horizon
     has to be known, but the size of the comparator has: it must lie in the ball.
 
     Parameters
     ----------
-    diameter : float, default=40.0
-        B, in the units of W, which are those of 1/X: the default is made for standardised features.
+    radius : float, default=20.0
+        B/2, in the units of W, which are those of 1/X: the default is for standardized features.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, if `diameter` is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if `radius` is not a positive number.
 
     References
     ----------
@@ -76,14 +76,14 @@ class AdaptiveGradientDescent(OnlineOptimizer):
     step_kernel = staticmethod(ball_step)
     entries = 5
 
-    def __init__(self, diameter: float = 40.0) -> None:
-        self.diameter = diameter
+    def __init__(self, radius: float = 20.0) -> None:
+        self.radius = radius
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
-        state[RADIUS] = check_size("diameter", self.diameter) / 2.0
+        state[RADIUS] = check_size("radius", self.radius)
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
@@ -96,7 +96,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         """
         no_high_probability(self, delta)
         numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
-        a, b, B = numbers["a"], numbers["b"], float(self.diameter)
+        a, b, B = numbers["a"], numbers["b"], 2.0 * float(self.radius)
         m = min(0.5, a)
         offset = (1.0 - a) * b * B**2 / (2.0 * (1.0 - m) * m)
         return Certificate("Theorem E.1", 0.0, offset, B / 2.0, numbers | {"B": B})

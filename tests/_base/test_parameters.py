@@ -72,7 +72,7 @@ CALLS = {
         f"{kind.__name__}, {name}": (f"{name} must be a positive", optimized(kind, name), 0, -1.0)
         for kind, *names in (
             (GradientDescent, "radius", "feature_norm"),
-            (optimizers.AdaptiveGradientDescent, "diameter"),
+            (optimizers.AdaptiveGradientDescent, "radius"),
             (optimizers.ParameterFree, "wealth", "feature_norm"),
             (PiSTOL, "a", "b", "feature_norm"),
             (optimizers.AdaGrad, "eta"),
@@ -81,9 +81,9 @@ CALLS = {
         for name in names
     },
     "alpha": (r"alpha must lie in \(-1, 1\]", fitted(sk.ConfiditClassifier, "alpha"), -1.0, 1.5),
-    "comparator_norm": (
-        "comparator_norm must be a non-negative number",
-        fitted(sk.BanditReduction, "comparator_norm", estimator=predictor(), exploration=0.5),
+    "radius": (
+        "radius must be a non-negative number",
+        fitted(sk.BanditReduction, "radius", estimator=predictor(), exploration=0.5),
         *(-1, -1e-9, math.inf, None),
     ),
     "k": ("k must be an integer in 1..2 for 3 labels", lambda v: _learn(PAIRS, space=KSubsets(v))),
@@ -127,7 +127,7 @@ BAD = [
     (bandit_gaptron(radius=1, horizon=10**400), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, feature_norm=0), "feature_norm must be a positive"),
     (bandit_gaptron("hinge", radius=1, exploration=0), "needs loss='logistic'"),
-    (predictor(optimizer=optimizers.AdaptiveGradientDescent(None)), "diameter must be a positive"),
+    (predictor(optimizer=optimizers.AdaptiveGradientDescent(None)), "radius must be a positive"),
     (predictor(optimizer=PiSTOL(b=math.inf)), "b must be a positive number, got inf"),
     (predictor(optimizer=PiSTOL(per_coordinate=2)), "per_coordinate must be a bool, got 2"),
     (

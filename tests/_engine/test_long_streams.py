@@ -16,7 +16,7 @@ from skstructured.optimizers import (
 
 OPTIMIZERS = [
     ParameterFree(),
-    AdaptiveGradientDescent(diameter=1.0),
+    AdaptiveGradientDescent(radius=0.5),
     GradientDescent(radius=1.0),
     PiSTOL(),
 ]

@@ -141,7 +141,9 @@ def test_a_first_call_that_fails_leaves_nothing(name):
 
 def test_long_rows_are_named_behind_place_4096():
     X, y = 0.1 * np.ones((4300, 2)), np.arange(4300) % 2
-    model = FolkloreClassifier(R=2.0, standardize=False).partial_fit(X[:20], y[:20], [0, 1])
+    model = FolkloreClassifier(feature_norm=2.0, standardize=False).partial_fit(
+        X[:20], y[:20], [0, 1]
+    )
     X[4200] = 50.0
     with pytest.raises(ValueError, match=r"Row 4200 of X has norm"):
         model.predict(X)

@@ -199,7 +199,7 @@ def reduction(optimizer, **parameters):
 )
 def test_exploration_is_that_of_the_theorem(norm, optimizer, horizon, rng):
     X, y = rows(rng)
-    model = reduction(optimizer, comparator_norm=norm, horizon=horizon).fit(X, y)
+    model = reduction(optimizer, radius=norm, horizon=horizon).fit(X, y)
     regret = model.estimator_.certificate().regret(float(norm))
     assert regret > 0.0
     assert model._rho() == pytest.approx(min(1.0, math.sqrt(K * regret / (horizon or 121))))

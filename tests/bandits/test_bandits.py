@@ -44,7 +44,7 @@ LEARNERS = {
     **{f"gaptron {kind}, full ball": gaptron(kind, 0.01, None, 1.0) for kind in KINDS},
     "banditron": pair(banditron(), naive.bandits.Banditron),
     "banditron, 0.1": pair(banditron(0.1), naive.bandits.Banditron, 0.1),
-    "soba": pair(soba(a=0.5), naive.bandits.SOBA, 0.5),
+    "soba": pair(soba(alpha=0.5), naive.bandits.SOBA, 0.5),
     "soba, 0.1": pair(soba(1.0, 0.1), naive.bandits.SOBA, 1.0, 0.1),
     "newtron": pair(newtron(), naive.bandits.Newtron, 10.0, 0.01, 1.0),
     "newtron, wide": pair(newtron(1.0, 0.5, 100, 0.2), naive.bandits.Newtron, 1.0, 0.5, 100, 0.2),
@@ -53,7 +53,7 @@ LEARNERS = {
 }
 ALL = {name: found[0] for name, found in LEARNERS.items()} | {
     "reduction": BanditReduction(predictor(), exploration=0.3),
-    "reduction of theory": BanditReduction(predictor(), comparator_norm=0.05),
+    "reduction of theory": BanditReduction(predictor(), radius=0.05),
 }
 
 
@@ -178,12 +178,12 @@ def test_second_order_perceptron_is_soba_with_every_label(rng):
         mistakes += int(np.argmax(literal.theta)) != label
         literal.action, literal.p = label, 1.0
         literal.learn(True)
-    model = second_order(a=2.0, fit_intercept=False).partial_fit(X[:50], y[:50], range(K))
+    model = second_order(alpha=2.0, fit_intercept=False).partial_fit(X[:50], y[:50], range(K))
     model.partial_fit(sparse.csr_array(X[50:]), y[50:])
     np.testing.assert_allclose(model.coef_, literal.weights(), atol=1e-10)
     assert (model.n_mistakes_, model.t_) == (mistakes, 200)
     np.testing.assert_array_equal(
-        model.coef_, second_order(a=2.0, fit_intercept=False).fit(X, y).coef_
+        model.coef_, second_order(alpha=2.0, fit_intercept=False).fit(X, y).coef_
     )
 
 

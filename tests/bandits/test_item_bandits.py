@@ -21,7 +21,7 @@ W = np.array([1.0, -2.0, 0.5])
 LEARNERS = {
     "lin ucb": LinUCB(),
     "theory": LinUCB(
-        alpha="theory", noise_scale=0.5, norm_bound=3.0, standardize=False, fit_intercept=False
+        alpha="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
     ),
     "thompson": LinearThompsonSampling(n_draws=20, random_state=0),
     "square cb": SquareCB(random_state=0),
@@ -103,7 +103,7 @@ def test_raw_rows_are_literal(intercept):
 @pytest.mark.parametrize(("R", "S"), [(None, None), (0.5, 3.0), (0.5, None)])
 def test_upper_confidence_bounds_are_literal(alpha, R, S):
     offers, actions, rewards = rounds_of(2)
-    model = LinUCB(alpha=alpha, noise_scale=R, norm_bound=S, delta=0.1, lam=2.0)
+    model = LinUCB(alpha=alpha, noise_scale=R, radius=S, delta=0.1, lam=2.0)
     model.fit(offers, actions, rewards)
     ridge, (A, w, least) = literal(model, offers, actions, rewards)
     R = ridge.noise(least) if R is None else R
@@ -135,7 +135,7 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
 
 @pytest.mark.parametrize(
     "given",
-    [{"alpha": 1.0}, {"noise_scale": None}, {"norm_bound": None}, {"standardize": True}],
+    [{"alpha": 1.0}, {"noise_scale": None}, {"radius": None}, {"standardize": True}],
 )
 def test_no_regret_bound_without_what_the_theorem_needs(given):
     known = clone(LEARNERS["theory"])
@@ -149,7 +149,7 @@ def test_no_regret_bound_without_what_the_theorem_needs(given):
 
 
 @pytest.mark.parametrize(
-    "other", [{"noise_scale": 5.0}, {"noise_scale": 0.1}, {"norm_bound": 9.0}, {"delta": 0.01}]
+    "other", [{"noise_scale": 5.0}, {"noise_scale": 0.1}, {"radius": 9.0}, {"delta": 0.01}]
 )
 def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
     model = clone(LEARNERS["theory"]).fit(*rounds_of(0))
@@ -414,7 +414,7 @@ def test_hidden_actions_may_be_anything():
         (LinUCB(delta=1.0), "delta must lie in"),
         (LinUCB(lam=0.0), "lam must be a positive"),
         (LinUCB(noise_scale=-1.0), "noise_scale must be a positive"),
-        (LinUCB(norm_bound=0.0), "norm_bound must be a positive"),
+        (LinUCB(radius=0.0), "radius must be a positive"),
         (LinUCB(standardize="yes"), "standardize must be"),
         (LinUCB(fit_intercept=2), "fit_intercept must be a bool"),
         (SquareCB(gamma=-1.0), "gamma must be"),
@@ -469,7 +469,7 @@ def problem(seed, n, m):
 
 
 def theory():
-    known = {"alpha": "theory", "noise_scale": R, "norm_bound": S, "delta": DELTA}
+    known = {"alpha": "theory", "noise_scale": R, "radius": S, "delta": DELTA}
     return LinUCB(**known, standardize=False, fit_intercept=False)
 
 

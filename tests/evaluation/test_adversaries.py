@@ -41,7 +41,7 @@ def rounds_of(name, kind):
 OPTIMIZERS = {
     "ogd": GradientDescent(),
     "ogd, high probability": GradientDescent(eta="high_probability"),
-    "adaptive": AdaptiveGradientDescent(4.0),
+    "adaptive": AdaptiveGradientDescent(2.0),
     "parameter_free": ParameterFree(),
     "parameter_free, wealth 1": ParameterFree(wealth=1.0),
     "pistol": PiSTOL(a=2.25, feature_norm=math.sqrt(2.0)),
@@ -276,7 +276,7 @@ def test_the_lower_bound_is_that_of_the_appendix(d, T):
 
 def test_the_comparator_of_the_lower_bound_has_little_loss():
     d, T = 3, 60 if INTERPRETED else 500
-    stream = LowerBound(n_rounds=T, comparator_norm=12.0, random_state=0)
+    stream = LowerBound(n_rounds=T, radius=12.0, random_state=0)
     result = play(predictor(fit_intercept=False), stream, space_of("simplex-shannon", d))
     losses, M = result.comparator_loss(stream.comparator_), stream.comparator_.shape[1] - 1
     assert math.floor((144 - math.log(d * T) ** 2) / math.log(6) ** 2) == M
@@ -293,7 +293,7 @@ def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercep
     space, T, regrets = space_of("simplex-shannon", d), 150, []
     model = predictor(fit_intercept=intercept)
     for seed in range(3 if INTERPRETED else 30):
-        stream = LowerBound(n_rounds=T, comparator_norm=15.0, random_state=seed)
+        stream = LowerBound(n_rounds=T, radius=15.0, random_state=seed)
         result = play(model, stream, space)
         U = np.pad(stream.comparator_, ((0, 0), (0, int(intercept))))
         regrets.append(result.surrogate_regret(U))
@@ -322,9 +322,9 @@ def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercep
         (Drifting(n_phases=0), "n_phases must be an integer from 1 to 1000, got 0"),
         (Drifting(n_rounds=5, n_phases=6), "n_phases must be an integer from 1 to 5, got 6"),
         (LowerBound(n_rounds=1), "n_rounds must be an integer at least 2, got 1"),
-        (LowerBound(comparator_norm=3.0), r"comparator_norm must lie in \[8.20.*, got 3.0"),
-        (LowerBound(comparator_norm=60.0), r"comparator_norm must lie in .* got 60.0"),
-        (LowerBound(comparator_norm="big"), r"comparator_norm must lie in .* got 'big'"),
+        (LowerBound(radius=3.0), r"radius must lie in \[8.20.*, got 3.0"),
+        (LowerBound(radius=60.0), r"radius must lie in .* got 60.0"),
+        (LowerBound(radius="big"), r"radius must lie in .* got 'big'"),
     ],
 )
 def test_bad_parameters_are_named(adversary, message):

@@ -16,7 +16,7 @@ from skstructured._engine.standardize import RunningScale
 from skstructured.optimizers import AdaptiveGradientDescent, PiSTOL
 
 N = 60 if INTERPRETED else 600
-OPTIMIZERS = ["ogd", AdaptiveGradientDescent(1.0), "parameter_free", "pistol"]
+OPTIMIZERS = ["ogd", AdaptiveGradientDescent(0.5), "parameter_free", "pistol"]
 OPTIMIZERS.append(PiSTOL(per_coordinate=True))
 CLASSES = [0, 1, 2]
 #: Learners that keep the dtype of their first rows.

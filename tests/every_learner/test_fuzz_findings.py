@@ -172,10 +172,10 @@ BEYOND = [
     ("tol", sk.OnlineStructuredPredictor(tol=10**400)),
     ("patience", sk.OnlineTreeClassifier(patience=10**400)),
     ("degree", sk.KernelPerceptronClassifier("poly", degree=10**400)),
-    ("B", sk.GaussianAggregatingForecaster(B=1e308)),
-    ("lam", sk.GaussianAggregatingForecaster(lam=5e-324)),
-    ("B", sk.FolkloreClassifier(B=1e308)),
-    ("R", sk.AioliClassifier(R=1e308)),
+    ("radius", sk.GaussianAggregatingForecaster(radius=1e308)),
+    ("alpha", sk.GaussianAggregatingForecaster(alpha=5e-324)),
+    ("radius", sk.FolkloreClassifier(radius=1e308)),
+    ("feature_norm", sk.AioliClassifier(feature_norm=1e308)),
     ("alpha", sk.ConditionalRandomField("simplex", alpha=5e-324)),
     ("alpha", sk.StructuralSVM(alpha=5e-324)),
     ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=object)),
@@ -183,8 +183,8 @@ BEYOND = [
     ("cache_size", sk.ConditionalRandomField("simplex", cache_size=[])),
     ("cost_matrix", sk.ConditionalRandomField("simplex", cost_matrix=10**400)),
     ("loss_scale", sk.OnlineStructuredPredictor(loss_scale=5e-324)),
-    ("lam", sk.AdaBoostOLMClassifier(lam=1e308)),
-    ("gamma", sk.OnlineNewtonClassifier(gamma=5e-324)),
+    ("alpha", sk.AdaBoostOLMClassifier(alpha=1e308)),
+    ("exp_concavity", sk.OnlineNewtonClassifier(exp_concavity=5e-324)),
 ]
 
 

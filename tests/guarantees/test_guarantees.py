@@ -71,8 +71,8 @@ def test_configurations_without_a_theorem_say_so(parameters, rounds, given, mess
         PiSTOL(a=2.25, feature_norm=10.0),
         ParameterFree(wealth=0.01),
         ParameterFree(),
-        AdaptiveGradientDescent(1e-3),
-        AdaptiveGradientDescent(2.0),
+        AdaptiveGradientDescent(5e-4),
+        AdaptiveGradientDescent(1.0),
         GradientDescent(),
         GradientDescent(radius=0.01),
     ],
@@ -123,7 +123,7 @@ def test_bounds_are_the_printed_formulas(rng):
 def test_regret_of_the_adaptive_step_is_what_its_proof_gives(c, rng):
     """bB²/(2a) for a ≤ ½ and 2(1 − a) b B² above; 2(1 − a) b B²/a is printed."""
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    model = predictor(optimizer=AdaptiveGradientDescent(5.0), loss_scale=c)
+    model = predictor(optimizer=AdaptiveGradientDescent(2.5), loss_scale=c)
     certificate, C_sq = model.fit(X, y).certificate(), (X**2).sum(axis=1).max() + 1.0
     a, b = 1 - 1 / c, 2 * c * C_sq
     assert certificate.theorem == "Theorem E.1"
@@ -375,7 +375,9 @@ class TestOnlineNewton:
         Z = np.c_[X, np.ones(60)]
         R, heaviest = np.linalg.norm(Z, axis=1).max(), WEIGHTS.max()
         gamma = 0.5 * min(1 / (4 * B * R), math.exp(-2 * B * R) / (K - 1)) / heaviest
-        model = sk.OnlineNewtonClassifier(B=B, gamma=gamma, standardize=False, decoder="sampled")
+        model = sk.OnlineNewtonClassifier(
+            radius=B, exp_concavity=gamma, standardize=False, decoder="sampled"
+        )
         model.partial_fit(X, y, np.arange(K), sample_weight=WEIGHTS)
         literal, potential = OnlineNewton(K, Z.shape[1], B, gamma), 0.0
         for z, label, w in zip(Z, y, WEIGHTS, strict=True):
@@ -396,7 +398,12 @@ class TestOnlineNewton:
         X = rng.randn(n, 2)
         X /= np.linalg.norm(X, axis=1)[:, None]
         model = sk.OnlineNewtonClassifier(
-            B=B, R=1.0, gamma="theory", standardize=False, fit_intercept=False, decoder="sampled"
+            radius=B,
+            feature_norm=1.0,
+            exp_concavity="theory",
+            standardize=False,
+            fit_intercept=False,
+            decoder="sampled",
         )
         played, y = 0.0, []
         for x in X:
@@ -414,28 +421,28 @@ class TestOnlineNewton:
 
     def test_steps_that_are_too_long_are_refused(self, rng):
         X, y = noisy_classes(rng, n=60, K=3)
-        with pytest.raises(GuaranteeError, match=r"need gamma ≤ .*, got gamma=0.1"):
+        with pytest.raises(GuaranteeError, match=r"need exp_concavity ≤ .*, got exp_concavity=0.1"):
             sk.OnlineNewtonClassifier().fit(X, y).certificate()
-        model = sk.OnlineNewtonClassifier(gamma=1e-9, decoder="min_risk").fit(X, y)
+        model = sk.OnlineNewtonClassifier(exp_concavity=1e-9, decoder="min_risk").fit(X, y)
         with pytest.raises(GuaranteeError, match="No theorem is stated for the decoder 'min_risk'"):
             model.certificate()
 
 
 OUTSIDE = {
     "a ball": (predictor(optimizer=GradientDescent(radius=1.0)), 1.0),
-    "adaptive": (predictor(optimizer=AdaptiveGradientDescent(2.0)), 1.0),
+    "adaptive": (predictor(optimizer=AdaptiveGradientDescent(1.0)), 1.0),
     "balls": (
         predictor(
             optimizer=StepMixture(
-                others=(AdaptiveGradientDescent(2.0), AdaptiveGradientDescent(4.0))
+                others=(AdaptiveGradientDescent(1.0), AdaptiveGradientDescent(2.0))
             ),
             loss_scale=5.0,
         ),
         2.0,
     ),
-    "folklore": (sk.FolkloreClassifier(B=0.5), 0.5),
-    "folklore mixture": (sk.FolkloreClassifier(B=[0.5, 2.0]), 2.0),
-    "newton": (sk.OnlineNewtonClassifier(B=0.25, gamma=1e-9), 0.25),
+    "folklore": (sk.FolkloreClassifier(radius=0.5), 0.5),
+    "folklore mixture": (sk.FolkloreClassifier(radius=[0.5, 2.0]), 2.0),
+    "newton": (sk.OnlineNewtonClassifier(radius=0.25, exp_concavity=1e-9), 0.25),
     "bandit": (sk.BanditGaptronClassifier(radius=3.0, random_state=0), 3.0),
 }
 
@@ -457,7 +464,7 @@ def test_no_certificate_speaks_outside_of_its_radius(name, rng):
 def test_an_expert_counts_within_its_own_ball_alone(rng):
     """The smaller ball has the smaller regret, which must not be taken beyond it."""
     X, y = noisy_classes(rng, n=30, K=3)
-    balls = (AdaptiveGradientDescent(2.0), AdaptiveGradientDescent(4.0))
+    balls = (AdaptiveGradientDescent(1.0), AdaptiveGradientDescent(2.0))
     model = predictor(optimizer=StepMixture(others=balls), loss_scale=5.0).fit(X, y)
     certificate = model.certificate()
     regrets = [one.offset for one in certificate.certificates]
@@ -622,7 +629,7 @@ def test_the_bound_of_a_ball_is_the_attainable_one():
 def test_an_offset_does_not_move_the_comparator(rng):
     """The adaptive step's regret is a constant in its ball: the least loss is the least bound."""
     name = "simplex-shannon"
-    model = predictor(space_of(name, 3), PAIRS[name][1], optimizer=AdaptiveGradientDescent(1.6))
+    model = predictor(space_of(name, 3), PAIRS[name][1], optimizer=AdaptiveGradientDescent(0.8))
     loss = LOSSES[name]()
     X, V = linear_vertices(loss.space, rng, 1.0)
     certificate = model.fit(X, loss.space.decode(V)).certificate()

@@ -33,8 +33,8 @@ OPTIMIZERS = {
     "ogd, small ball": lambda C: GradientDescent(radius=1.0 / C),
     "ogd, high probability": lambda C: GradientDescent(eta="high_probability"),
     "ogd, a number": lambda C: GradientDescent(eta=0.3 / C**2),
-    "adaptive": lambda C: AdaptiveGradientDescent(20.0 / C),
-    "adaptive, small ball": lambda C: AdaptiveGradientDescent(1.0 / C),
+    "adaptive": lambda C: AdaptiveGradientDescent(10.0 / C),
+    "adaptive, small ball": lambda C: AdaptiveGradientDescent(0.5 / C),
     "parameter_free": lambda C: ParameterFree(),
     "parameter_free, little wealth": lambda C: ParameterFree(wealth=0.1),
     "parameter_free, given C": lambda C: ParameterFree(feature_norm=3.0 * C),
@@ -145,7 +145,7 @@ BOUNDS = {
 def reach(optimizer):
     """The largest ‖U‖ that the theorem of an optimiser allows."""
     if isinstance(optimizer, AdaptiveGradientDescent):
-        return optimizer.diameter / 2.0
+        return optimizer.radius
     radius = getattr(optimizer, "radius", None)
     return math.inf if radius is None else radius
 
@@ -355,7 +355,7 @@ EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "perm
 def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
-    made = OPTIMIZERS | {"adaptive": lambda C: AdaptiveGradientDescent(8.0)}
+    made = OPTIMIZERS | {"adaptive": lambda C: AdaptiveGradientDescent(4.0)}
     parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": made[which](1.0)}
     result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()

@@ -29,8 +29,8 @@ from skstructured.optimizers.pistol import CAPPED
 
 #: name -> (optimiser, its literal form, what that is told of the loss, its numbers)
 OPTIMIZERS = {
-    "adaptive": (AdaptiveGradientDescent(3.0), naive.AdaptiveGradientDescent, "c", 3.0),
-    "adaptive, tiny": (AdaptiveGradientDescent(0.01), naive.AdaptiveGradientDescent, "c", 0.01),
+    "adaptive": (AdaptiveGradientDescent(1.5), naive.AdaptiveGradientDescent, "c", 3.0),
+    "adaptive, tiny": (AdaptiveGradientDescent(0.005), naive.AdaptiveGradientDescent, "c", 0.01),
     "parameter_free": (ParameterFree(), naive.ParameterFree, "D", 100.0),
     "parameter_free, given C": (ParameterFree(7.0, 3.0), naive.ParameterFree, "D", 7.0, 3.0),
     "pistol": (PiSTOL(), naive.PiSTOL, "D", 0.08, 1.0),

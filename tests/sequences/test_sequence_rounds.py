@@ -143,7 +143,7 @@ class TestGuarantees:
     OPTIMIZERS = {
         "ogd": GradientDescent(),
         "high probability": GradientDescent(eta="high_probability"),
-        "adaptive": AdaptiveGradientDescent(4.0),
+        "adaptive": AdaptiveGradientDescent(2.0),
         "parameter_free": ParameterFree(wealth=1.0),
         "pistol": PiSTOL(a=2.25, feature_norm=50.0),
     }

@@ -20,7 +20,7 @@ from skstructured import FolkloreClassifier, OnlineNewtonClassifier
 from skstructured.evaluation import progressive_validate
 
 gammas = [0.001, 0.01, 0.1, 1.0]
-learners = {f"Newton steps, γ = {g}": OnlineNewtonClassifier(gamma=g) for g in gammas}
+learners = {f"Newton steps, γ = {g}": OnlineNewtonClassifier(exp_concavity=g) for g in gammas}
 learners["FolkloreClassifier()"] = FolkloreClassifier()
 
 data = {

@@ -178,7 +178,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         its answer, but for a constant. None is `OnlineTreeClassifier`.
     n_estimators : int, default=50
         N, the number of weak learners and of experts.
-    lam : float, default=1.0
+    alpha : float, default=1.0
         λ: the corrections are regularized by λ/2 ‖θ − (2, 0)‖²; θ = (2, α) adds α to the score of
         every answer.
     shuffle : bool, default=True
@@ -256,7 +256,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     estimator: BaseEstimator | None = None
     n_estimators: int = 50
-    lam: float = 1.0
+    alpha: float = 1.0
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
@@ -401,7 +401,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
-        self._live, self._clipped, self._lam = 0, 0.0, check_size("lam", self.lam)
+        self._live, self._clipped, self._lam = 0, 0.0, check_size("alpha", self.alpha)
         self._weak = weak_learners(self._wrapped(), self.n_estimators, K, self)
         self._numbers = new_numbers(self.n_estimators, self._lam)
 

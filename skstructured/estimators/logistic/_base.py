@@ -52,7 +52,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
-    played, ``logits(Z)``, ``copy()``, ``residual``; it has a parameter `R`.
+    played, ``logits(Z)``, ``copy()``, ``residual``; it has a parameter `feature_norm`.
     """
 
     _: KW_ONLY
@@ -158,7 +158,11 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._R = math.inf if self.R is None else check_positive("R", self.R)
+        self._R = (
+            math.inf
+            if self.feature_norm is None
+            else check_positive("feature_norm", self.feature_norm)
+        )
         self.loss_ = self._loss(space)
         self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
@@ -166,7 +170,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
 
     @property
     def _row_limits(self):
-        above = f"above R={self._R:g}; give a larger R, or None for no limit."
+        above = f"above feature_norm={self._R:g}; give a larger one, or None for no limit."
         return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if math.inf > self._R else []
 
     def _loss(self, space):
@@ -242,7 +246,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
                 note(theta, V)
 
     def _refuse_long_rows(self, rows, order, weight, size, limits):
-        """A ValueError for a row too large, or longer than R, as it will be learned, before any."""
+        """Refuse a row that is too large, or longer than `feature_norm`, before any is learned."""
         scale = self._scale.copy()
         for start in range(0, len(order), size):
             block = order[start : start + size]
@@ -323,8 +327,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:.1g}): B, lam "
-                "or a sample weight is too extreme.",
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): radius, "
+                "alpha or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -277,7 +277,7 @@ class Rounds(Learned):
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
-        return [limit_of_matrix(self.lam, 1, f"lam={self.lam:g}")]
+        return [limit_of_matrix(self.lam, 1, f"alpha={self.lam:g}")]
 
     @property
     def residual(self):

@@ -9,13 +9,14 @@ from skstructured.spaces.simplex import log_softmax
 
 
 def grid_of(B):
-    """The values of a parameter that is a number or a sequence of them; ValueErrors name B."""
+    """The values of `radius`, a number or a sequence of them."""
     if np.ndim(B) == 0:
-        return (check_size("B", B),)
-    values = tuple(check_size("B", value) for value in B)
+        return (check_size("radius", B),)
+    values = tuple(check_size("radius", value) for value in B)
     if not values:
         raise ValueError(
-            f"B must be a positive number or a non-empty sequence of positive numbers, got {B!r}."
+            "radius must be a positive number or a non-empty sequence of positive numbers, "
+            f"got {B!r}."
         )
     return values
 
@@ -33,7 +34,7 @@ class MixtureCertificate(Certificate):
 
     def __init__(self, parts, price):
         radius = max(part.radius for part in parts)
-        constants = {"parts": len(parts), "B": radius, "rounds": parts[0].constants["rounds"]}
+        constants = {"parts": len(parts), "radius": radius, "rounds": parts[0].constants["rounds"]}
         super().__init__("Theorem 3.3, mixed", None, None, radius, constants, parts[0].unit)
         self.parts, self.price = parts, price
 

@@ -25,10 +25,14 @@ __all__ = ["AioliClassifier", "FolkloreClassifier"]
 LONGEST_OF_UNIT = 1e5
 
 
-def lam_of(learner, B):
-    """The parameter `lam`, or by default that of theory with R, and 1.5/B without."""
-    theory = 1.5 / B if learner.R is None else 2.0 * check_size("R", learner.R) / B
-    return check_size("lam", learner.lam, theory)
+def alpha_of(learner, B):
+    """The parameter `alpha`, by default that of theory if rows have a bound R, and 1.5/B if not."""
+    theory = (
+        1.5 / B
+        if learner.feature_norm is None
+        else 2.0 * check_size("feature_norm", learner.feature_norm) / B
+    )
+    return check_size("alpha", learner.alpha, theory)
 
 
 @parameters
@@ -61,16 +65,16 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
 
     Parameters
     ----------
-    B : float or sequence of float, default=1.5
-        The comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
+    radius : float or sequence of float, default=1.5
+        B: the comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
         standardised features. Smaller settles sooner, larger goes on following what changes. A
         sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
         how well each has done, which loses at most ln(len(B)) nats more than the best, times the
         largest weight of a row where that is above 1.
-    R : float or None, default=None
+    feature_norm : float or None, default=None
         Largest norm of a row as standardised, the intercept's 1 included; a longer one, to learn
         or to predict, is a ValueError. None needs none: every round has the κ of its own row.
-    lam : float or None, default=None
+    alpha : float or None, default=None
         λ; None is 1.5/B, or with R the 2R/B of theory.
     structure : {"auto", "full", "classes"}, default="auto"
         What is kept of A: all of it, or the K blocks of a class each, K p² numbers. "auto" is
@@ -156,21 +160,24 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     array([[1., 0., 0.]])
     """
 
-    B: float | Sequence[float] = 1.5
-    R: float | None = None
-    lam: float | None = None
+    radius: float | Sequence[float] = 1.5
+    feature_norm: float | None = None
+    alpha: float | None = None
     structure: Literal["auto", "full", "classes"] = "auto"
     max_weights: int = 4096
 
     @property
     def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
-        least = min(math.sqrt(lam_of(self, B)) for B in grid_of(self.B))
+        least = min(math.sqrt(alpha_of(self, B)) for B in grid_of(self.radius))
         return min(LONGEST, least * LONGEST_OF_UNIT)
 
     def _new_weights(self, K, width):
         kind = self._kind(K, width)
-        made = [kind(K, width, lam_of(self, B), B, self.R or 0.0) for B in grid_of(self.B)]
+        made = [
+            kind(K, width, alpha_of(self, B), B, self.feature_norm or 0.0)
+            for B in grid_of(self.radius)
+        ]
         return made[0] if len(made) == 1 else Mixture(made)
 
     def _kind(self, K, width):
@@ -202,7 +209,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         -------
         Certificate
             Its ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and "nearest",
-            "nats" for "sampled". Its ``constants`` are B, lam, rounds, and with R kappa.
+            "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and
+            with `feature_norm` kappa.
 
         Raises
         ------
@@ -226,8 +234,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
 
     def _certificate(self, unit, part):
         B = 0.5 * float(part.reach[0])
-        constants = {"B": B, "lam": part.lam, "rounds": self.t_}
-        if self.R is not None:
+        constants = {"radius": B, "alpha": part.lam, "rounds": self.t_}
+        if self.feature_norm is not None:
             constants["kappa"] = float(curvature(np.empty(0), part.reach))
         quadratic, offset = unit * part.lam, unit * part.potential
         named = "nats" if unit == 1.0 else "bits"
@@ -244,8 +252,8 @@ class AioliClassifier(FolkloreClassifier):
 
     Parameters
     ----------
-    {FolkloreClassifier: B, R, lam, structure, max_weights, iterate, decoder, standardize,
-    fit_intercept, shuffle, verbose, random_state, missing}
+    {FolkloreClassifier: radius, feature_norm, alpha, structure, max_weights, iterate, decoder,
+    standardize, fit_intercept, shuffle, verbose, random_state, missing}
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ from skstructured.estimators.logistic._rounds import (
     learn_row,
     scratch,
 )
-from skstructured.estimators.logistic.folklore import LONGEST_OF_UNIT, FolkloreClassifier, lam_of
+from skstructured.estimators.logistic.folklore import LONGEST_OF_UNIT, FolkloreClassifier, alpha_of
 from skstructured.spaces.simplex import softmax_into
 
 __all__ = ["GaussianAggregatingForecaster"]
@@ -193,10 +193,11 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
 
     Parameters
     ----------
-    B : float, default=1.0
+    radius : float, default=1.0
         Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
         Smaller settles sooner, larger goes on following what changes.
-    {FolkloreClassifier: R, lam, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    {FolkloreClassifier: feature_norm, alpha, iterate, decoder, standardize, fit_intercept, shuffle,
+    verbose,
     random_state, missing}
 
     Attributes
@@ -227,17 +228,17 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     True
     """
 
-    B: float = 1.0
-    R: float | None = None
-    lam: float | None = None
+    radius: float = 1.0
+    feature_norm: float | None = None
+    alpha: float | None = None
 
     def _new_weights(self, K, width):
-        B = check_size("B", self.B)
-        return GaussianMatrix(K, width, lam_of(self, B), B, self.R or 0.0)
+        B = check_size("radius", self.radius)
+        return GaussianMatrix(K, width, alpha_of(self, B), B, self.feature_norm or 0.0)
 
     @property
     def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
-        return LONGEST_OF_UNIT * math.sqrt(lam_of(self, check_size("B", self.B)))
+        return LONGEST_OF_UNIT * math.sqrt(alpha_of(self, check_size("radius", self.radius)))
 
     _no_theorem = "Its paper's bound has no explicit constants."

@@ -145,7 +145,7 @@ class NewtonMatrix(FullMatrix):
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
-        return [limit_of_matrix(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
+        return [limit_of_matrix(self.lam, 2, f"1/(K exp_concavity² radius²)={self.lam:g}")]
 
 
 @documented(FolkloreClassifier)
@@ -164,11 +164,11 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
 
     Parameters
     ----------
-    B : float, default=1.0
+    radius : float, default=1.0
         Bound on ‖W_k‖ of every class, in units of the standardised features.
-    R : float or None, default=None
+    feature_norm : float or None, default=None
         Largest norm of a row, the intercept's 1 included; only "theory" needs it.
-    gamma : float or "theory", default=0.1
+    exp_concavity : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
     {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
@@ -207,31 +207,32 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     True
     """
 
-    B: float = 1.0
-    R: float | None = None
-    gamma: float | Literal["theory"] = 0.1
+    radius: float = 1.0
+    feature_norm: float | None = None
+    exp_concavity: float | Literal["theory"] = 0.1
 
     def _new_weights(self, K, width):
-        B, gamma = check_size("B", self.B), self._gamma(K)
+        B, gamma = check_size("radius", self.radius), self._gamma(K)
         if not LEAST_PRODUCT <= gamma * B <= 1.0 / LEAST_PRODUCT:
             raise ValueError(
-                f"gamma * B must lie between {LEAST_PRODUCT:g} and {1.0 / LEAST_PRODUCT:g}, "
-                f"got gamma={gamma:g} and B={B:g}."
+                f"exp_concavity * radius must lie between {LEAST_PRODUCT:g} and "
+                f"{1.0 / LEAST_PRODUCT:g}, "
+                f"got exp_concavity={gamma:g} and radius={B:g}."
             )
         return NewtonMatrix(K, width, B, gamma)
 
     def _gamma(self, K):
-        if not (isinstance(self.gamma, str) and self.gamma == "theory"):
-            return check_size('gamma, unless it is "theory",', self.gamma)
-        if self.R is None:
-            raise ValueError('gamma="theory" needs R, the largest norm of a row, got R=None.')
-        reach = self.B * self.R
+        if not (isinstance(self.exp_concavity, str) and self.exp_concavity == "theory"):
+            return check_size('exp_concavity, unless it is "theory",', self.exp_concavity)
+        if self.feature_norm is None:
+            raise ValueError('exp_concavity="theory" needs feature_norm, got feature_norm=None.')
+        reach = self.radius * self.feature_norm
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
     @property
     def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
-        return 1e5 / check_size("B", self.B)
+        return 1e5 / check_size("radius", self.radius)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The regret of the rounds seen so far, against U with ``‖U‖_F ≤ B``; see Notes.
@@ -239,18 +240,19 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         Raises
         ------
         GuaranteeError
-            If `gamma` is too large for the longest row, for a `delta`, and for another decoder than
-            "map", "nearest" or "sampled".
+            If `exp_concavity` is too large for the longest row, for a `delta`, and for another
+            decoder than "map", "nearest" or "sampled".
         """
         self._check_certified("The theorem of online Newton steps", delta)
         learned, unit = self._weights, self.loss_.scale_
         B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
-                f"Online Newton steps need gamma ≤ {1.0 / learned.numbers[SHARPEST]:.4g} for the "
-                f"rows learned, got gamma={gamma:g}, which learns faster."
+                "Online Newton steps need exp_concavity ≤ "
+                f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned, "
+                f"got exp_concavity={gamma:g}, which learns faster."
             )
-        numbers = {"B": B, "gamma": gamma, "rounds": self.t_}
+        numbers = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
         offset = 0.5 * unit * learned.potential / gamma
         quadratic = 0.5 * unit * gamma * learned.lam
         named = "nats" if unit == 1.0 else "bits"

@@ -116,9 +116,9 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
 
     Parameters
     ----------
-    B : float, default=3.0
+    radius : float, default=3.0
         Radius, in units of the standardised features.
-    R : float or None, default=None
+    feature_norm : float or None, default=None
         Largest norm of a row as standardised, the intercept's 1 included. None needs none.
     n_particles : int, default=500
         Particles.
@@ -162,8 +162,8 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
     True
     """
 
-    B: float = 3.0
-    R: float | None = None
+    radius: float = 3.0
+    feature_norm: float | None = None
     n_particles: int = 500
     n_moves: int = 5
     max_weights: int = 60
@@ -179,7 +179,7 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
                 f"would take {cost:,} products for every row so far. Use FolkloreClassifier."
             )
         seed = self.random_state_.randint(2**31 - 1)
-        given = (check_size("B", self.B), self.n_particles, self.n_moves)
+        given = (check_size("radius", self.radius), self.n_particles, self.n_moves)
         return Particles(K, width, *given, np.random.RandomState(seed))
 
     _no_theorem = "The theorem needs exact integrals, and particles approximate them."

@@ -241,7 +241,7 @@ class LowerBound(ObliviousAdversary):
     ----------
     n_rounds : int, default=1000
         T > M.
-    comparator_norm : float or None, default=None
+    radius : float or None, default=None
         B, which ``‖U'‖_F`` nearly is and never exceeds; None is ``√2 ln(dT)``, or what M = 1 needs
         if that is more: the regret then grows with ln²(dT)/ln²(2d).
     random_state : int, RandomState instance or None, default=None
@@ -271,7 +271,7 @@ class LowerBound(ObliviousAdversary):
     """
 
     n_rounds: int = 1000
-    comparator_norm: float | None = None
+    radius: float | None = None
     random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
@@ -295,9 +295,9 @@ class LowerBound(ObliviousAdversary):
     def _free_rounds(self, d, T):
         """M, the number of rounds with a feature of their own."""
         fixed, each = math.log(d * T) ** 2, math.log(2 * d) ** 2
-        if self.comparator_norm is None:
+        if self.radius is None:
             return min(max(1, math.floor(fixed / each + 1e-9)), T - 1)
-        B, low, high = self.comparator_norm, math.sqrt(fixed + each), math.sqrt(fixed + T * each)
+        B, low, high = self.radius, math.sqrt(fixed + each), math.sqrt(fixed + T * each)
         wanted = f"lie in [{low:.4g}, {high:.4g}) for {d} classes and n_rounds={T}"
-        check_real("comparator_norm", B, lambda v: low * (1 - 1e-9) <= v < high, wanted)
+        check_real("radius", B, lambda v: low * (1 - 1e-9) <= v < high, wanted)
         return min(max(1, math.floor((B**2 - fixed) / each + 1e-9)), T - 1)

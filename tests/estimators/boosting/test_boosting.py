@@ -114,7 +114,7 @@ NEAR, ANY = (0.5, 0.9, 1.3), (0.0, 0.25, 1.0, 3.0, 20.0)
 def test_the_compiled_loop_is_the_literal_algorithm(lam, change, weights, K, rng):
     """Rounds of weight 0 change nothing: not the clip of logits either, which grows with rounds."""
     X, y = stream(rng, min(N, 150), K, K + 1)
-    X, model = change(rng, X), AdaBoostOLMClassifier(TREE, lam=lam, **SMALL)
+    X, model = change(rng, X), AdaBoostOLMClassifier(TREE, alpha=lam, **SMALL)
     model.begin(X, y, np.arange(K))
     weight = rng.choice(weights, size=len(y)) * rng.uniform(0.9, 1.1, size=len(y))
     weight[:4] *= weights is NEAR

@@ -156,7 +156,7 @@ def test_routers_of_any_estimator_list_only_what_is_handed_on(make, estimator):
 def test_a_search_hands_metadata_through(make):
     X, y, groups, _ = data()
     model = make(asking(groups=True, sample_weight=False))
-    name = "lam" if make is boosting else "exploration"
+    name = "alpha" if make is boosting else "exploration"
     search = GridSearchCV(model, {name: [0.5]}, cv=2, error_score="raise").fit(X, y, groups=groups)
     for rows, given in kept(search.best_estimator_, 2):
         np.testing.assert_array_equal(given, 10.0 + rows)

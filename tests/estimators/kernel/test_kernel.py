@@ -553,7 +553,7 @@ class TestFloat32:
 THETA_SQ = {
     "pistol": ("pistol", pistol.THETA_SQ),
     "parameter free": ("parameter_free", coin_betting.THETA_SQ),
-    "adaptive": (AdaptiveGradientDescent(0.5), adaptive.THETA_SQ),
+    "adaptive": (AdaptiveGradientDescent(0.25), adaptive.THETA_SQ),
     "a ball": (GradientDescent(radius=0.3), gradient_descent.THETA_SQ),
 }
 

@@ -105,11 +105,11 @@ def test_the_surrogate_is_below_the_loss(K, seed, reach):
 @pytest.mark.parametrize(("B", "R"), [(1.0, 1.5), (0.2, 30.0), (4.0, 2.0)])
 def test_the_certificate_states_it_where_R_is_given(K, B, R):
     X, y = np.eye(7), np.arange(7) % K
-    given = {"B": B, "R": R, "standardize": False, "fit_intercept": False}
+    given = {"radius": B, "feature_norm": R, "standardize": False, "fit_intercept": False}
     model = FolkloreClassifier(**given).fit(X, y)
     exact = naive.curvature.largest_kappa(B, R, K)
     assert model.certificate().constants["kappa"] == pytest.approx(exact, rel=1e-9)
-    assert "kappa" not in FolkloreClassifier(B=B).fit(X, y).certificate().constants
+    assert "kappa" not in FolkloreClassifier(radius=B).fit(X, y).certificate().constants
     if K == 2:
         aioli = AioliClassifier(**given).fit(X, y)
         assert aioli.certificate().constants["kappa"] == pytest.approx(exact, rel=1e-9)
@@ -123,7 +123,9 @@ def test_a_round_of_every_learner_uses_it(R):
     kappa = naive.curvature.largest_kappa(1.5, 1.0 if R is None else R, K)
     given = {"standardize": False, "fit_intercept": False}
     for kind in (FolkloreClassifier, GaussianAggregatingForecaster):
-        model = kind(B=1.5, R=R, lam=1.0, **given).partial_fit(x, [0], classes=range(K))
+        model = kind(radius=1.5, feature_norm=R, alpha=1.0, **given).partial_fit(
+            x, [0], classes=range(K)
+        )
         weights = model._weights
         weights.add_waiting()
         grown = np.array([weights.A[0], weights.A[-4]]) - 1.0

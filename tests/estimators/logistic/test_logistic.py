@@ -348,18 +348,18 @@ class TestRegret:
     def test_also_against_an_adversary(self, K, B):
         X = np.random.RandomState(1).randn(200, 2)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        self._check(X, adversarial(plain(B=B, R=1.0), X, K), K, B)
+        self._check(X, adversarial(plain(radius=B, feature_norm=1.0), X, K), K, B)
 
     def _check(self, X, y, K, B):
         T, p = X.shape
         best = best_comparator(X, np.eye(K)[y], B)
-        for settings_ in ({"R": 1.0}, {}, {"lam": 0.01}):
-            model = plain(B=B, **settings_)
+        for settings_ in ({"feature_norm": 1.0}, {}, {"alpha": 0.01}):
+            model = plain(radius=B, **settings_)
             regret = nats_of(model, X, y, K).sum() - best
             found = model.certificate()  # for classes that all have the norm B
             bits = found.quadratic * K * B**2 + found.offset
             assert regret <= bits * math.log(2.0) + 1e-9
-            if "R" in settings_:
+            if "feature_norm" in settings_:
                 tight = tight_bound(K, p, B, 1.0, T)
                 assert bits * math.log(2.0) <= tight + 1e-9
                 assert tight <= explicit_bound(K, p, B, 1.0, T)
@@ -396,7 +396,7 @@ class TestPotential:
         p, T = 3, 30
         X, Y = stream(K, p, T, seed=4)
         weight = np.random.RandomState(2).choice([0.0, 0.3, 1.0, 2.0, 20.0], size=T)
-        model = plain(B=1.0, lam=0.7, decoder="sampled")
+        model = plain(radius=1.0, alpha=0.7, decoder="sampled")
         y = np.argmax(Y, axis=1)
         Y = np.eye(K)[y]
         model.partial_fit(X, y, range(K), weight)
@@ -412,7 +412,7 @@ class TestPotential:
         X, _ = stream(2, 2, 60, seed=5)
         y = np.arange(60) % 7 == 0
         w = np.where(np.arange(60) % 3, weight, 0.1)
-        model = plain(B=1.0, decoder="sampled")
+        model = plain(radius=1.0, decoder="sampled")
         rounds = model.begin(X, y.astype(int), classes=range(2))._replace(weight=w)
         lost = w @ model.play_and_learn(rounds, np.arange(60)).surrogate
         U = np.array([[0.3, -0.2], [-0.3, 0.2]])
@@ -426,12 +426,14 @@ class TestUnits:
         X, norm = np.ones((1, 1)), 0.5
         formula = 2.0 * norm**2 + 0.25 * (1 - 0.5) / 2.0  # λ = 2R/B, H = I/2 − 1/4
         for decoder, unit in {"sampled": "nats", "map": "bits", "nearest": "bits"}.items():
-            model = plain(B=1.0, R=1.0, decoder=decoder).partial_fit(X, [0], classes=[0, 1])
+            model = plain(radius=1.0, feature_norm=1.0, decoder=decoder).partial_fit(
+                X, [0], classes=[0, 1]
+            )
             found = model.certificate()
             assert found.unit == unit and f"unit='{unit}'" in repr(found)
             scale = math.log(2.0) if unit == "bits" else 1.0
             assert found.regret(norm) * scale == pytest.approx(formula, rel=1e-12)
-            mixed = plain(B=(1.0, 2.0), R=1.0, decoder=decoder)
+            mixed = plain(radius=(1.0, 2.0), feature_norm=1.0, decoder=decoder)
             mixed.partial_fit(X, [0], classes=[0, 1])
             assert mixed.certificate().unit == unit
             assert f"unit='{unit}'" in repr(mixed.certificate())
@@ -441,15 +443,15 @@ class TestMixture:
     def test_is_certified_by_the_best_part_whose_ball_is_large_enough(self):
         X, _ = stream(3, 5, 300, seed=3)
         y, grid = np.argmax(X[:, :3], axis=1), (0.25, 1.0, 4.0)
-        alone = [FolkloreClassifier(B=B, shuffle=False).fit(X, y).certificate() for B in grid]
-        mixed = FolkloreClassifier(B=grid, shuffle=False).fit(X, y).certificate()
+        alone = [FolkloreClassifier(radius=B, shuffle=False).fit(X, y).certificate() for B in grid]
+        mixed = FolkloreClassifier(radius=grid, shuffle=False).fit(X, y).certificate()
         price = math.log(3) / math.log(2)
         for norm in (0.0, 0.2, 0.25, 0.9, 3.0):
             allowed = [c.regret(norm) for c in alone if norm <= c.radius]
             assert mixed.bound(1.0, norm) == pytest.approx(1.0 + price + min(allowed))
         with pytest.raises(GuaranteeError, match="radius = 4"):
             mixed.bound(0.0, 5.0)
-        result = progressive_validate(FolkloreClassifier(B=grid), X, y)
+        result = progressive_validate(FolkloreClassifier(radius=grid), X, y)
         assert result.target_loss.sum() <= result.regret_bound()
 
     @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0, 5.0, 20.0, 412.0, "apart", "some zero"])
@@ -460,8 +462,8 @@ class TestMixture:
             "some zero": lambda t: (0.0, 3.0, 20.0)[t % 3],
         }.get(weight, lambda t: weight)
         X, grid, lost, alone = np.ones((1, 1)), (0.01, 10.0), 0.0, np.zeros(2)
-        given = {"lam": None, "decoder": "sampled"}
-        parts = [plain(B=B, **given) for B in (grid, *grid)]
+        given = {"alpha": None, "decoder": "sampled"}
+        parts = [plain(radius=B, **given) for B in (grid, *grid)]
         for model in parts:
             model.partial_fit(X, [0], classes=[0, 1], sample_weight=[w(1)])
         for t in range(60):
@@ -489,18 +491,18 @@ class TestMixture:
         given = {"decoder": "sampled", "shuffle": False, "standardize": False}
         logs = []
         for B in grid:
-            model = FolkloreClassifier(B=B, **given)
+            model = FolkloreClassifier(radius=B, **given)
             rounds = model.begin(X, y)._replace(weight=w)
             logs.append([])
             model._learn(rounds, np.arange(40), lambda z, V, at=logs[-1]: at.append(log_softmax(z)))
         logs = np.array([np.concatenate(part) for part in logs])
-        mixed = FolkloreClassifier(B=grid, **given)
+        mixed = FolkloreClassifier(radius=grid, **given)
         rounds = mixed.begin(X, y)._replace(weight=w)
         played = mixed.play_and_learn(rounds, np.arange(40)).surrogate
         wanted, after = naive.logistic.mixture(logs, y, w)
         np.testing.assert_allclose(played, wanted, atol=1e-12)
         alone = [
-            FolkloreClassifier(B=B, **given).fit(X, y, sample_weight=w).predict_proba(X)
+            FolkloreClassifier(radius=B, **given).fit(X, y, sample_weight=w).predict_proba(X)
             for B in grid
         ]
         np.testing.assert_allclose(
@@ -509,7 +511,7 @@ class TestMixture:
 
     def test_a_copy_keeps_its_rate(self):
         X, y, w = np.ones((4, 2)), [0, 0, 1, 0], np.array([1.0, 9.0, 1.0, 1.0])
-        model = plain(B=(0.1, 10.0), lam=0.1).partial_fit(X, y, [0, 1], w)
+        model = plain(radius=(0.1, 10.0), alpha=0.1).partial_fit(X, y, [0, 1], w)
         rows = np.eye(2)
         logits = [state.logits(rows) for state in (model._weights, model._weights.copy())]
         np.testing.assert_array_equal(*logits)
@@ -517,7 +519,7 @@ class TestMixture:
     def test_of_one_is_that_one(self):
         X, _ = stream(3, 5, 50)
         y = np.argmax(X[:, :3], axis=1)
-        one, list_of_one = (nats_of(FolkloreClassifier(B=B), X, y, 3) for B in (2.0, [2.0]))
+        one, list_of_one = (nats_of(FolkloreClassifier(radius=B), X, y, 3) for B in (2.0, [2.0]))
         np.testing.assert_array_equal(one, list_of_one)
 
 
@@ -567,7 +569,7 @@ class TestInput:
     def test_a_long_row_of_weight_0_is_neither_learned_nor_refused(self):
         X, y, w = np.eye(4), np.arange(4) % 2, np.array([2.0, 0.0, 0.5, 1.0])
         X[1] *= 100.0
-        given = {"R": 1.5}
+        given = {"feature_norm": 1.5}
         model = plain(**given).partial_fit(X, y, [0, 1], w)
         other = plain(**given).partial_fit(X[w > 0], y[w > 0], [0, 1], w[w > 0])
         rows = np.eye(4)
@@ -580,10 +582,10 @@ class TestInput:
 
     def test_a_long_row_to_predict_is_named_by_its_place(self, monkeypatch):
         monkeypatch.setattr("skstructured.estimators.logistic._base.BLOCK", 4)
-        model = plain(R=1.5).partial_fit(np.eye(4), np.arange(4) % 2, [0, 1])
+        model = plain(feature_norm=1.5).partial_fit(np.eye(4), np.arange(4) % 2, [0, 1])
         X = np.tile(np.eye(4), (3, 1))
         X[9] *= 7.0
-        with pytest.raises(ValueError, match="Row 9 of X has norm 7, .*above R=1.5"):
+        with pytest.raises(ValueError, match="Row 9 of X has norm 7, .*above feature_norm=1.5"):
             model.predict_proba(X)
         X[9] /= 7.0
         assert model.predict_proba(X).shape == (12, 2)
@@ -591,7 +593,7 @@ class TestInput:
     @pytest.mark.parametrize("standardize", [False, True])
     def test_a_long_row_is_refused_before_any_is_learned(self, standardize):
         X, y = np.random.RandomState(0).randn(60, 2), np.arange(60) % 2
-        model = FolkloreClassifier(R=6.0, standardize=standardize)
+        model = FolkloreClassifier(feature_norm=6.0, standardize=standardize)
         model.partial_fit(X[:30], y[:30], classes=[0, 1])
         before = model.predict_proba(X)
         X[41] = 1000.0
@@ -626,17 +628,17 @@ class TestInput:
         assert seen == [1024]
 
     def test_theory_needs_the_norm(self):
-        with pytest.raises(ValueError, match="needs R"):
-            OnlineNewtonClassifier(gamma="theory").fit(np.eye(3), [0, 1, 2])
+        with pytest.raises(ValueError, match="needs feature_norm"):
+            OnlineNewtonClassifier(exp_concavity="theory").fit(np.eye(3), [0, 1, 2])
 
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ({"B": 0.0}, "B must be a positive number, got 0.0"),
-            ({"B": []}, "B must be a positive number or a non-empty"),
-            ({"B": (1.0, -1.0)}, "B must be a positive number, got -1.0"),
-            ({"R": -1.0}, "R must be a positive number, got -1.0"),
-            ({"lam": 0}, "lam must be a positive number, got 0"),
+            ({"radius": 0.0}, "radius must be a positive number, got 0.0"),
+            ({"radius": []}, "radius must be a positive number or a non-empty"),
+            ({"radius": (1.0, -1.0)}, "radius must be a positive number, got -1.0"),
+            ({"feature_norm": -1.0}, "feature_norm must be a positive number, got -1.0"),
+            ({"alpha": 0}, "alpha must be a positive number, got 0"),
             ({"iterate": "first"}, "iterate must be one of 'last', 'random', got 'first'"),
             ({"structure": "diagonal"}, "structure must be one of 'auto', 'full', 'classes', got"),
             ({"max_weights": 0.5}, "max_weights must be an integer"),

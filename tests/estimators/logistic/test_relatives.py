@@ -105,8 +105,8 @@ def test_gamma_of_theory_is_that_of_all_classes():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y, B, R = np.argmax(Y, axis=1), 0.2, 1.5
     number = 0.5 * min(1.0 / (4.0 * B * R), math.exp(-2.0 * B * R) / 3.0)
-    given_ = {"B": B, "R": R, "standardize": False, "fit_intercept": False}
-    models = [OnlineNewtonClassifier(gamma=g, **given_) for g in ("theory", number)]
+    given_ = {"radius": B, "feature_norm": R, "standardize": False, "fit_intercept": False}
+    models = [OnlineNewtonClassifier(exp_concavity=g, **given_) for g in ("theory", number)]
     one, other = (model.partial_fit(X, y, classes=range(4)) for model in models)
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
@@ -129,7 +129,7 @@ def test_particles_are_near_the_exact_mean():
     rng = np.random.RandomState(0)
     X, y = np.ones((40, 1)), (rng.rand(40) < 0.2).astype(int)
     model = AggregatingForecaster(
-        B=2.0,
+        radius=2.0,
         n_particles=4000,
         standardize=False,
         fit_intercept=False,
@@ -207,7 +207,7 @@ def test_probabilities_of_the_forecaster(K, B, off):
     rng = np.random.RandomState(0)
     X, y = rng.randn(12, 3), np.arange(12) % K
     model = GaussianAggregatingForecaster(
-        B=B, standardize=False, fit_intercept=False, shuffle=False
+        radius=B, standardize=False, fit_intercept=False, shuffle=False
     )
     weights = model.fit(X, y)._weights
     weights.add_waiting()

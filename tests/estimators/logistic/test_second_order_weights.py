@@ -30,7 +30,7 @@ LEARNERS = {
     "AIOLI": AioliClassifier,
     "FOLKLORE": FolkloreClassifier,
     "FOLKLORE, classes": lambda: FolkloreClassifier(structure="classes"),
-    "FOLKLORE, mixture": lambda: FolkloreClassifier(B=(0.01, 10.0)),
+    "FOLKLORE, mixture": lambda: FolkloreClassifier(radius=(0.01, 10.0)),
     "FOLKLORE, random stop": lambda: FolkloreClassifier(iterate="random", random_state=0),
     "Gaussian": GaussianAggregatingForecaster,
     "particles": lambda: AggregatingForecaster(n_particles=20, n_moves=1, random_state=0),
@@ -107,8 +107,8 @@ def test_the_limit_is_that_of_the_matrix():
     """Norm √w ≤ 1e6 √λ for FOLKLORE, norm · w ≤ 1e6/(γB√K) for online Newton steps."""
     X, y = np.ones((3, 1)), np.array([0, 1, 0])
     given_ = {"standardize": False, "fit_intercept": False, "shuffle": False}
-    folklore = FolkloreClassifier(lam=0.25, **given_)
-    newton = OnlineNewtonClassifier(B=0.5, gamma=0.2, **given_)
+    folklore = FolkloreClassifier(alpha=0.25, **given_)
+    newton = OnlineNewtonClassifier(radius=0.5, exp_concavity=0.2, **given_)
     for model, most in ((folklore, 0.25e12), (newton, 1e7 / np.sqrt(2.0))):
         weight = np.array([1.0, most * 0.999, 1.0])
         assert np.isfinite(model.fit(X, y, sample_weight=weight).predict_proba(X)).all()
@@ -138,9 +138,11 @@ def test_a_bound_beyond_all_digits_is_refused():
     X, y = np.random.RandomState(0).randn(24, 4), np.arange(24) % 3
     model = OnlineNewtonClassifier(random_state=0).fit(X, y)
     before = model.predict_proba(X)
-    with pytest.raises(ValueError, match=r"1/\(gamma² K B²\)=3.3.*e-39, .* must be at most"):
-        model.set_params(B=1e20).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"1/\(K exp_concavity² radius²\)=3.3.*e-39, .* must be at most"
+    ):
+        model.set_params(radius=1e20).fit(X, y)
     for B, gamma in ((1e-100, 1e-100), (1e60, 1e60)):
-        with pytest.raises(ValueError, match=r"gamma \* B must lie between"):
-            model.set_params(B=B, gamma=gamma).fit(X, y)
-    np.testing.assert_array_equal(model.set_params(B=1.0).predict_proba(X), before)
+        with pytest.raises(ValueError, match=r"exp_concavity \* radius must lie between"):
+            model.set_params(radius=B, exp_concavity=gamma).fit(X, y)
+    np.testing.assert_array_equal(model.set_params(radius=1.0).predict_proba(X), before)
