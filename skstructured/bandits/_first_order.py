@@ -268,13 +268,13 @@ class BanditGaptronClassifier(FirstOrderBandit):
     {OnlineStructuredPredictor: standardize}
         The bounds are about the rows as standardised, and `radius` and `feature_norm` are in their
         units.
+    {OnlineStructuredPredictor: missing}
     fit_intercept : bool, default=True
         Append a constant feature 1.
     verbose : bool or int, default=0
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
-    {OnlineStructuredPredictor: missing}
 
     Attributes
     ----------
@@ -318,10 +318,10 @@ class BanditGaptronClassifier(FirstOrderBandit):
     feature_norm: float | None = None
     classes: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -461,7 +461,7 @@ class BanditronClassifier(FirstOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
+    {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
 
     Attributes
     ----------
@@ -497,10 +497,10 @@ class BanditronClassifier(FirstOrderBandit):
     horizon: int | None = None
     classes: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -91,7 +91,7 @@ class SOBAClassifier(SecondOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
+    {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
 
     Attributes
     ----------
@@ -128,10 +128,10 @@ class SOBAClassifier(SecondOrderBandit):
     horizon: int | None = None
     classes: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -179,7 +179,7 @@ class NewtronClassifier(SecondOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
+    {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
 
     Attributes
     ----------
@@ -216,10 +216,10 @@ class NewtronClassifier(SecondOrderBandit):
     horizon: int | None = None
     classes: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -348,7 +348,7 @@ class ConfiditClassifier(SecondOrderBandit):
         η > 0, the width of the confidence bounds; tuned in practice.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
+    {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
 
     Attributes
     ----------
@@ -385,10 +385,10 @@ class ConfiditClassifier(SecondOrderBandit):
     eta: float = 1.0
     classes: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -47,8 +47,8 @@ class GaptronClassifier(OnlineStructuredPredictor):
         `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
         played without a bound. It enters learning, as `loss` does: a change of either, once
         fitted, has an effect at the next `fit` and none before.
-    {OnlineStructuredPredictor: average, standardize, fit_intercept, max_iter, tol, shuffle,
-    class_weight, verbose, random_state, missing}
+    {OnlineStructuredPredictor: average, standardize, missing, fit_intercept, max_iter, tol,
+    shuffle, class_weight, verbose, random_state}
 
     Attributes
     ----------
@@ -83,6 +83,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
     decoder: str | Decoder = "gap"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 10
     tol: float | None = 1e-4
@@ -90,7 +91,6 @@ class GaptronClassifier(OnlineStructuredPredictor):
     class_weight: dict | Literal["balanced"] | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)

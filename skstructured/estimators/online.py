@@ -76,6 +76,11 @@ class OnlineStructuredPredictor(
         "sequence" (label sequences, docs/sequences.md), or a space.
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
+    loss : str or Surrogate, default="fenchel_young"
+        "fenchel_young" is the loss of the regularizer, over any space. Without a regularizer there
+        are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
+        guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
+        "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
     loss_scale : "theory" or float, default="theory"
         c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
@@ -104,6 +109,12 @@ class OnlineStructuredPredictor(
         largest entry of each column so far, and never centred. "auto" is True, but that `fit`
         does not divide sequences whose features are all 0 or 1: dense ones are centred where there
         is an intercept, CSR ones stay as they are. `coef_` and `intercept_` are in units of X.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
+        feature, or an error. "indicator" is the mean and one more column for each feature, behind
+        those of all features: 1 where the row lacks it, else 0, not standardised; linear weights of
+        these are `missing_coef_`. There are twice as many columns, from the first row on; CSR rows
+        have no gaps, and their indicators stay 0.
     fit_intercept : bool, default=True
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
         not centre.
@@ -121,24 +132,13 @@ class OnlineStructuredPredictor(
         Weights of classes, which multiply sample weights. "balanced" is
         ``n/(n_classes · count of the class)``, and for `fit` alone: a chunk does not know the
         others' counts. For classes only.
+    constants : {"paper", "sharp"}, default="paper"
+        Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
+        larger steps and smaller bounds with "shannon".
     verbose : bool or int, default=0
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, and the draws of `sample`.
-    constants : {"paper", "sharp"}, default="paper"
-        Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
-        larger steps and smaller bounds with "shannon".
-    loss : str or Surrogate, default="fenchel_young"
-        "fenchel_young" is the loss of the regularizer, over any space. Without a regularizer there
-        are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
-        guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
-        "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
-    missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
-        feature, or an error. "indicator" is the mean and one more column for each feature, behind
-        those of all features: 1 where the row lacks it, else 0, not standardised; linear weights of
-        these are `missing_coef_`. There are twice as many columns, from the first row on; CSR rows
-        have no gaps, and their indicators stay 0.
 
     Attributes
     ----------
@@ -222,21 +222,21 @@ class OnlineStructuredPredictor(
 
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
+    loss: str | Surrogate = "fenchel_young"
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"
     tol: float | None = 1e-4
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
+    constants: Literal["paper", "sharp"] = "paper"
     verbose: bool | int = 0
     random_state: Seed = None
-    constants: Literal["paper", "sharp"] = "paper"
-    loss: str | Surrogate = "fenchel_young"
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

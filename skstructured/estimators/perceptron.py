@@ -36,8 +36,8 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     {OnlineStructuredPredictor: average}
         A Perceptron's weights jump by whole rows for as long as there are mistakes, so that the
         mean of all of them errs less than one of the late ones.
-    {OnlineStructuredPredictor: standardize, fit_intercept, max_iter, tol, shuffle, class_weight,
-    verbose, random_state, missing}
+    {OnlineStructuredPredictor: standardize, missing, fit_intercept, max_iter, tol, shuffle,
+    class_weight, verbose, random_state}
 
     Attributes
     ----------
@@ -63,6 +63,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
 
     average: bool | Literal["uniform", "polynomial"] = "uniform"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 10
     tol: float | None = 1e-4
@@ -70,7 +71,6 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     class_weight: dict | Literal["balanced"] | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_loss(self):
         return ZeroOneLoss()
@@ -104,7 +104,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     ----------
     alpha : float, default=1.0
         Regularization: A starts at a·I.
-    {OnlineStructuredPredictor: standardize}
+    {OnlineStructuredPredictor: standardize, missing}
     fit_intercept : bool, default=True
         Append a constant feature 1.
     shuffle : bool, default=True
@@ -113,7 +113,6 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling.
-    {OnlineStructuredPredictor: missing}
 
     Attributes
     ----------
@@ -151,11 +150,11 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     alpha: float = 1.0
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))

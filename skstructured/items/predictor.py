@@ -62,6 +62,9 @@ class ItemStructuredPredictor(ItemLearner):
         Whether features are centred and scaled by their mean and deviation over the items so far,
         those of the round included, so that no scaling is needed before. "auto" is True. CSR rows
         are divided by the largest entry of each column so far. `coef_` is in units of X.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
+        column for each feature that says where it was missing, or an error.
     fit_intercept : bool, default=True
         Append a constant feature 1, where that makes a difference: a number added to the scores of
         all items changes nothing for "simplex", "permutahedron" and "birkhoff".
@@ -70,10 +73,7 @@ class ItemStructuredPredictor(ItemLearner):
     {OnlineStructuredPredictor: tol}
     shuffle : bool, default=True
         Whether `fit` visits the rounds of each pass in random order.
-    {OnlineStructuredPredictor: verbose, random_state, constants}
-    missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
-        column for each feature that says where it was missing, or an error.
+    {OnlineStructuredPredictor: constants, verbose, random_state}
 
     Attributes
     ----------
@@ -130,14 +130,14 @@ class ItemStructuredPredictor(ItemLearner):
     optimizer: str | OnlineOptimizer = "mixture"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"
     tol: float | None = 1e-4
     shuffle: bool = True
+    constants: Literal["paper", "sharp"] = "paper"
     verbose: bool | int = 0
     random_state: Seed = None
-    constants: Literal["paper", "sharp"] = "paper"
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _over(self) -> tuple[Any, Any]:
         return self.space, self.regularizer

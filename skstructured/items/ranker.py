@@ -139,21 +139,22 @@ class ListwiseRanker(ItemLearner):
         Whether features are centred and scaled by their mean and deviation over the items so far,
         those of the query included, so that no scaling is needed before. "auto" is True. CSR rows
         are divided by the largest entry of each column so far. `coef_` is in units of X.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
+        column for each feature that says where it was missing, or an error.
     max_iter : int or "auto", default=2
         Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
     {OnlineStructuredPredictor: tol}
     shuffle : bool, default=True
         Whether `fit` visits the queries of each pass in random order.
-    {OnlineStructuredPredictor: verbose, random_state, loss_scale}
+    {OnlineStructuredPredictor: loss_scale}
     decoder : str or Decoder, default="randomized"
         What is played where losses are stated, as by `progressive_validate`: it does not enter
         learning, and not `predict`.
     {OnlineStructuredPredictor: constants}
-    missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
-        column for each feature that says where it was missing, or an error.
     n_components : int, default=1200
         Random features, with ``kernel="rbf"``.
+    {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
     ----------
@@ -208,16 +209,16 @@ class ListwiseRanker(ItemLearner):
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     max_iter: int | Literal["auto"] = 2
     tol: float | None = 1e-4
     shuffle: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     constants: Literal["paper", "sharp"] = "paper"
-    missing: Literal["mean", "indicator", "error"] = "mean"
     n_components: int = 1200
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     fit_intercept = False
 

@@ -76,6 +76,10 @@ class ConditionalRandomField(
         Whether features are centred and divided by their deviation before they are learned; CSR
         ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
         entries are 0 and 1, as they are. `coef_` and `intercept_` are in units of X always.
+    missing : {"mean", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
+        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
+        those of the rows completed so.
     fit_intercept : bool, default=True
         Whether there is a feature 1. Without it, nothing is centred.
     max_iter : int, default=1000
@@ -87,10 +91,6 @@ class ConditionalRandomField(
     n_jobs : int or None, default=None
         Threads, through joblib. Any number gives the same bits; it pays from some ten thousand
         rows on.
-    verbose : bool or int, default=0
-        Whether a line is printed for each iteration.
-    random_state : int, RandomState instance or None, default=None
-        Seeds what is held out for alpha="auto", and the draws of `sample`.
     kernel : str or callable, default="linear"
         Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
         "linear" are for spaces other than "sequence". They factor the matrix of kernels, which
@@ -99,10 +99,10 @@ class ConditionalRandomField(
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     cache_size : float, default=4096
         MiB that the matrix of kernels may take.
-    missing : {"mean", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
-        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
-        those of the rows completed so.
+    verbose : bool or int, default=0
+        Whether a line is printed for each iteration.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what is held out for alpha="auto", and the draws of `sample`.
 
     Attributes
     ----------
@@ -167,17 +167,17 @@ class ConditionalRandomField(
     decoder: str | Decoder = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 1000
     tol: float = 1e-3
     warm_start: bool = False
     n_jobs: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
     kernel: str | Callable = "linear"
     gamma: float | Literal["scale"] | None = None
     cache_size: float = 4096
-    missing: Literal["mean", "error"] = "mean"
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

@@ -49,6 +49,7 @@ class KernelOrLinear(KernelLearner):
     _: KW_ONLY
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
     tol: float | None = None
@@ -57,7 +58,6 @@ class KernelOrLinear(KernelLearner):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _in_primal(self):
         primal = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -277,12 +277,13 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     {KernelStructuredPredictor: class_weight, average, standardize}
         With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
         text that was normalised.
+    {KernelStructuredPredictor: missing}
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
-    {KernelStructuredPredictor: tol, shuffle, cache_size, budget, verbose, random_state, missing}
+    {KernelStructuredPredictor: tol, shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
     ----------
@@ -363,8 +364,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
-    {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, fit_intercept,
-    max_iter, tol, shuffle, cache_size, budget, verbose, random_state, missing}
+    {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, missing,
+    fit_intercept, max_iter, tol, shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
     ----------
@@ -431,8 +432,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         needs a quarter of that.
     {PiSTOLClassifier: class_weight, average}
         The mean of Algorithm 1 is "uniform".
-    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, cache_size, budget,
-    verbose, random_state, missing}
+    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, tol, shuffle, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------
@@ -500,8 +501,8 @@ class KernelPerceptronClassifier(MarginClassifier):
     ----------
     {PiSTOLClassifier: kernel, gamma, degree, coef0, class_weight, average}
         Algorithm 2 takes the last.
-    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, cache_size, budget,
-    verbose, random_state, missing}
+    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, tol, shuffle, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     Parameters
     ----------
-    {OnlineStructuredPredictor: space, regularizer}
+    {OnlineStructuredPredictor: space, regularizer, loss}
     kernel : str or callable, default="rbf"
         k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
         "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
@@ -71,6 +71,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     {OnlineStructuredPredictor: average, standardize}
         With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
         the start.
+    {OnlineStructuredPredictor: missing}
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
@@ -84,7 +85,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
-    {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
+    {OnlineStructuredPredictor: constants}
     approximation : {"none", "fourier", "relu", "auto"}, default="none"
         "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
         standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
@@ -96,6 +97,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
         for "fourier" and √5 for "relu". "auto" is 1200, and 4000 in
         a `fit` of more than 200,000 rows.
+    {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
     ----------
@@ -180,6 +182,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
+    loss: str | Surrogate = "fenchel_young"
     kernel: str | Kernel = "rbf"
     gamma: float | str | None = "multiscale"
     degree: int = 3
@@ -189,6 +192,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = False
     max_iter: int | Literal["auto"] = "auto"
     tol: float | None = None
@@ -196,13 +200,11 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     class_weight: dict | Literal["balanced"] | None = None
     cache_size: float = 500
     budget: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
-    loss: str | Surrogate = "fenchel_young"
-    missing: Literal["mean", "indicator", "error"] = "mean"
     approximation: Literal["none", "fourier", "relu", "auto"] = "none"
     n_components: int | Literal["auto"] = "auto"
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     @property
     def _mixes(self):

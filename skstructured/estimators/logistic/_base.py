@@ -59,11 +59,11 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
     iterate: Literal["last", "random"] = "last"
     decoder: str | Decoder = "map"
     standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     @abstractmethod
     def _new_weights(self, K, width):

@@ -93,6 +93,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         the row itself included; "auto" is True. CSR rows are divided by the largest entry of each
         column so far and not centred, so that they give other predictions than the same rows dense;
         they are made dense block by block.
+    missing : "mean" or "error", default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
     fit_intercept : bool, default=True
         Append a constant feature 1. Without it, `standardize` does not centre.
     shuffle : bool, default=True
@@ -101,8 +103,6 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, the random round, and the draws.
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class AioliClassifier(FolkloreClassifier):
     Parameters
     ----------
     {FolkloreClassifier: radius, feature_norm, alpha, structure, max_weights, iterate, decoder,
-    standardize, fit_intercept, shuffle, verbose, random_state, missing}
+    standardize, missing, fit_intercept, shuffle, verbose, random_state}
 
     Attributes
     ----------

@@ -196,9 +196,8 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     radius : float, default=1.0
         Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
         Smaller settles sooner, larger goes on following what changes.
-    {FolkloreClassifier: feature_norm, alpha, iterate, decoder, standardize, fit_intercept, shuffle,
-    verbose,
-    random_state, missing}
+    {FolkloreClassifier: feature_norm, alpha, iterate, decoder, standardize, missing, fit_intercept,
+    shuffle, verbose, random_state}
 
     Attributes
     ----------

@@ -126,8 +126,8 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
         Steps of a random walk when they are moved.
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
-    {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
-    random_state, missing}
+    {FolkloreClassifier: iterate, decoder, standardize, missing, fit_intercept, shuffle, verbose,
+    random_state}
         It draws the particles too.
 
     Attributes

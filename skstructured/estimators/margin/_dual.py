@@ -169,6 +169,10 @@ class DualLearner(MarginLearner):
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by
         their largest entry; `coef_` is in units of X.
+    missing : {"mean", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
+        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
+        those of the rows completed so. A matrix of kernels has no gaps.
     fit_intercept : bool, default=True
         Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
     solver : {"auto", "frank_wolfe"}, default="auto"
@@ -185,14 +189,6 @@ class DualLearner(MarginLearner):
         MiB that the matrix of kernels may take.
     warm_start : bool, default=False
         Whether `fit` begins with the means of the last one, of the same rows and classes.
-    verbose : bool or int, default=0
-        Whether a line is printed for each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the order of rows.
-    missing : {"mean", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
-        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
-        those of the rows completed so. A matrix of kernels has no gaps.
     oracle : {"exact", "mirror_prox"}, default="exact"
         What a row's mean moves to. "mirror_prox" (Algorithm 2 of the paper) is for the max-min
         network alone, and implies "frank_wolfe": entropies for classes, label sets, assignments
@@ -208,6 +204,10 @@ class DualLearner(MarginLearner):
         times (Algorithm 4 of the paper). Steps are then taken one by one, which takes longer.
     replace : bool, default=False
         Whether a pass draws its n rows with replacement (Algorithm 4); False visits each once.
+    verbose : bool or int, default=0
+        Whether a line is printed for each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of rows.
 
     Attributes
     ----------
@@ -256,6 +256,7 @@ class DualLearner(MarginLearner):
     alpha: float | Literal["auto", "path"] = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool = True
+    missing: Literal["mean", "error"] = "mean"
     fit_intercept: bool = True
     solver: Literal["auto", "frank_wolfe"] = "auto"
     line_search: bool = True
@@ -263,14 +264,13 @@ class DualLearner(MarginLearner):
     tol: float = 1e-3
     cache_size: float = 4096
     warm_start: bool = False
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
     oracle: Literal["exact", "mirror_prox"] = "exact"
     oracle_iter: int | None = None
     oracle_warm_start: bool = True
     average: bool = False
     replace: bool = False
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

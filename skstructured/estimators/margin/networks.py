@@ -26,9 +26,9 @@ class MaxMinMarginNetwork(DualLearner):
 
     Parameters
     ----------
-    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
-    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state, missing, oracle, oracle_iter, oracle_warm_start, average, replace}
+    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize, missing,
+    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, oracle,
+    oracle_iter, oracle_warm_start, average, replace, verbose, random_state}
 
     Attributes
     ----------
@@ -128,9 +128,9 @@ class StructuralSVM(DualLearner):
 
     Parameters
     ----------
-    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
-    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state, missing, oracle, oracle_iter, oracle_warm_start, average, replace}
+    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize, missing,
+    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, oracle,
+    oracle_iter, oracle_warm_start, average, replace, verbose, random_state}
 
     Attributes
     ----------
