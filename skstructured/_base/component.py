@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -32,7 +31,6 @@ def resolve(
     value: Any,
     shortcuts: Mapping[str, Any],
     base: type,
-    meanings: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Turn a string short-cut into its component with default parameters.
 
@@ -46,8 +44,6 @@ def resolve(
         Strings, and the classes that they stand for.
     base : type
         What an instance must be.
-    meanings : mapping, default={}
-        What the message on an unknown string says behind each.
 
     Returns
     -------
@@ -63,7 +59,7 @@ def resolve(
     """
     if isinstance(value, str):
         if value not in shortcuts:
-            valid = ", ".join(repr(name) + meanings.get(name, "") for name in sorted(shortcuts))
+            valid = ", ".join(map(repr, sorted(shortcuts)))
             raise ValueError(f"{kind}={value!r} is not known; valid short-cuts are {valid}.")
         return shortcuts[value]()
     if not isinstance(value, base):

@@ -26,7 +26,7 @@ a theorem shows "none".
 import argparse
 
 import skstructured
-from skstructured.spaces import SPACES
+from skstructured.spaces import SPACES, TASKS
 
 
 def names(given):
@@ -43,7 +43,7 @@ def parser():
     """The parser of the command line."""
     kind = argparse.RawDescriptionHelpFormatter
     made = argparse.ArgumentParser("python -m skstructured", None, __doc__, formatter_class=kind)
-    add, spaces = made.add_argument, [name for name in SPACES if name != "sequence"]
+    add, spaces = made.add_argument, [name for name in SPACES if name not in ("sequence", *TASKS)]
     what = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
     add("file", metavar="FILE", nargs="?", help=what)
     what = "target (default: the last); several if --space has several"

@@ -128,12 +128,8 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         super()._check_parameters()
         if self.exploration is not None:
             check_share("exploration", self.exploration)
-        check_real(
-            "radius",
-            self.radius,
-            lambda v: 0.0 <= v < math.inf,
-            "be a non-negative number",
-        )
+        wanted = "be a non-negative number"
+        check_real("radius", self.radius, lambda v: 0.0 <= v < math.inf, wanted)
 
     def _setup(self, dim, width):
         given = self._wrapped()

@@ -71,9 +71,10 @@ class OnlineStructuredPredictor(
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex" (classes), "hypercube" (multilabel outputs), "ordinal" (ordered
-        classes), "birkhoff" (permutations as positions), "permutahedron" (permutations as ranks),
-        "sequence" (label sequences, docs/sequences.md), or a space.
+        What an output is: "simplex" or "multiclass" (classes), "hypercube" or "multilabel" (0/1
+        indicators), "ordinal" (ordered classes), "birkhoff" or "assignment" (permutations as
+        positions), "permutahedron" or "ranking" (permutations as ranks), "sequence" (label
+        sequences, docs/sequences.md), or a space.
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
     loss : str or Surrogate, default="fenchel_young"

@@ -21,6 +21,10 @@ __all__ = [
     "Simplex",
 ]
 
+#: The field's words for what an output is.
+TASKS = {"multiclass": Simplex, "multilabel": Hypercube, "assignment": Birkhoff}
+TASKS["ranking"] = Permutahedron
+
 SPACES = {
     "simplex": Simplex,
     "hypercube": Hypercube,
@@ -28,19 +32,9 @@ SPACES = {
     "birkhoff": Birkhoff,
     "permutahedron": Permutahedron,
     "sequence": LabelSequence,
-}
-
-#: What a row of y is, for who looks for a name.
-OUTPUTS = {
-    "simplex": " (classes)",
-    "hypercube": " (multilabel outputs)",
-    "ordinal": " (ordinal classes)",
-    "birkhoff": " (assignments: positions of items, 0 = first)",
-    "permutahedron": " (ranks of items, d = best)",
-    "sequence": " (a label per position)",
-}
+} | TASKS
 
 
 def resolve_space(space: str | OutputSpace) -> OutputSpace:
     """Space of a short-cut or instance; see `skstructured._base.component.resolve`."""
-    return resolve("space", space, SPACES, OutputSpace, OUTPUTS)
+    return resolve("space", space, SPACES, OutputSpace)

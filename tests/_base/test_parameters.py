@@ -63,8 +63,8 @@ CALLS = {
             (sk.BanditGaptronClassifier, "radius"),
             (sk.NewtronClassifier, "alpha", "beta", "radius"),
             (sk.ConfiditClassifier, "eta"),
-            (sk.SOBAClassifier, "a"),
-            (sk.SecondOrderPerceptron, "a"),
+            (sk.SOBAClassifier, "alpha"),
+            (sk.SecondOrderPerceptron, "alpha"),
         )
         for name in names
     },

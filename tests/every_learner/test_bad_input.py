@@ -141,7 +141,11 @@ def test_indices_beyond_int32_are_refused_by_name():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("space", "simplx", "space='simplx' is not known; .*'hypercube' .multilabel outputs., 'o"),
+        (
+            "space",
+            "simplx",
+            "space='simplx' is not known; .*'hypercube', 'multiclass', 'multilabel', 'o",
+        ),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),

@@ -9,9 +9,16 @@ import pytest
 from pairs import CASES, LARGEST, PAIRS, is_slow, loss_of, space_of
 from scipy import sparse
 
-from skstructured import OnlineStructuredPredictor
+from skstructured import MaxMinMarginNetwork, OnlineStructuredPredictor
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
-from skstructured.spaces import Birkhoff, Hypercube, KSubsets, OrdinalChain, Simplex
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    KSubsets,
+    OrdinalChain,
+    Simplex,
+    resolve_space,
+)
 from skstructured.spaces.permutahedron import sort_descending
 from skstructured.utils import space_checks
 
@@ -177,3 +184,22 @@ def test_of_items_with_equal_scores_the_first_comes_first(d):
     order = np.empty(d)
     sort_descending(theta, order, np.empty(d))
     np.testing.assert_array_equal(order, np.arange(d))
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("multiclass", "simplex"),
+        ("multilabel", "hypercube"),
+        ("assignment", "birkhoff"),
+        ("ranking", "permutahedron"),
+    ],
+)
+def test_the_words_of_the_field_name_spaces(word, name):
+    y = {"simplex": [0, 1, 2], "hypercube": np.eye(3, dtype=int)}.get(name, [[1, 2, 3]] * 3)
+    y = np.subtract(y, name == "birkhoff")
+    learners = [OnlineStructuredPredictor(space, random_state=0) for space in (word, name)]
+    first, second = (learner.fit(np.eye(3), y).coef_ for learner in learners)
+    np.testing.assert_array_equal(first, second)
+    assert resolve_space(word).task == resolve_space(name).task
+    assert type(MaxMinMarginNetwork(word).fit(np.eye(3), y).space_) is type(resolve_space(name))

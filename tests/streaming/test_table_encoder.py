@@ -208,7 +208,7 @@ class TestTypes:
     def test_a_batch_without_a_date_is_taken(self, method):
         X = [["2024-05-31", 1.0], ["2024-06-01", 2.0], [None, 3.0]]
         encoder = getattr(TableEncoder(), method)(X)
-        for gone in (None, "", np.nan, np.datetime64("NaT")):
+        for gone in (None, "", np.nan, np.datetime64("NaT", "D")):
             Z = encoder.transform([[gone, 1.0]])
             np.testing.assert_array_equal(Z[0], [np.nan] * 2 + [0.0] * 19 + [1.0])
 

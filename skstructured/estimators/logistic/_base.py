@@ -158,11 +158,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._R = (
-            math.inf
-            if self.feature_norm is None
-            else check_positive("feature_norm", self.feature_norm)
-        )
+        R = self.feature_norm
+        self._R = math.inf if R is None else check_positive("feature_norm", R)
         self.loss_ = self._loss(space)
         self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)

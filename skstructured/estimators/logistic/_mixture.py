@@ -15,8 +15,7 @@ def grid_of(B):
     values = tuple(check_size("radius", value) for value in B)
     if not values:
         raise ValueError(
-            "radius must be a positive number or a non-empty sequence of positive numbers, "
-            f"got {B!r}."
+            f"radius must be a positive number or a non-empty sequence of them, got {B!r}."
         )
     return values
 

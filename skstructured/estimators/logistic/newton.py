@@ -216,8 +216,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         if not LEAST_PRODUCT <= gamma * B <= 1.0 / LEAST_PRODUCT:
             raise ValueError(
                 f"exp_concavity * radius must lie between {LEAST_PRODUCT:g} and "
-                f"{1.0 / LEAST_PRODUCT:g}, "
-                f"got exp_concavity={gamma:g} and radius={B:g}."
+                f"{1.0 / LEAST_PRODUCT:g}, got exp_concavity={gamma:g} and radius={B:g}."
             )
         return NewtonMatrix(K, width, B, gamma)
 
