@@ -118,7 +118,7 @@ def descent_bound(played, norm):
 
 def ball_bound(played, norm):
     """Theorem E.1 before the surrogate gap enters: B√(2V)."""
-    return played.model.optimizer_.diameter * math.sqrt(2.0 * played.squares.sum())
+    return 2.0 * played.model.optimizer_.radius * math.sqrt(2.0 * played.squares.sum())
 
 
 def betting_bound(played, norm):
