@@ -12,12 +12,13 @@ import re
 from fnmatch import fnmatchcase
 
 import pytest
+from numba import config as numba_config
 
 #: What tells the plain command from one that chooses tests by itself.
 PLAIN = "not slow and not exhaustive"
 
-#: Cases of one test that the plain command runs.
-MOST = 4
+#: Cases of one test that the plain command runs; all with a new value where nothing is compiled.
+MOST = math.inf if numba_config.DISABLE_JIT else 4
 
 #: In the names of rooms, tests and cases whose kernels take longer to compile than all else takes.
 COSTLY = re.compile(
@@ -55,7 +56,7 @@ def few_cases(items):
             if len(values - seen) >= enough(values):
                 kept.append(item)
                 seen |= values
-    return kept[:: math.ceil(len(kept) / MOST)]
+    return kept[:: max(1, math.ceil(len(kept) / MOST))]
 
 
 def short_cases(items):
@@ -73,7 +74,8 @@ def short_cases(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark what takes long to compile, and the cases of long lists and grids."""
-    cheap = [item for item in items if not COSTLY.search(item.nodeid)]
+    compiled = not numba_config.DISABLE_JIT
+    cheap = [item for item in items if not (compiled and COSTLY.search(item.nodeid))]
     grids, short = {}, set()
     for item in cheap:
         grids.setdefault(test_of(item), []).append(item)
