@@ -91,7 +91,7 @@ def pytest_report_header(config):
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if everything and config.option.markexpr == PLAIN and not hasattr(config, "workerinput"):
         return [
-            "Three minutes on two cores; most of them for compiling kernels, the first time.",
+            "About three minutes on two cores, half of them for kernels that are compiled once.",
             'The exhaustive tests are left out: -m "not slow" runs them too.',
         ]
     return []

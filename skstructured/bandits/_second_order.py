@@ -79,7 +79,7 @@ class SOBAClassifier(SecondOrderBandit):
     Plays ``(1 − ρ) e_{y*} + ρ/K``. Only where the choice ỹ was right, with
     ``g = (e_ȳ − e_ỹ) ⊗ x/p'`` (ȳ the best other class), ``z = √p' g`` and
     ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``: if m plus the m of earlier updates is not negative,
-    ``A ← A + zzᵀ``, ``b ← b − g``, ``W = A⁻¹b``; A starts at a·I.
+    ``A ← A + zzᵀ``, ``b ← b − g``, ``W = A⁻¹b``; A starts at α·I.
 
     Parameters
     ----------

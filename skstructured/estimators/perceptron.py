@@ -103,7 +103,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularization: A starts at a·I.
+        Regularization: A starts at ``alpha · I``.
     {OnlineStructuredPredictor: standardize, missing}
     fit_intercept : bool, default=True
         Append a constant feature 1.

@@ -22,8 +22,12 @@ __all__ = [
 ]
 
 #: The field's words for what an output is.
-TASKS = {"multiclass": Simplex, "multilabel": Hypercube, "assignment": Birkhoff}
-TASKS["ranking"] = Permutahedron
+TASKS = {
+    "multiclass": Simplex,
+    "multilabel": Hypercube,
+    "assignment": Birkhoff,
+    "ranking": Permutahedron,
+}
 
 SPACES = {
     "simplex": Simplex,

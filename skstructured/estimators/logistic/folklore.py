@@ -52,7 +52,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
 
     are the logits, and s = softmax(z) the prediction: there is no W behind it (it is *improper*).
     Then, with ``h = diag s − ssᵀ`` and κ the largest for which theory holds (see Notes), from ‖x‖,
-    or from R where it is given,
+    or from R if `feature_norm` is given,
 
     .. math:: A ← A + κ\, h ⊗ xx^⊤, \quad G ← G + (s - y - 2κ h z) ⊗ x.
 
@@ -69,13 +69,13 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         B: the comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
         standardised features. Smaller settles sooner, larger goes on following what changes. A
         sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
-        how well each has done, which loses at most ln(len(B)) nats more than the best, times the
-        largest weight of a row where that is above 1.
+        how well each has done, which loses at most ln(len(radius)) nats more than the best, times
+        the largest weight of a row where that is above 1.
     feature_norm : float or None, default=None
-        Largest norm of a row as standardised, the intercept's 1 included; a longer one, to learn
-        or to predict, is a ValueError. None needs none: every round has the κ of its own row.
+        R: the largest norm of a row as standardised, the intercept's 1 included; a longer one, to
+        learn or to predict, is a ValueError. None needs none: every round has the κ of its own row.
     alpha : float or None, default=None
-        λ; None is 1.5/B, or with R the 2R/B of theory.
+        λ; None is 1.5/B, or with `feature_norm` the 2R/B of theory.
     structure : {"auto", "full", "classes"}, default="auto"
         What is kept of A: all of it, or the K blocks of a class each, K p² numbers. "auto" is
         "full" up to `max_weights`, then "classes" with a `GuaranteeWarning`, since the theorem

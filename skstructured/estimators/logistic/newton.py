@@ -165,9 +165,9 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     Parameters
     ----------
     radius : float, default=1.0
-        Bound on ‖W_k‖ of every class, in units of the standardised features.
+        B: bound on ‖W_k‖ of every class, in units of the standardised features.
     feature_norm : float or None, default=None
-        Largest norm of a row, the intercept's 1 included; only "theory" needs it.
+        R: the largest norm of a row, the intercept's 1 included; only "theory" needs it.
     exp_concavity : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.

@@ -117,7 +117,7 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
     Parameters
     ----------
     radius : float, default=3.0
-        Radius, in units of the standardised features.
+        B, in units of the standardised features.
     feature_norm : float or None, default=None
         Largest norm of a row as standardised, the intercept's 1 included. None needs none.
     n_particles : int, default=500
