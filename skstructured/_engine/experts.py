@@ -45,31 +45,94 @@ def fold_expert(
 def score_experts(
     vectors: Floats,
     scales: Any,
-    raw: Floats,
-    squares: Floats,
+    raws: Floats,
+    bounds: Floats,
+    which: Array,
     weight: float,
     averaged: bool,
+    dim: int,
     theta: Floats,
     s: Floats,
 ) -> float:
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    `squares` are ‖x‖², as each of them reads the row.
+    Optimisers see the bound of the round that `which` says.
     """
-    few, dim = vectors.shape[0], theta.shape[1]
-    size = 0.0
+    few, rows, size = vectors.shape[0], theta.shape[1] // dim, 0.0
     for e in range(few):
         vector = vectors[e]
-        s[e] = as_scale(scales[e])(vector, squares[e], weight)
+        s[e] = as_scale(scales[e])(vector, bounds[which[e]], weight)
         played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
-        for k in range(dim):
-            theta[e, k] = s[e] * raw[e * dim + k]
-            size += abs(theta[e, k])
-            if averaged:
-                mean = played * raw[e * dim + k] + raw[(few + e) * dim + k]
-                theta[few + e, k] = mean / total if total > 0.0 else 0.0
-                size += abs(theta[few + e, k])
+        size += abs(played + share_of(vector, weight) * s[e])
+        for i in range(rows):
+            for k in range(dim):
+                raw, at = raws[i, e * dim + k], i * dim + k
+                theta[e, at] = s[e] * raw
+                size += abs(theta[e, at])
+                if averaged:
+                    mean = played * raw + raws[i, (few + e) * dim + k]
+                    theta[few + e, at] = mean / total if total > 0.0 else 0.0
+                    size += abs(theta[few + e, at])
     return size
+
+
+#: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
+NOTHING = 1e-15
+
+
+@kernel
+def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
+    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 where it may be rounding."""
+    value, size = whole + omega, abs(whole) + abs(omega)
+    for k in range(theta.shape[0]):
+        value -= theta[k] * y[k]
+        size += abs(theta[k] * y[k])
+    return value if value > NOTHING * size else 0.0
+
+
+@kernel
+def inner_of(g: Floats, raws: Floats, e: int, dim: int) -> float:
+    """<G, Θ> of an expert, which is <g, raw>."""
+    total, at = 0.0, 0
+    for i in range(g.shape[0] // dim):
+        for k in range(dim):
+            total += g[at] * raws[i, e * dim + k]
+            at += 1
+    return total
+
+
+@kernel(fastmath=FASTMATH)
+def square_of(G: Floats, count: int, e: int, dim: int) -> float:
+    """Sum of squares of the columns of an expert in `count` rows; of row e itself if it is −1."""
+    total = 0.0
+    if count < 0:
+        for k in range(dim):
+            total += G[e, k] * G[e, k]
+        return total
+    for t in range(count):
+        for k in range(e * dim, (e + 1) * dim):
+            total += G[t, k] * G[t, k]
+    return total
+
+
+@kernel
+def pack(g: Floats, dim: int, packed: Floats) -> None:
+    """Gradients (N, rows · dim) of the first experts, side by side (rows, few · dim)."""
+    rows = g.shape[1] // dim
+    for e in range(packed.shape[1] // dim):
+        for i in range(rows):
+            for k in range(dim):
+                packed[i, e * dim + k] = g[e, i * dim + k]
+
+
+@kernel(fastmath=FASTMATH)
+def move_columns(Theta: Array, j: int, factors: Floats, G: Array, t: int) -> None:
+    """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
+    wide = G.shape[1]
+    for c in range(wide):
+        Theta[j, c] += factors[c] * G[t, c]
+    for c in range(Theta.shape[1] - wide):
+        Theta[j, wide + c] += factors[wide + c] * G[t, c]
 
 
 @kernel(fastmath={"contract"})
@@ -134,12 +197,11 @@ def learn_shares(
 
 @kernel
 def settle_step(
-    vector: Floats, step: Any, raw: Floats, g: Floats, x_sq: float, weight: float, s: float
+    vector: Floats, step: Any, inner: float, square: float, bound: float, weight: float, s: float
 ) -> float:
     """Count a round of an expert; its step u."""
-    part = share_of(vector, weight)
-    count_round(vector, s, weight, part)
-    return as_step(step)(vector, raw, g, x_sq, weight)
+    count_round(vector, s, weight, share_of(vector, weight))
+    return as_step(step)(vector, inner, square, bound, weight)
 
 
 @kernel
@@ -159,17 +221,6 @@ PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
 def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
     """Totals of a mixture of `experts`, the last `near` of which read the first features."""
     return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
-
-
-@kernel
-def squares_of(totals: Floats, x_sq: float, squares: Floats) -> None:
-    """‖x‖² of the row that was scored last, as each of the experts reads it."""
-    few = squares.shape[0]
-    first = few
-    if totals.shape[0] > SQUARE:
-        first = int(few * totals[FIRST] / totals[PART])
-    for e in range(few):
-        squares[e] = x_sq if e < first else totals[SQUARE]
 
 
 @kernel(fastmath=FASTMATH)

@@ -1,19 +1,26 @@
-"""The compiled epoch: one loop over rows for every loss, optimiser and storage of X.
+"""The compiled loop of all linear learners: a round is one row, a label sequence, or some items.
 
-The learner's weights are ``W = s Θ``: the optimiser owns the scalar s, so that steps, projections
-and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A``; see `average`.
+Each of E experts, one without a mixture, has weights ``W = s Θ``: its optimiser owns the number s
+and a vector, so that steps, projections and bets never sweep over Θ. The sum of the weights played
+is ``(Σ v s) Θ + A``, v the shares of the rounds in the average. Θ of all experts, and behind them
+the sums A, are one array: below each other for dense rows, beside each other for CSR rows, label
+sequences and items.
 """
 
 import functools
+from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import int64, types
+from numba import float64, int64, types
 
 from skstructured._engine.addresses import (
+    CUBE,
+    GATHER,
     LOSS,
     MATRIX,
     MOVE_AND_SCORE,
+    PREPARE,
     READ_INT64,
     READ_MATRIX,
     READ_ROWS,
@@ -22,30 +29,43 @@ from skstructured._engine.addresses import (
     STEP,
     VECTOR,
     address,
+    as_gather,
     as_loss,
     as_move_and_score,
-    as_scale,
-    as_step,
+    as_prepare,
+    function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.move_and_score import WAITING, add_dense, fold
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.experts import (
+    SQUARE,
+    fold_expert,
+    inner_of,
+    learn_shares,
+    less_truth,
+    means_of,
+    move_columns,
+    pack,
+    renew_expert,
+    score_experts,
+    settle_step,
+    square_of,
+    value_of,
+)
+from skstructured._engine.mixing import ALONE, SCORES, mix, temper_for
+from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
+from skstructured._engine.move_and_score import WAITING, add_dense
 from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
-    CLOCK,
-    DECAYS,
     FLUSH,
     RENEW,
     RENEWED,
     RESCALE,
-    ROUNDS,
     SCALED_WEIGHT_SUM,
-    WEIGHT_SUM,
     Call,
     LinearState,
     clear,
-    renew_norm,
-    share_of,
+    copy_into,
 )
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
@@ -54,228 +74,553 @@ LARGEST = np.finfo(np.float64).max
 #: Rows learned at a time, by compiled and by interpreted loops.
 BLOCK, SLOW_BLOCK = 4096, 64
 
+#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
+#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
+#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
+#: and `gather`.
+DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
 
-def epoch(
+#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
+#: and the largest residual of a loss's oracle.
+LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
+
+
+@kernel
+def most_touched(indptr: Array, width: int, firsts: Array, lengths: Array) -> int:
+    """The most features that the rows of one round have."""
+    most = 0
+    for r in range(lengths.shape[0] if indptr.shape[0] > 0 else 0):
+        most = max(most, indptr[firsts[r] + lengths[r]] - indptr[firsts[r]])
+    return most if indptr.shape[0] > 0 else width
+
+
+def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     rows: Any,
-    order: Array,
-    truth: Array,
-    weight: Floats,
+    rounds: Any,
     learned: Any,
-    params: Floats,
-    work: Floats,
-    scores: Floats,
-    kernels: tuple[Any, ...],
+    constants: Any,
+    results: Any,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
 ) -> int:
-    """Learn `rows` in this order; stop before a row whose norm or scores are out of range.
+    """Learn rounds in order; stop before one whose norm or scores are out of range.
 
-    Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
-    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ v s) g xᵀ
-    (CSR: for the columns behind Θ). Losses are handed the rows of `work` in turn: one row, as
-    scratch, or one per round, where a bandit finds its uniform number and leaves what it drew.
-    Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or
-    -1.
+    Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
+    ``θ_e = s_e raw_e``, and of its average ``((Σ v s) raw + A)/Σ v``; losses and gradients g in θ;
+    what is played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
+    u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
+
+    Parameters
+    ----------
+    rows : tuple
+        As kernels read them, see `Rows`.
+    rounds : tuple
+        Places of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
+        after the other; weights; Ω of the truths; what `prepare` has to know of each round;
+        lengths of the loss's scratch, none if it is all.
+    learned : tuple
+        See `LinearState.learned`.
+    constants : tuple
+        Parameters of the loss, and options.
+    results : tuple
+        Scratch of the loss, one row, or one for each round; and what is written, if there is room:
+        scores that are played, gradients and losses at them.
+    kernels, scales, steps
+        Move and score (rows), loss, prepare and gather (rounds of several rows); the experts'.
+
+    Returns
+    -------
+    int
+        The place of the round that stopped it, or −1.
     """
-    (data, indices, indptr, width), (Theta, A, average, state) = rows, learned
+    data, indices, indptr, width = rows
+    order, lengths, truth, weight, omega, terms, sizes = rounds
+    Theta, A, summed, vectors, shares, rates, totals, sums, kind, which, numbers, slot = learned
+    (params, options), (work, scores, gradients, values) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
-    scale, step = as_scale(kernels[2]), as_step(kernels[3])
-    n, dim = truth.shape
-    record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
-    waiting, together = average and dense, average and not dense
-    uniform = state[DECAYS] == 0.0
-    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
-    move = np.empty(2 * dim if together else dim)
+    prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
+    n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
+    ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
+    for r in range(lengths.shape[0]):
+        longest = max(longest, lengths[r])
+    longest += extra
+    dense = indptr.shape[0] == 0 and not ragged
+    averaged, waiting = summed and mixed, summed and dense and not mixed
+    experts = 2 * few if averaged else few
+    together = summed and not waiting
+    raw, move = np.empty(longest * experts * dim), np.empty((2 if together else 1) * few * dim)
     clear(move)
-    own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
-    g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    start, stopped, first, w, scratch = 0, -1, order[0], weight[0], work[0]
-    x_sq = move_and_score(
-        data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
-    )
+    raws = raw.reshape((longest, experts * dim))
+    all_theta, all_g = np.empty(experts * longest * dim), np.empty(experts * longest * dim)
+    theta = all_theta[: experts * dim].reshape((experts, dim))
+    g = all_g[: experts * dim].reshape((experts, dim))
+    y, losses, v, s = np.empty(longest * dim), np.empty(experts), np.empty(experts), np.empty(few)
+    found, state, rest = np.zeros(2), totals if mixed else vectors[0], np.empty(options[ROOM])
+    waits = np.empty((WAITING if waiting else 0, dim))
+    packed = np.empty((longest if ragged else 0, few * dim))
+    most = 0
+    if ragged:
+        most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
+    G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
+    start, stopped, at, truths, many, length, scratch = 0, -1, 0, 0, dim, dim, work[0]
+    if not ragged:
+        found[0] = move_and_score(
+            data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
+            raw,
+        )  # fmt: skip
     for r in range(n):
-        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
+        w = weight[r]
+        if ragged:
+            length = lengths[r]
+            many = (length + extra) * dim
+            theta = all_theta[: experts * many].reshape((experts, many))
+            g = all_g[: experts * many].reshape((experts, many))
+            prepare(
+                data, indices, indptr, width, order[r], length, Theta, options, terms[r], rest,
+                raws, found,
+            )  # fmt: skip
+        elif not in_range(found[0], SHORTEST_SQ, LONGEST_SQ):
             stopped = r
             break
-        w = weight[r]
-        s = scale(state, x_sq, w)
-        share = w if uniform else share_of(state, w)
-        size = abs(state[SCALED_WEIGHT_SUM] + share * s)
-        for k in range(dim):
-            y[k] = truth[r, k]
-            theta[k] = s * raw[k]
-            size += abs(theta[k])
-            if record:
-                scores[r, k] = theta[k]
+        elif totals.shape[0] > SQUARE:
+            found[1] = totals[SQUARE]
+        size = score_experts(vectors, scales, raws, found, which, w, averaged, dim, theta, s)
         if not size <= LARGEST:
             stopped = r
             break
-        if turns:
+        truth_of = y[:length]
+        for k in range(length):
+            truth_of[k] = truth[truths + k]
+        if work.shape[0] > 1:
             scratch = work[r]
-        loss(theta, y, g, params, scratch)
-        state[SCALED_WEIGHT_SUM] += share * s
-        state[WEIGHT_SUM] += share
-        state[CLOCK] += w
-        state[ROUNDS] += 1.0
-        u = step(state, raw, g, x_sq, w)
-        if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
-            if waiting:
-                add_dense(data, width, order[start:r], terms, A)
-                start = r
-            fold(Theta, A, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
-            state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
-        if waiting:
-            for k in range(dim):
-                terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
-            if r + 1 - start == WAITING:
-                add_dense(data, width, order[start : r + 1], terms, A)
-                start = r + 1
-        if together:
-            for k in range(dim):
-                move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
-        after = min(r + 1, n - 1)
-        row, ahead, w = order[r], order[after], weight[after]
-        x_sq = move_and_score(
-            data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
-        )
-        if state[RENEWED] + 1.0 < RENEW:
-            state[RENEWED] += 1.0
+        elif sizes.shape[0] > 0:
+            scratch = work[0, : sizes[r]]
+        if kind < SCORES:
+            means_of(kind, theta, g)
+            temper_for(shares, totals, w)
         else:
-            renew_norm(state, Theta, *own)
+            for b in range(experts):
+                losses[b] = loss(theta[b], truth_of, g[b], params, scratch)
+                if mixed and options[INNER] > 0:
+                    losses[b] = value_of(losses[b], theta[b], truth_of, omega[r])
+                if options[FRESH] > 0:
+                    numbers[LEFT] = max(numbers[LEFT], scratch[0])
+                    clear(scratch)
+        if scores.shape[0] > 0:
+            played = scores[at : at + many]
+            if mixed:
+                mix(kind, shares, theta, g, v, played)
+            else:
+                copy_into(played, theta[0])
+        if gradients.shape[0] > 0:
+            slope = gradients[at : at + many]
+            if mixed:
+                values[r] = loss(scores[at : at + many], truth_of, slope, params, scratch)
+                if options[FRESH] > 0:
+                    clear(scratch)
+            else:
+                copy_into(slope, g[0])
+                values[r] = losses[0]
+        if mixed and w > 0.0:
+            learn_shares(kind, shares, rates, totals, g, truth_of, w, losses, sums)
+        if kind < SCORES:  # means become gradients
+            less_truth(g, truth_of)
+        count = 0
+        if ragged:
+            pack(g, dim, packed)
+            count = gather(
+                data, indices, indptr, width, order[r], packed[: length + extra], options, slot,
+                touched, G,
+            )  # fmt: skip
+            for i in range(2):
+                numbers[i] = max(numbers[i], w * found[i])
+        for e in range(few):
+            vector, bound, own = vectors[e], found[which[e]], g[e]
+            inner = inner_of(own, raws, e, dim)
+            square = square_of(G, count, e, dim) if ragged else square_of(g, -1, e, dim) * bound
+            u = settle_step(vector, steps[e], inner, square, bound, w, s[e])
+            if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+                if waiting:
+                    add_dense(data, width, order[start:r], waits, A)
+                    start = r
+                fold_expert(Theta, dim, dense, summed, e, few, vector)
+            for k in range(dim):
+                c, factor = e * dim + k, 1.0 if ragged else own[k]
+                move[c] = u * factor
+                if together:
+                    move[few * dim + c] = -u * vector[SCALED_WEIGHT_SUM] * factor
+                elif waiting:
+                    waits[r - start, k] = -u * vector[SCALED_WEIGHT_SUM] * factor
+        if waiting and r + 1 - start == WAITING:
+            add_dense(data, width, order[start : r + 1], waits, A)
+            start = r + 1
+        if ragged:
+            for t in range(count):
+                move_columns(Theta, touched[t], move, G, t)
+        else:
+            after = min(r + 1, n - 1)
+            found[0] = move_and_score(
+                data, indices, indptr, width, order[r], order[after], Theta, state, move,
+                1.0 if w > 0.0 else 0.0, weight[after], raw,
+            )  # fmt: skip
+        for e in range(few):
+            if vectors[e, RENEWED] + 1.0 < RENEW:
+                vectors[e, RENEWED] += 1.0
+            else:
+                renew_expert(vectors[e], Theta, dim, dense, e)
+        at += many
+        truths += length
     if waiting:
-        add_dense(data, width, order[start : n if stopped < 0 else stopped], terms, A)
+        add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
     return stopped
 
 
-def signature_of(*more: Any) -> Any:
-    """The signature of loops over rows, `more` behind the scores."""
-    arrays = (READ_ROWS, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = types.Tuple((MATRIX, MATRIX, types.boolean, VECTOR))
-    return int64(*arrays, learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
+#: What loops are handed; see `learn_rounds`.
+ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
+LEARNED = types.Tuple(
+    (
+        *(MATRIX, MATRIX, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
+        *(int64, READ_INT64, VECTOR, int64[::1]),
+    )
+)
+CONSTANTS = types.Tuple((VECTOR, READ_INT64))
+RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
+KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
+SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
+
+NO_INTS, NO_FLOATS, NO_TERMS = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
+
+
+def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FLOATS) -> Any:
+    """Rounds of one row each, as loops take them; truths are (n, dim)."""
+    return order, NO_INTS, truth.reshape(-1), weight, omega, NO_TERMS, NO_INTS
 
 
 @functools.cache
-def _compiled(ahead: bool) -> Kernel:
-    if ahead:
-        return kernel(
-            ahead_of(_compiled(False)), signature=signature_of(READ_VECTOR, types.boolean)
-        )
-    return kernel(epoch, signature=signature_of())
+def _compiled() -> Kernel:
+    return kernel(learn_rounds, signature=SIGNATURE)
 
 
-def bound_kernels(kernels: tuple[Kernel, ...]) -> tuple[int, ...] | None:
-    """Addresses of the kernels (move and score, loss, scale, step); None for interpreted ones."""
-    if not all(map(is_compiled, kernels)):
-        return None
-    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS, SCALE, STEP)))
+@functools.cache
+def _compiled_ahead() -> Kernel:
+    given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
+    return kernel(predict_then_learn(_compiled()), signature=int64(*given))
 
 
-def epoch_for(kernels: tuple[Kernel, ...], ahead: bool = False) -> tuple[Kernel, int]:
-    """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
+def are_compiled(kernels: Any, experts: Any) -> bool:
+    """Whether all kernels of a loop are, and the scale and the step of every expert."""
+    pairs = [kernel for expert in experts for kernel in kernels_of(expert)]
+    return all(is_compiled(kernel) for kernel in (*kernels, *pairs) if kernel is not None)
 
-    It takes ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
-    `LinearState`, and returns the `Call` that learns; `ahead` is that of `ahead_of`, which takes
-    `before` and `averaged` behind `scores`. Compiled, here and now, when every kernel is a numba
-    function; interpreted otherwise, with fewer rows.
+
+def kernels_of(expert: Any) -> tuple[Kernel, Kernel]:
+    """Scale and step of an optimiser."""
+    return expert.scale_kernel, expert.step_kernel
+
+
+#: The types of the kernels of a loop.
+TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
+
+
+def bound_kernels(kernels: Any, experts: Any) -> tuple[Any, ...]:
+    """The kernels, all scales and all steps as loops take them: addresses, if all are compiled."""
+    scales: Any
+    steps: Any
+    scales, steps = zip(*map(kernels_of, experts), strict=True)
+    kernels = (*kernels, *[None] * 4)[:4]
+    if are_compiled((), experts):  # also if the loss, and so the loop, is not
+        scales = np.array([address(scale, SCALE) for scale in scales])
+        steps = np.array([address(step, STEP) for step in steps])
+    if are_compiled(kernels, experts):
+        found = zip(kernels, TYPES, strict=True)
+        kernels = tuple(0 if one is None else address(one, kind) for one, kind in found)
+    return kernels, scales, steps
+
+
+def in_python(loop: Kernel, experts: Any) -> Kernel:
+    """The loop interpreted, without numpy's warnings, which compiled ones do not have.
+
+    With experts that are plain Python, what it calls is interpreted too.
     """
-    at = bound_kernels(kernels)
-    if at is not None:
-        return functools.partial(call_of, _compiled(ahead), at), BLOCK
-    loop = ahead_of(epoch) if ahead else epoch
-    return functools.partial(call_of, quiet(loop), kernels), SLOW_BLOCK
-
-
-def quiet(loop: Kernel) -> Kernel:
-    """An interpreted loop without numpy's warnings, which compiled ones do not have."""
+    if not are_compiled((), experts):
+        called = {name: getattr(it, "py_func", it) for name, it in loop.__globals__.items()}
+        loop = FunctionType(loop.__code__, called, None, loop.__defaults__, loop.__closure__)
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
-def call_of(
-    loop: Kernel,
-    kernels: tuple[Any, ...],
-    rows: Rows,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    state: LinearState,
-    *rest: Any,
-) -> Call:
-    """A loop over rows, and the arrays of its arguments."""
-    return loop, rows.arrays, order, truth, weight, state.learned, *rest, kernels
+def loop_for(kernels: Any, experts: Any, ahead: bool = False) -> tuple[Kernel, int]:
+    """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
+
+    Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
+    without kernels; `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
+    all kernels are; else interpreted, with fewer rows.
+    """
+    bound = bound_kernels(kernels, experts)
+    if are_compiled(kernels, experts):
+        loop, size = _compiled_ahead() if ahead else _compiled(), BLOCK
+    else:
+        loop, size = in_python(learn_rounds, experts), SLOW_BLOCK
+        loop = in_python(predict_then_learn(loop), experts) if ahead else loop
+
+    def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
+        *before, constants, results = rest
+        return loop, rows.arrays, *before, rounds, state.learned, constants, results, *bound
+
+    return call_of, size
 
 
 @kernel
-def dense_scores(z: Array, Theta: Array, theta: Floats) -> None:
-    """Θz, of rows with an intercept where Θ has one more column."""
-    for k in range(theta.shape[0]):
-        total = 0.0
-        for j in range(z.shape[0]):
-            total += Theta[k, j] * z[j]
-        if Theta.shape[1] > z.shape[0]:
-            total += Theta[k, z.shape[0]]
-        theta[k] = total
-
-
-@kernel
-def csr_scores(
-    z: Array, columns: Array, width: int, Theta: Array, first: int, theta: Floats
+def scores_of_row(
+    data: Array, indices: Array, indptr: Array, width: int, row: int, Theta: Array, raw: Floats
 ) -> None:
-    """Θz of the columns of Θ from `first` on."""
-    theta[:] = 0.0
-    for t in range(z.shape[0]):
-        for k in range(theta.shape[0]):
-            theta[k] += Theta[columns[t], first + k] * z[t]
-    if Theta.shape[0] > width:
-        for k in range(theta.shape[0]):
-            theta[k] += Theta[width, first + k]
+    """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
+    if indptr.shape[0] == 0:
+        z = data[row * width : (row + 1) * width]
+        for k in range(raw.shape[0]):
+            total = Theta[k, width] if Theta.shape[1] > width else 0.0
+            for j in range(width):
+                total += Theta[k, j] * z[j]
+            raw[k] = total
+        return
+    for k in range(raw.shape[0]):
+        raw[k] = Theta[width, k] if Theta.shape[0] > width else 0.0
+    for t in range(indptr[row], indptr[row + 1]):
+        for k in range(raw.shape[0]):
+            raw[k] += Theta[indices[t], k] * data[t]
 
 
-def ahead_of(learn: Kernel) -> Kernel:
-    """The loop that scores a row, and then lets an epoch of one row, `learn`, learn it."""
+@kernel
+def without_averages(shares: Floats, few: int, out: Floats) -> None:
+    """Weights (groups, R, N) of the experts that are no averages, the first `few`, to sum 1."""
+    out[:] = 0.0
+    for group in range(shares.shape[0]):
+        total = 0.0
+        for r in range(shares.shape[1]):
+            for e in range(few):
+                total += shares[group, r, e]
+        for r in range(shares.shape[1]):
+            for e in range(few):
+                out[group, r, e] = shares[group, r, e] / (total if total > 0.0 else 1.0)
+
+
+@kernel
+def play_raw(
+    learned: Any,
+    scales: Any,
+    raws: Floats,
+    averaged: bool,
+    theta: Floats,
+    means: Floats,
+    out: Floats,
+) -> None:
+    """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
+
+    With a weight of 0; theta and means (2 E, dim) are scratch.
+    """
+    _, _, summed, vectors, shares, _, _, _, kind, which, _, _ = learned
+    few, dim = vectors.shape[0], out.shape[0]
+    now, s, v = np.empty_like(vectors), np.empty(few), np.empty(shares.shape[2])
+    for e in range(few):  # optimisers may note what they see in them
+        copy_into(now[e], vectors[e])
+    score_experts(now, scales, raws, np.zeros(2), which, 0.0, summed, dim, theta, s)
+    if kind == ALONE:
+        copy_into(out, theta[1 if averaged and summed else 0])
+        return
+    if kind < SCORES:
+        means_of(kind, theta, means)
+    if summed and not averaged:
+        by_last = np.empty_like(shares)
+        without_averages(shares, few, by_last)
+        mix(kind, by_last, theta, means, v, out)
+    else:
+        mix(kind, shares, theta, means, v, out)
+
+
+def predict_then_learn(learn: Kernel) -> Kernel:
+    """The loop over rows that scores a row, and then has `learn` learn it alone."""
 
     def ahead(
         rows: Any,
-        order: Array,
-        truth: Array,
-        weight: Floats,
-        learned: Any,
-        params: Floats,
-        work: Floats,
-        scores: Floats,
         before: Array,
         averaged: bool,
-        kernels: tuple[Any, ...],
+        rounds: Any,
+        learned: Any,
+        constants: Any,
+        results: Any,
+        kernels: Any,
+        scales: Any,
+        steps: Any,
     ) -> int:
-        """As `epoch`; `scores` are those of the rows in `before`, which replaces `data` there.
+        """As `learn_rounds`; scores are those of the rows in `before`, in the place of `data`.
 
-        ``s Θz``, s that of a round of weight 0; `averaged`: ``((Σ v s) Θz + Az)/Σ v``.
+        By the averages of the weights, or by the last.
         """
-        (_, indices, indptr, width), (Theta, A, _, state) = rows, learned
-        dim, dense, none = truth.shape[1], indptr.shape[0] == 0, scores[:0]
-        scale, now, sums = as_scale(kernels[2]), np.empty_like(state), np.empty(dim)
-        for r in range(truth.shape[0]):
-            row, theta, one = order[r], scores[r], slice(r, r + 1)
-            first = row * width if dense else indptr[row]
-            last = first + width if dense else indptr[row + 1]
-            z, columns = before[first:last], indices[first:last]
-            if dense:
-                dense_scores(z, Theta, theta)
-            else:
-                csr_scores(z, columns, width, Theta, 0, theta)
-            if averaged:
-                if dense:
-                    dense_scores(z, A, sums)
-                else:
-                    csr_scores(z, columns, width, Theta, dim, sums)
-                total = max(state[WEIGHT_SUM], 1e-300)
-                for k in range(dim):
-                    theta[k] = (state[SCALED_WEIGHT_SUM] * theta[k] + sums[k]) / total
-            else:
-                now[:] = state
-                s = scale(now, 0.0, 0.0)
-                for k in range(dim):
-                    theta[k] *= s
-            given = (order[one], truth[one], weight[one])
-            if learn(rows, *given, learned, params, work, none, kernels) >= 0:
+        _, indices, indptr, width = rows
+        order, lengths, truth, weight, omega, terms, sizes = rounds
+        Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
+        work, scores, none, _ = results
+        dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
+        raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
+        for r in range(weight.shape[0]):
+            one = slice(r, r + 1)
+            scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
+            play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
+            label = truth[r * dim : (r + 1) * dim]
+            alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
+            nothing = (work, none, none, none)
+            if learn(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
                 return r
         return -1
 
     return ahead
+
+
+#: Returned for rows out of range, or with gaps: nothing was done.
+REFUSED = -2
+
+_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
+STANDARDIZE = types.FunctionType(
+    types.void(READ_VECTOR, int64, READ_INT64, READ_VECTOR, *_COUNT)  # see `standardize_rows`
+)
+LOOP = types.FunctionType(SIGNATURE)
+
+as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
+
+
+def learn_row(
+    standardize: Any,
+    loop: Any,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
+    intercept: float,
+    longest_sq: float,
+    x: Floats,
+    truth: Floats,
+    weight: Floats,
+    scale: Any,
+    learned: Any,
+    constants: Any,
+    work: Floats,
+) -> int:
+    """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
+
+    `intercept` is 1 where there is one, `scale` what `standardize_rows` is told of statistics.
+    """
+    (statistics, counts, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
+    width, x_sq = x.shape[1], intercept
+    for j in range(width):
+        x_sq += x[0, j] * x[0, j]
+    if not x_sq <= longest_sq:
+        return REFUSED
+    first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
+    copy_into(before, statistics.reshape(-1))
+    counted, recent = counts[0], counts[1]
+    as_standardize(standardize)(
+        x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
+    )
+    row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
+    alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
+    stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
+    if stopped >= 0:
+        copy_into(statistics.reshape(-1), before)
+        counts[0], counts[1] = counted, recent
+    return stopped
+
+
+@functools.cache
+def _compiled_learn_row() -> Kernel:
+    row = (float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
+    scale = types.Tuple((MATRIX, VECTOR, types.boolean, types.boolean))
+    learned = (scale, LEARNED, CONSTANTS, MATRIX)
+    return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
+
+
+def learn_row_for(kernels: Any, experts: Any) -> Kernel | None:
+    """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
+    if not are_compiled(kernels, experts):
+        return None
+    loops = address(standardize_rows, STANDARDIZE), address(_compiled(), LOOP)
+    return functools.partial(_compiled_learn_row(), *loops, *bound_kernels(kernels, experts))
+
+
+def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: Floats) -> None:
+    """Scores `played` (n, dim) at raw scores Θz (n, .) of rows as standardised."""
+    theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
+    means = np.empty_like(theta)
+    for i in range(played.shape[0]):
+        play_raw(learned, scales, raws[i : i + 1], averaged, theta, means, played[i])
+
+
+@kernel(fastmath=FASTMATH)
+def scores_of_dense(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> None:
+    """Raw scores Θz, and the intercepts behind the features."""
+    width = z.shape[0]
+    for k in range(Theta.shape[0]):
+        total = 0.0
+        for j in range(width):
+            total += Theta[k, j] * z[j]
+        raw[k] = total + Theta[k, width] if intercept else total
+
+
+def play_row(
+    loss: Any,
+    scales: Any,
+    intercept: bool,
+    longest_sq: float,
+    x: Floats,
+    statistics: Floats,
+    learned: Any,
+    params: Floats,
+    work: Floats,
+    out: Floats,
+) -> bool:
+    """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
+
+    The row is standardised as for predictions, scored by all experts, and played as one, by the
+    averages. Returns whether the row, and what is played at it, are finite and in range; else `out`
+    is not to be read.
+    """
+    z, x_sq = np.empty(x.shape[1]), 0.0
+    for j in range(z.shape[0]):
+        x_sq += x[0, j] * x[0, j]
+        scaled = (x[0, j] - statistics[MEAN, j]) * statistics[INVERSE, j]
+        z[j] = scaled if scaled == scaled else 0.0
+    if not x_sq <= longest_sq:
+        return False
+    Theta, dim = learned[0], out.shape[1]
+    raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
+    scores_of_dense(Theta, z, intercept, raws[0])
+    play_raw(learned, scales, raws, True, theta, np.empty_like(theta), out[0])
+    size, nothing = 0.0, np.zeros(dim)
+    for k in range(dim):
+        size += out[0, k] * out[0, k]
+    as_loss(loss)(out[0], nothing, out[1], params, work)
+    return size < np.inf
+
+
+@functools.cache
+def _compiled_play(one: bool) -> Kernel:
+    if one:
+        row = (types.boolean, float64, READ_MATRIX, READ_MATRIX)
+        signature = (int64, READ_INT64, *row, LEARNED, VECTOR, VECTOR, MATRIX)
+        return kernel(play_row, signature=types.boolean(*signature))
+    given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
+    return kernel(play_rows, signature=types.void(*given))
+
+
+def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
+    """`play_row` with a loss whose gradient at a truth of 0 is its mean; None if interpreted."""
+    if not are_compiled([loss], experts):
+        return None
+    (_, at, _, _), scales, _ = bound_kernels((None, loss), experts)
+    return functools.partial(_compiled_play(True), at, scales)
+
+
+def play_rows_for(experts: Any) -> Kernel:
+    """`play_rows`, to be called with all but the experts' kernels."""
+    play = _compiled_play(False) if are_compiled((), experts) else play_rows
+    scales = bound_kernels((), experts)[1]
+    return lambda learned, *rest: play(learned, scales, *rest)

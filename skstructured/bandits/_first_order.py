@@ -17,9 +17,8 @@ from skstructured._base.validation import (
     refuse_row,
 )
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import epoch_for
+from skstructured._engine.rounds import DIM, NO_FLOATS, OPTIONS, loop_for, rounds_of
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import OWN, LinearState, at_once, new_state
 from skstructured._learners.lock import learned_aside
@@ -50,10 +49,9 @@ UNIFORM, ACTION, PROPENSITY = range(3)
 
 
 @kernel
-def sum_step(state, raw, g, x_sq, weight):
+def sum_step(state, inner, square, bound, weight):
     """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<g, raw> + ‖g‖²‖x‖²."""
-    inner, g_sq = products(g, raw)
-    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + g_sq * x_sq, 0.0)
+    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + square, 0.0)
     return -1.0
 
 
@@ -79,6 +77,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     _learns_singles = True
     scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
     gradient_kernel: Kernel = None  # type: ignore[assignment]
+    step_kernel: Kernel = staticmethod(sum_step)
 
     def _setup(self, dim, width):
         vector = new_state(11, THETA_SQ)
@@ -86,7 +85,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
-        self._state = LinearState(dim, width, vector)
+        self._state = LinearState(dim, width, vector[None])
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -136,8 +135,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         sparse = self._scale.makes_sparse(rows)
         self._state.store_for(sparse)
         move_and_score = move_and_score_kernel(len(self.classes_), sparse)
-        kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
-        learn, size = epoch_for(kernels)
+        learn, size = loop_for((move_and_score, self.gradient_kernel), [self])
         size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
@@ -157,9 +155,12 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         drawn = np.zeros((m, 3))
         drawn[:, UNIFORM] = self.random_state_.random_sample(m)
         found = self._scale.counted(rows, block, np.ones(m))
-        given = (found.rows, found.places, self.space_.unpack(codes), np.ones(m))
+        rounds = rounds_of(found.places, self.space_.unpack(codes), np.ones(m))
+        options = np.zeros(OPTIONS, dtype=np.int64)
+        options[DIM] = len(self.classes_)
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
-        loop = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
+        results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
+        loop = learn(found.rows, rounds, state, (state.vector, options), results)
         stopped, _ = at_once(loop, found.commit)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(found.undo)
