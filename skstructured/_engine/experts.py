@@ -4,10 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._engine.addresses import as_scale, as_step
+from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.mixing import CLASSES, GAP, SCORES, learn_log_losses, learn_losses
+from skstructured._engine.mixing import (
+    ALONE,
+    CLASSES,
+    GAP,
+    SCORES,
+    learn_log_losses,
+    learn_losses,
+    mix,
+    temper_for,
+)
 from skstructured._engine.move_and_score import move_pairs
 from skstructured._engine.simd import LOWEST, exp_of
 from skstructured._engine.state import (
@@ -15,6 +24,8 @@ from skstructured._engine.state import (
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
+    clear,
+    copy_into,
     count_round,
     renew_norm,
     share_of,
@@ -43,36 +54,42 @@ def fold_expert(
 
 @kernel
 def score_experts(
-    vectors: Floats,
+    learned: Any,
     scales: Any,
     raws: Floats,
     bounds: Floats,
-    which: Array,
     weight: float,
-    averaged: bool,
     dim: int,
+    many: int,
     theta: Floats,
     s: Floats,
 ) -> float:
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    Optimisers see the bound of the round that `which` says.
+    Expert b has `many` of them, from ``theta[b * many]`` on. Its optimiser sees the bound of the
+    round that is its own.
     """
-    few, rows, size = vectors.shape[0], theta.shape[1] // dim, 0.0
+    _, _, summed, vectors, _, _, totals, _, kind, which, _, _ = learned
+    few, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
+    if totals.shape[0] > SQUARE:
+        bounds[1] = totals[SQUARE]
     for e in range(few):
         vector = vectors[e]
         s[e] = as_scale(scales[e])(vector, bounds[which[e]], weight)
         played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
         size += abs(played + share_of(vector, weight) * s[e])
-        for i in range(rows):
+        at, behind = e * many, (few + e) * many
+        for i in range(many // dim):
             for k in range(dim):
-                raw, at = raws[i, e * dim + k], i * dim + k
-                theta[e, at] = s[e] * raw
-                size += abs(theta[e, at])
+                raw = raws[i, e * dim + k]
+                theta[at] = s[e] * raw
+                size += abs(theta[at])
+                at += 1
                 if averaged:
                     mean = played * raw + raws[i, (few + e) * dim + k]
-                    theta[few + e, at] = mean / total if total > 0.0 else 0.0
-                    size += abs(theta[few + e, at])
+                    theta[behind] = mean / total if total > 0.0 else 0.0
+                    size += abs(theta[behind])
+                    behind += 1
     return size
 
 
@@ -91,38 +108,133 @@ def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
 
 
 @kernel
-def inner_of(g: Floats, raws: Floats, e: int, dim: int) -> float:
-    """<G, Θ> of an expert, which is <g, raw>."""
-    total, at = 0.0, 0
-    for i in range(g.shape[0] // dim):
+def judge_experts(
+    loss: Any,
+    learned: Any,
+    constants: Any,
+    work: Floats,
+    length: int,
+    y: Floats,
+    omega: float,
+    weight: float,
+    many: int,
+    all_theta: Floats,
+    all_g: Floats,
+    losses: Floats,
+    v: Floats,
+    scores: Floats,
+    gradients: Floats,
+    values: Floats,
+    at: int,
+    r: int,
+) -> None:
+    """Losses and gradients of the experts, what is played, and the weights of the experts after it.
+
+    `length` entries of the scratch `work` are handed to the loss, all if it is 0. What is played is
+    written to `scores` from `at` on, if there is room, and so are its gradient and its loss.
+    """
+    _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
+    (params, options), oracle, few = constants, as_loss(loss), vectors.shape[0]
+    scratch, mixed = work[:length] if length > 0 else work, kind != ALONE
+    experts = 2 * few if summed and mixed else few
+    theta = all_theta[: experts * many].reshape((experts, many))
+    g = all_g[: experts * many].reshape((experts, many))
+    lost = losses[:experts]
+    if kind < SCORES:
+        means_of(kind, theta, g)
+        temper_for(shares, totals, weight)
+    else:
+        for b in range(experts):
+            lost[b] = oracle(theta[b], y, g[b], params, scratch)
+            if mixed and options[INNER] > 0:
+                lost[b] = value_of(lost[b], theta[b], y, omega)
+            forget(scratch, options, numbers)
+    if scores.shape[0] > 0:
+        if mixed:
+            mix(kind, shares, theta, g, v[:experts], scores[at : at + many])
+        else:
+            copy_into(scores[at : at + many], theta[0])
+    if gradients.shape[0] > 0:
+        slope = gradients[at : at + many]
+        if mixed:
+            values[r] = oracle(scores[at : at + many], y, slope, params, scratch)
+            forget(scratch, options, numbers)
+        else:
+            copy_into(slope, g[0])
+            values[r] = lost[0]
+    if mixed and weight > 0.0:
+        learn_shares(kind, shares, rates, totals, g, y, weight, lost, sums)
+    if kind < SCORES:  # means become gradients
+        less_truth(g, y)
+
+
+@kernel
+def forget(work: Floats, options: Array, numbers: Floats) -> None:
+    """Begin anew with the scratch of an iterative oracle; what it left is kept in `numbers`."""
+    if options[FRESH] > 0:
+        numbers[LEFT] = max(numbers[LEFT], work[0])
+        clear(work)
+
+
+@kernel
+def step_experts(
+    learned: Any,
+    steps: Any,
+    raws: Floats,
+    bounds: Floats,
+    weight: float,
+    dim: int,
+    dense: bool,
+    ragged: bool,
+    many: int,
+    g: Floats,
+    G: Floats,
+    count: int,
+    s: Floats,
+    move: Floats,
+) -> None:
+    """Let the optimisers step; what Θ moves by: numbers for the columns of G, or for rows z u g."""
+    Theta, _, summed, vectors, _, _, _, _, _, which, _, _ = learned
+    few = vectors.shape[0]
+    for e in range(few):
+        vector, bound, at = vectors[e], bounds[which[e]], e * many
+        inner, square = 0.0, 0.0
+        for i in range(many // dim):
+            for k in range(dim):
+                inner += g[at] * raws[i, e * dim + k]
+                square += g[at] * g[at]
+                at += 1
+        square = square_of(G, count, e * dim, (e + 1) * dim) if ragged else square * bound
+        count_round(vector, s[e], weight, share_of(vector, weight))
+        u = as_step(steps[e])(vector, inner, square, bound, weight)
+        if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+            fold_expert(Theta, dim, dense, summed, e, few, vector)
         for k in range(dim):
-            total += g[at] * raws[i, e * dim + k]
-            at += 1
-    return total
+            c = e * dim + k
+            move[c] = u if ragged else u * g[c]
+            if summed:
+                move[few * dim + c] = -vector[SCALED_WEIGHT_SUM] * move[c]
 
 
 @kernel(fastmath=FASTMATH)
-def square_of(G: Floats, count: int, e: int, dim: int) -> float:
-    """Sum of squares of the columns of an expert in `count` rows; of row e itself if it is −1."""
+def square_of(G: Floats, count: int, start: int, stop: int) -> float:
+    """Sum of squares of some columns of the first rows."""
     total = 0.0
-    if count < 0:
-        for k in range(dim):
-            total += G[e, k] * G[e, k]
-        return total
     for t in range(count):
-        for k in range(e * dim, (e + 1) * dim):
+        for k in range(start, stop):
             total += G[t, k] * G[t, k]
     return total
 
 
 @kernel
-def pack(g: Floats, dim: int, packed: Floats) -> None:
-    """Gradients (N, rows · dim) of the first experts, side by side (rows, few · dim)."""
-    rows = g.shape[1] // dim
+def pack(g: Floats, many: int, dim: int, packed: Floats) -> None:
+    """Gradients of the first experts, `many` of each, side by side (rows, few · dim)."""
     for e in range(packed.shape[1] // dim):
-        for i in range(rows):
+        at = e * many
+        for i in range(many // dim):
             for k in range(dim):
-                packed[i, e * dim + k] = g[e, i * dim + k]
+                packed[i, e * dim + k] = g[at]
+                at += 1
 
 
 @kernel(fastmath=FASTMATH)
@@ -196,15 +308,6 @@ def learn_shares(
 
 
 @kernel
-def settle_step(
-    vector: Floats, step: Any, inner: float, square: float, bound: float, weight: float, s: float
-) -> float:
-    """Count a round of an expert; its step u."""
-    count_round(vector, s, weight, share_of(vector, weight))
-    return as_step(step)(vector, inner, square, bound, weight)
-
-
-@kernel
 def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
     """‖Θ_e‖², summed anew."""
     if dense:
@@ -212,6 +315,16 @@ def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) ->
     else:
         renew_norm(vector, Theta[:, e * dim : (e + 1) * dim], Theta.shape[0], dim)
 
+
+#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
+#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
+#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
+#: and `gather`.
+DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
+
+#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
+#: and the largest residual of a loss's oracle.
+LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 #: Entries behind those of every mixture: rows of Θ of one part, rows of it before those of such
 #: experts, the features that these read, and ‖z‖² of them in the row that was scored last.

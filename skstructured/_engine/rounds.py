@@ -21,6 +21,7 @@ from skstructured._engine.addresses import (
     MATRIX,
     MOVE_AND_SCORE,
     PREPARE,
+    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     READ_ROWS,
@@ -33,26 +34,32 @@ from skstructured._engine.addresses import (
     as_loss,
     as_move_and_score,
     as_prepare,
+    as_scale,
+    as_step,
     function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
-from skstructured._engine.experts import (
-    SQUARE,
+from skstructured._engine.experts import (  # noqa: F401  # places are read by models
+    DIM,
+    EXTRA,
+    FRESH,
+    INNER,
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    OPTIONS,
+    ROOM,
     fold_expert,
-    inner_of,
-    learn_shares,
-    less_truth,
+    judge_experts,
     means_of,
     move_columns,
     pack,
     renew_expert,
     score_experts,
-    settle_step,
-    square_of,
-    value_of,
+    step_experts,
 )
-from skstructured._engine.mixing import ALONE, SCORES, mix, temper_for
+from skstructured._engine.mixing import ALONE, SCORES, mix
 from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
 from skstructured._engine.move_and_score import WAITING, add_dense
 from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
@@ -66,6 +73,8 @@ from skstructured._engine.state import (
     LinearState,
     clear,
     copy_into,
+    count_round,
+    share_of,
 )
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
@@ -73,16 +82,6 @@ LARGEST = np.finfo(np.float64).max
 
 #: Rows learned at a time, by compiled and by interpreted loops.
 BLOCK, SLOW_BLOCK = 4096, 64
-
-#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
-#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
-#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
-#: and `gather`.
-DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
-
-#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
-#: and the largest residual of a loss's oracle.
-LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 
 @kernel
@@ -136,36 +135,35 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     """
     data, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
-    Theta, A, summed, vectors, shares, rates, totals, sums, kind, which, numbers, slot = learned
+    Theta, own, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
+    A = Theta[own:]
     (params, options), (work, scores, gradients, values) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
+    scale_alone, step_alone = as_scale(scales[0]), as_step(steps[0])
     n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
     ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     longest += extra
-    dense = indptr.shape[0] == 0 and not ragged
-    averaged, waiting = summed and mixed, summed and dense and not mixed
-    experts = 2 * few if averaged else few
-    together = summed and not waiting
-    raw, move = np.empty(longest * experts * dim), np.empty((2 if together else 1) * few * dim)
+    alone, dense = not (mixed or ragged), indptr.shape[0] == 0 and not ragged
+    waiting = summed and dense and not mixed
+    together, turns = summed and not waiting, work.shape[0] > 1
+    columns, most = few * dim * (2 if summed and mixed else 1), 0
+    raw, move = np.empty(longest * columns), np.empty((2 if together else 1) * few * dim)
     clear(move)
-    raws = raw.reshape((longest, experts * dim))
-    all_theta, all_g = np.empty(experts * longest * dim), np.empty(experts * longest * dim)
-    theta = all_theta[: experts * dim].reshape((experts, dim))
-    g = all_g[: experts * dim].reshape((experts, dim))
-    y, losses, v, s = np.empty(longest * dim), np.empty(experts), np.empty(experts), np.empty(few)
-    found, state, rest = np.zeros(2), totals if mixed else vectors[0], np.empty(options[ROOM])
+    raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
+    y, losses, v, s = np.empty(longest * dim), np.empty(columns), np.empty(columns), np.empty(few)
+    bounds, room = np.zeros(2), np.empty(options[ROOM])
+    state, vector, scratch = totals if mixed else vectors[0], vectors[0], work[0]
     waits = np.empty((WAITING if waiting else 0, dim))
     packed = np.empty((longest if ragged else 0, few * dim))
-    most = 0
     if ragged:
         most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
     G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
-    start, stopped, at, truths, many, length, scratch = 0, -1, 0, 0, dim, dim, work[0]
+    start, stopped, at, truths, length, many, count, s_alone = 0, -1, 0, 0, dim, dim, 0, 0.0
     if not ragged:
-        found[0] = move_and_score(
+        bounds[0] = move_and_score(
             data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
             raw,
         )  # fmt: skip
@@ -174,84 +172,71 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
         if ragged:
             length = lengths[r]
             many = (length + extra) * dim
-            theta = all_theta[: experts * many].reshape((experts, many))
-            g = all_g[: experts * many].reshape((experts, many))
             prepare(
-                data, indices, indptr, width, order[r], length, Theta, options, terms[r], rest,
-                raws, found,
+                data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
+                raws, bounds,
             )  # fmt: skip
-        elif not in_range(found[0], SHORTEST_SQ, LONGEST_SQ):
+        elif not in_range(bounds[0], SHORTEST_SQ, LONGEST_SQ):
             stopped = r
             break
-        elif totals.shape[0] > SQUARE:
-            found[1] = totals[SQUARE]
-        size = score_experts(vectors, scales, raws, found, which, w, averaged, dim, theta, s)
+        if alone:
+            s_alone = scale_alone(vector, bounds[0], w)
+            size = abs(vector[SCALED_WEIGHT_SUM] + share_of(vector, w) * s_alone)
+            for k in range(dim):
+                theta[k] = s_alone * raw[k]
+                size += abs(theta[k])
+        else:
+            size = score_experts(learned, scales, raws, bounds, w, dim, many, theta, s)
         if not size <= LARGEST:
             stopped = r
             break
-        truth_of = y[:length]
         for k in range(length):
-            truth_of[k] = truth[truths + k]
-        if work.shape[0] > 1:
-            scratch = work[r]
-        elif sizes.shape[0] > 0:
-            scratch = work[0, : sizes[r]]
-        if kind < SCORES:
-            means_of(kind, theta, g)
-            temper_for(shares, totals, w)
+            y[k] = truth[truths + k]
+        if not alone:
+            omega_r = omega[r] if omega.shape[0] > 0 else 0.0
+            size_r = sizes[r] if sizes.shape[0] > 0 else 0
+            judge_experts(
+                kernels[1], learned, constants, scratch, size_r, y[:length], omega_r, w, many,
+                theta, g, losses, v, scores, gradients, values, at, r,
+            )  # fmt: skip
+        elif turns:
+            loss(theta, y, g, params, work[r])
         else:
-            for b in range(experts):
-                losses[b] = loss(theta[b], truth_of, g[b], params, scratch)
-                if mixed and options[INNER] > 0:
-                    losses[b] = value_of(losses[b], theta[b], truth_of, omega[r])
-                if options[FRESH] > 0:
-                    numbers[LEFT] = max(numbers[LEFT], scratch[0])
-                    clear(scratch)
-        if scores.shape[0] > 0:
-            played = scores[at : at + many]
-            if mixed:
-                mix(kind, shares, theta, g, v, played)
-            else:
-                copy_into(played, theta[0])
-        if gradients.shape[0] > 0:
-            slope = gradients[at : at + many]
-            if mixed:
-                values[r] = loss(scores[at : at + many], truth_of, slope, params, scratch)
-                if options[FRESH] > 0:
-                    clear(scratch)
-            else:
-                copy_into(slope, g[0])
-                values[r] = losses[0]
-        if mixed and w > 0.0:
-            learn_shares(kind, shares, rates, totals, g, truth_of, w, losses, sums)
-        if kind < SCORES:  # means become gradients
-            less_truth(g, truth_of)
-        count = 0
+            loss(theta, y, g, params, scratch)
         if ragged:
-            pack(g, dim, packed)
+            pack(g, many, dim, packed)
             count = gather(
                 data, indices, indptr, width, order[r], packed[: length + extra], options, slot,
                 touched, G,
             )  # fmt: skip
             for i in range(2):
-                numbers[i] = max(numbers[i], w * found[i])
-        for e in range(few):
-            vector, bound, own = vectors[e], found[which[e]], g[e]
-            inner = inner_of(own, raws, e, dim)
-            square = square_of(G, count, e, dim) if ragged else square_of(g, -1, e, dim) * bound
-            u = settle_step(vector, steps[e], inner, square, bound, w, s[e])
+                numbers[i] = max(numbers[i], w * bounds[i])
+        if alone:
+            if scores.shape[0] > 0:
+                for k in range(dim):
+                    scores[at + k] = theta[k]
+            inner, square = 0.0, 0.0
+            for k in range(dim):
+                inner += g[k] * raw[k]
+                square += g[k] * g[k]
+            count_round(vector, s_alone, w, share_of(vector, w))
+            u = step_alone(vector, inner, square * bounds[0], bounds[0], w)
             if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
                 if waiting:
                     add_dense(data, width, order[start:r], waits, A)
                     start = r
-                fold_expert(Theta, dim, dense, summed, e, few, vector)
+                fold_expert(Theta, dim, dense, summed, 0, 1, vector)
+            sum_of_scales = vector[SCALED_WEIGHT_SUM]
             for k in range(dim):
-                c, factor = e * dim + k, 1.0 if ragged else own[k]
-                move[c] = u * factor
+                move[k] = u * g[k]
                 if together:
-                    move[few * dim + c] = -u * vector[SCALED_WEIGHT_SUM] * factor
+                    move[dim + k] = -sum_of_scales * move[k]
                 elif waiting:
-                    waits[r - start, k] = -u * vector[SCALED_WEIGHT_SUM] * factor
+                    waits[r - start, k] = -sum_of_scales * move[k]
+        else:
+            step_experts(
+                learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move
+            )
         if waiting and r + 1 - start == WAITING:
             add_dense(data, width, order[start : r + 1], waits, A)
             start = r + 1
@@ -260,7 +245,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
                 move_columns(Theta, touched[t], move, G, t)
         else:
             after = min(r + 1, n - 1)
-            found[0] = move_and_score(
+            bounds[0] = move_and_score(
                 data, indices, indptr, width, order[r], order[after], Theta, state, move,
                 1.0 if w > 0.0 else 0.0, weight[after], raw,
             )  # fmt: skip
@@ -280,7 +265,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
 ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
 LEARNED = types.Tuple(
     (
-        *(MATRIX, MATRIX, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
+        *(MATRIX, int64, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
         *(int64, READ_INT64, VECTOR, int64[::1]),
     )
 )
@@ -341,11 +326,13 @@ def bound_kernels(kernels: Any, experts: Any) -> tuple[Any, ...]:
 def in_python(loop: Kernel, experts: Any) -> Kernel:
     """The loop interpreted, without numpy's warnings, which compiled ones do not have.
 
-    With experts that are plain Python, what it calls is interpreted too.
+    What it hands the loss to is interpreted too, and experts that are plain Python.
     """
+    called, parts = dict(loop.__globals__), [judge_experts]
     if not are_compiled((), experts):
-        called = {name: getattr(it, "py_func", it) for name, it in loop.__globals__.items()}
-        loop = FunctionType(loop.__code__, called, None, loop.__defaults__, loop.__closure__)
+        parts += [score_experts, step_experts]
+    called |= {part.__name__: getattr(part, "py_func", part) for part in parts}
+    loop = FunctionType(loop.__code__, called, None, None, loop.__closure__)
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
@@ -406,24 +393,21 @@ def without_averages(shares: Floats, few: int, out: Floats) -> None:
 
 @kernel
 def play_raw(
-    learned: Any,
-    scales: Any,
-    raws: Floats,
-    averaged: bool,
-    theta: Floats,
-    means: Floats,
-    out: Floats,
+    learned: Any, scales: Any, raws: Floats, averaged: bool, theta: Floats, means: Floats, out: Any
 ) -> None:
     """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
 
     With a weight of 0; theta and means (2 E, dim) are scratch.
     """
-    _, _, summed, vectors, shares, _, _, _, kind, which, _, _ = learned
+    summed, vectors, shares, rates, totals, sums, kind, which, numbers, slot = learned[2:]
     few, dim = vectors.shape[0], out.shape[0]
     now, s, v = np.empty_like(vectors), np.empty(few), np.empty(shares.shape[2])
     for e in range(few):  # optimisers may note what they see in them
         copy_into(now[e], vectors[e])
-    score_experts(now, scales, raws, np.zeros(2), which, 0.0, summed, dim, theta, s)
+    mixed_as = kind if kind != ALONE else SCORES  # averages of one expert are scored here too
+    behind = (shares, rates, totals, sums, mixed_as, which, numbers, slot)
+    held = (learned[0], learned[1], summed, now, *behind)
+    score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)
     if kind == ALONE:
         copy_into(out, theta[1 if averaged and summed else 0])
         return
@@ -572,9 +556,12 @@ def play_row(
     longest_sq: float,
     x: Floats,
     statistics: Floats,
-    learned: Any,
-    params: Floats,
-    work: Floats,
+    Theta: Floats,
+    summed: bool,
+    vectors: Floats,
+    shares: Floats,
+    kind: int,
+    which: Array,
     out: Floats,
 ) -> bool:
     """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
@@ -590,14 +577,16 @@ def play_row(
         z[j] = scaled if scaled == scaled else 0.0
     if not x_sq <= longest_sq:
         return False
-    Theta, dim = learned[0], out.shape[1]
+    dim, nothing = out.shape[1], np.zeros(out.shape[1])
+    learned = (Theta, 0, summed, vectors, shares, nothing, nothing, nothing, kind, which)
     raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
     scores_of_dense(Theta, z, intercept, raws[0])
-    play_raw(learned, scales, raws, True, theta, np.empty_like(theta), out[0])
-    size, nothing = 0.0, np.zeros(dim)
+    behind = (nothing, np.empty(0, dtype=np.int64))
+    play_raw((*learned, *behind), scales, raws, True, theta, np.empty_like(theta), out[0])
+    size = 0.0
     for k in range(dim):
         size += out[0, k] * out[0, k]
-    as_loss(loss)(out[0], nothing, out[1], params, work)
+    as_loss(loss)(out[0], nothing, out[1], nothing, nothing)
     return size < np.inf
 
 
@@ -605,14 +594,18 @@ def play_row(
 def _compiled_play(one: bool) -> Kernel:
     if one:
         row = (types.boolean, float64, READ_MATRIX, READ_MATRIX)
-        signature = (int64, READ_INT64, *row, LEARNED, VECTOR, VECTOR, MATRIX)
+        state = (READ_MATRIX, types.boolean, READ_MATRIX, READ_CUBE, int64, READ_INT64)
+        signature = (int64, READ_INT64, *row, *state, MATRIX)
         return kernel(play_row, signature=types.boolean(*signature))
     given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
     return kernel(play_rows, signature=types.void(*given))
 
 
 def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
-    """`play_row` with a loss whose gradient at a truth of 0 is its mean; None if interpreted."""
+    """`play_row` with a loss of probabilities; None if a kernel is interpreted.
+
+    The loss's kernel has no parameters, and needs no scratch.
+    """
     if not are_compiled([loss], experts):
         return None
     (_, at, _, _), scales, _ = bound_kernels((None, loss), experts)

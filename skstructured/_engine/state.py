@@ -213,7 +213,7 @@ class LinearState(Learned):
     @property
     def learned(self) -> tuple[Any, ...]:
         """What loops are handed, and move."""
-        return self.Theta, self.Theta[self._own :], *self.played
+        return self.Theta, self._own, *self.played
 
     @property
     def played(self) -> tuple[Any, ...]:

@@ -243,8 +243,10 @@ class VectorModel(Model):
 
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
         """The loop for the state as it is stored, and how many rows it learns at a time."""
-        name = ("loop", self.state.by_feature, ahead)
-        return self._kept(name, lambda: loop_for(self._kernels(), self._experts(), ahead))
+        name = self.state.by_feature, ahead
+        if name not in self._loops:
+            self._loops[name] = loop_for(self._kernels(), self._experts(), ahead)
+        return self._loops[name]
 
     @functools.cached_property
     def _loops(self) -> dict[Any, Any]:
@@ -328,7 +330,8 @@ class LinearModel(VectorModel):
         optimizer = self.optimizer
         summed = self.averaged and not optimizer.keeps_average
         kind = MIXED_AS.get(self.loss.kernel, OF_SCORES) if optimizer.mixes else ALONE
-        self.options[INNER] = kind == OF_SCORES and isinstance(self.loss, FenchelYoung)
+        self.subtracts = kind == OF_SCORES and isinstance(self.loss, FenchelYoung)
+        self.options[INNER] = self.subtracts
         return LinearState(dim, width, vectors, optimizer.blocks, summed, kind, optimizer.rates())
 
     def _new_scale(self, learner: Any) -> RunningScale:
@@ -378,9 +381,8 @@ class LinearModel(VectorModel):
         """
         state, scale = self.state, self.scale
         dense = state.placed and not state.by_feature and scale.counts_dense
-        if dense and X.dtype == DOUBLE and not self.options[INNER]:
-            make = functools.partial(learn_row_for, self._kernels(), self._experts())
-            learn = self._kept("row", make)
+        if dense and X.dtype == DOUBLE and not self.subtracts:
+            learn = self._kept("row", self._row_loop)
             if learn is not None:
                 scaled = (scale.statistics, scale.counts, scale.centred, scale.divided)
                 given = (self.intercept, norms[1] * norms[1], X, V, weight, scaled)
@@ -391,13 +393,17 @@ class LinearModel(VectorModel):
         state.store_for(scale.makes_sparse(rows))
         return self._learn(rows, FIRST, V, weight, V[:0], NOTHING)
 
+    def _row_loop(self) -> Kernel | None:
+        """What learns a row by itself; None if a kernel is interpreted."""
+        return learn_row_for(self._kernels(), self._experts())
+
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
     ) -> int:
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
-        omega = self.loss.omega(V) if self.options[INNER] else np.empty(len(V) * ahead)
+        omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
         loop, more = self._loop(ahead)[0], (before, record == AVERAGE) if ahead else ()
         rounds = rounds_of(places, V, weight, omega)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
@@ -444,15 +450,15 @@ class LinearModel(VectorModel):
         """W of rows as they are given, of a mixture the mean of its experts'; see `Model`."""
         return self._mean(self._matrices(averaged), averaged)
 
-    def _mean(self, matrices: Floats, averaged: bool) -> Floats:
-        """The mean (dim, width) of the weights (N, dim, width) of experts."""
-        if not self.mixes:
+    def _mean(self, matrices: Sequence[Floats], averaged: bool) -> Floats:
+        """The mean (dim, width) of the weights of N experts, (dim, width) each."""
+        if len(matrices) == 1:
             return matrices[0]
         v = self.shares(averaged).sum(axis=1)
-        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, matrices)
+        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, np.stack(matrices))
 
-    def _matrices(self, averaged: bool, columns: Array | None = None) -> Floats:
-        """W (N, dim, width) of every expert for rows as they are given, or of some columns.
+    def _matrices(self, averaged: bool, columns: Array | None = None) -> list[Floats]:
+        """W (dim, width) of every expert for rows as they are given, or of some columns.
 
         Of a mixture all, else the last one or the average.
         """
@@ -462,7 +468,7 @@ class LinearModel(VectorModel):
             places = np.append(columns, self.width) if self.intercept else columns
             parts = self.state.parts_of(places)
         stored = self._stored_matrices(parts, averaged)
-        return np.stack([self.scale.fold(W, columns) for W in stored])
+        return [self.scale.fold(W, columns) for W in stored]
 
     def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> list[Floats]:
         """W (dim, width) of the experts for rows as standardised, from Θ and the sums behind it."""
@@ -488,7 +494,7 @@ class LinearModel(VectorModel):
         matrices = self._matrices(averaged, columns)
         if not self.mixes:
             return linear_scores(matrices[0], X)
-        return self._played(matrices, self.shares(averaged), X)
+        return self._played(np.stack(matrices), self.shares(averaged), X)
 
     def _is_wide(self, rows: Rows) -> bool:
         """Whether few of the columns have entries in these rows."""
@@ -499,9 +505,9 @@ class LinearModel(VectorModel):
         """`scores` of a few dense rows, without weights in their units."""
         raw, state = self._raw(self.scale.transformed_matrix(rows)), self.state
         played = np.empty((len(raw), self.space.dim_))
-        play = self._kept("play", functools.partial(play_rows_for, self._experts()))
+        play = self._kept("play", lambda: play_rows_for(self._experts()))
         without = np.empty((0, 0))
-        play((without, without, *map(writable, state.played)), raw, averaged, played)
+        play((without, 0, *map(writable, state.played)), raw, averaged, played)
         return played
 
     def _raw(self, Z: Floats) -> Floats:
@@ -521,12 +527,18 @@ class LinearModel(VectorModel):
             return None
         if type(state.Theta) is not np.ndarray or not scale.used or scale.indicators:
             return None  # what is mapped from a file is of another type
-        play = self._kept("alone", lambda: play_row_for(self.loss.kernel, self._experts()))
+        play = self._kept("alone", self._play_loop)
         if play is None:
             return None
-        out, terms = np.empty((2, self.space.dim_)), (self.params, self.work[0])
-        how = (self.intercept, longest * longest, X, scale.statistics, state.learned)
-        return out if play(*how, *terms, out) else None
+        out = np.empty((2, self.space.dim_))
+        how = (self.intercept, longest * longest, X, scale.statistics, state.Theta, state.summed)
+        return (
+            out if play(*how, state.vectors, state.shares, state.kind, state.which, out) else None
+        )
+
+    def _play_loop(self) -> Kernel | None:
+        """What plays a row by itself; None if a kernel is interpreted."""
+        return play_row_for(self.loss.kernel, self._experts())
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""

@@ -229,7 +229,7 @@ class RoundModel(LinearModel):
     def _stored_weights(self, averaged: bool) -> Array:
         """Weights (k, width) for rows as standardised, of a mixture the mean of its experts'."""
         averaged = averaged and self.averaged
-        return self._mean(np.array(self._stored_matrices(self.state.parts, averaged)), averaged)
+        return self._mean(self._stored_matrices(self.state.parts, averaged), averaged)
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """No comparator can be found by search: a GuaranteeError says what to use."""
