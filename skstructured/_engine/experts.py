@@ -205,6 +205,8 @@ def step_experts(
                 square += g[at] * g[at]
                 at += 1
         square = square_of(G, count, e * dim, (e + 1) * dim) if ragged else square * bound
+        if bound == 0.0:  # what is not 0 is rounding
+            inner, square = 0.0, 0.0
         count_round(vector, s[e], weight, share_of(vector, weight))
         u = as_step(steps[e])(vector, inner, square, bound, weight)
         if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):

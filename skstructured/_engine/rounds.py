@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, types
+from numba import int64, types
 
 from skstructured._engine.addresses import (
     CUBE,
@@ -21,7 +21,6 @@ from skstructured._engine.addresses import (
     MATRIX,
     MOVE_AND_SCORE,
     PREPARE,
-    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     READ_ROWS,
@@ -36,10 +35,9 @@ from skstructured._engine.addresses import (
     as_prepare,
     as_scale,
     as_step,
-    function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.experts import (  # noqa: F401  # places are read by models
     DIM,
     EXTRA,
@@ -60,7 +58,6 @@ from skstructured._engine.experts import (  # noqa: F401  # places are read by m
     step_experts,
 )
 from skstructured._engine.mixing import ALONE, SCORES, mix
-from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
 from skstructured._engine.move_and_score import WAITING, add_dense
 from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
@@ -283,14 +280,15 @@ def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FL
 
 
 @functools.cache
-def _compiled() -> Kernel:
+def compiled_loop() -> Kernel:
+    """The loop, compiled here and now."""
     return kernel(learn_rounds, signature=SIGNATURE)
 
 
 @functools.cache
 def _compiled_ahead() -> Kernel:
     given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    return kernel(predict_then_learn(_compiled()), signature=int64(*given))
+    return kernel(predict_then_learn(compiled_loop()), signature=int64(*given))
 
 
 def are_compiled(kernels: Any, experts: Any) -> bool:
@@ -345,7 +343,7 @@ def loop_for(kernels: Any, experts: Any, ahead: bool = False) -> tuple[Kernel, i
     """
     bound = bound_kernels(kernels, experts)
     if are_compiled(kernels, experts):
-        loop, size = _compiled_ahead() if ahead else _compiled(), BLOCK
+        loop, size = _compiled_ahead() if ahead else compiled_loop(), BLOCK
     else:
         loop, size = in_python(learn_rounds, experts), SLOW_BLOCK
         loop = in_python(predict_then_learn(loop), experts) if ahead else loop
@@ -458,162 +456,3 @@ def predict_then_learn(learn: Kernel) -> Kernel:
         return -1
 
     return ahead
-
-
-#: Returned for rows out of range, or with gaps: nothing was done.
-REFUSED = -2
-
-_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
-STANDARDIZE = types.FunctionType(
-    types.void(READ_VECTOR, int64, READ_INT64, READ_VECTOR, *_COUNT)  # see `standardize_rows`
-)
-LOOP = types.FunctionType(SIGNATURE)
-
-as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
-
-
-def learn_row(
-    standardize: Any,
-    loop: Any,
-    kernels: Any,
-    scales: Any,
-    steps: Any,
-    intercept: float,
-    longest_sq: float,
-    x: Floats,
-    truth: Floats,
-    weight: Floats,
-    scale: Any,
-    learned: Any,
-    constants: Any,
-    work: Floats,
-) -> int:
-    """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
-
-    `intercept` is 1 where there is one, `scale` what `standardize_rows` is told of statistics.
-    """
-    (statistics, counts, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
-    width, x_sq = x.shape[1], intercept
-    for j in range(width):
-        x_sq += x[0, j] * x[0, j]
-    if not x_sq <= longest_sq:
-        return REFUSED
-    first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-    z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
-    copy_into(before, statistics.reshape(-1))
-    counted, recent = counts[0], counts[1]
-    as_standardize(standardize)(
-        x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
-    )
-    row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
-    alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
-    stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
-    if stopped >= 0:
-        copy_into(statistics.reshape(-1), before)
-        counts[0], counts[1] = counted, recent
-    return stopped
-
-
-@functools.cache
-def _compiled_learn_row() -> Kernel:
-    row = (float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    scale = types.Tuple((MATRIX, VECTOR, types.boolean, types.boolean))
-    learned = (scale, LEARNED, CONSTANTS, MATRIX)
-    return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
-
-
-def learn_row_for(kernels: Any, experts: Any) -> Kernel | None:
-    """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
-    if not are_compiled(kernels, experts):
-        return None
-    loops = address(standardize_rows, STANDARDIZE), address(_compiled(), LOOP)
-    return functools.partial(_compiled_learn_row(), *loops, *bound_kernels(kernels, experts))
-
-
-def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: Floats) -> None:
-    """Scores `played` (n, dim) at raw scores Θz (n, .) of rows as standardised."""
-    theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
-    means = np.empty_like(theta)
-    for i in range(played.shape[0]):
-        play_raw(learned, scales, raws[i : i + 1], averaged, theta, means, played[i])
-
-
-@kernel(fastmath=FASTMATH)
-def scores_of_dense(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> None:
-    """Raw scores Θz, and the intercepts behind the features."""
-    width = z.shape[0]
-    for k in range(Theta.shape[0]):
-        total = 0.0
-        for j in range(width):
-            total += Theta[k, j] * z[j]
-        raw[k] = total + Theta[k, width] if intercept else total
-
-
-def play_row(
-    loss: Any,
-    scales: Any,
-    intercept: bool,
-    longest_sq: float,
-    x: Floats,
-    statistics: Floats,
-    Theta: Floats,
-    summed: bool,
-    vectors: Floats,
-    shares: Floats,
-    kind: int,
-    which: Array,
-    out: Floats,
-) -> bool:
-    """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
-
-    The row is standardised as for predictions, scored by all experts, and played as one, by the
-    averages. Returns whether the row, and what is played at it, are finite and in range; else `out`
-    is not to be read.
-    """
-    z, x_sq = np.empty(x.shape[1]), 0.0
-    for j in range(z.shape[0]):
-        x_sq += x[0, j] * x[0, j]
-        scaled = (x[0, j] - statistics[MEAN, j]) * statistics[INVERSE, j]
-        z[j] = scaled if scaled == scaled else 0.0
-    if not x_sq <= longest_sq:
-        return False
-    dim, nothing = out.shape[1], np.zeros(out.shape[1])
-    learned = (Theta, 0, summed, vectors, shares, nothing, nothing, nothing, kind, which)
-    raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
-    scores_of_dense(Theta, z, intercept, raws[0])
-    behind = (nothing, np.empty(0, dtype=np.int64))
-    play_raw((*learned, *behind), scales, raws, True, theta, np.empty_like(theta), out[0])
-    size = 0.0
-    for k in range(dim):
-        size += out[0, k] * out[0, k]
-    as_loss(loss)(out[0], nothing, out[1], nothing, nothing)
-    return size < np.inf
-
-
-@functools.cache
-def _compiled_play(one: bool) -> Kernel:
-    if one:
-        row = (types.boolean, float64, READ_MATRIX, READ_MATRIX)
-        state = (READ_MATRIX, types.boolean, READ_MATRIX, READ_CUBE, int64, READ_INT64)
-        signature = (int64, READ_INT64, *row, *state, MATRIX)
-        return kernel(play_row, signature=types.boolean(*signature))
-    given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
-    return kernel(play_rows, signature=types.void(*given))
-
-
-def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
-    """`play_row` with a loss of probabilities; None if a kernel is interpreted.
-
-    The loss's kernel has no parameters, and needs no scratch.
-    """
-    if not are_compiled([loss], experts):
-        return None
-    (_, at, _, _), scales, _ = bound_kernels((None, loss), experts)
-    return functools.partial(_compiled_play(True), at, scales)
-
-
-def play_rows_for(experts: Any) -> Kernel:
-    """`play_rows`, to be called with all but the experts' kernels."""
-    play = _compiled_play(False) if are_compiled((), experts) else play_rows
-    scales = bound_kernels((), experts)[1]
-    return lambda learned, *rest: play(learned, scales, *rest)

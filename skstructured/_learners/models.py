@@ -13,16 +13,13 @@ from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixing import ALONE, CLASSES, LABELS, mix_rows
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
+from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
 from skstructured._engine.rounds import (
     DIM,
     INNER,
     NO_FLOATS,
     OPTIONS,
-    REFUSED,
-    learn_row_for,
     loop_for,
-    play_row_for,
-    play_rows_for,
     rounds_of,
 )
 from skstructured._engine.rows import DOUBLE, Rows
@@ -477,7 +474,7 @@ class LinearModel(VectorModel):
             if averaged:
                 return [optimizer.average_weights(*parts, state.vector, dim)]
             return [optimizer.weights(parts[0], state.vector, dim)]
-        last, sums = (part.reshape(len(state.vectors), -1, part.shape[1]) for part in parts)
+        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
         each = list(zip(self._experts(), last, state.vectors, strict=True))
         matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
         for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():

@@ -30,7 +30,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
     writable,
 )
-from skstructured._engine.rounds import REFUSED
+from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners.models import (
     AVERAGE,

@@ -1,6 +1,7 @@
 """First-order bandits with W = s Θ, simulated by the compiled epoch: Banditron and Gaptron."""
 
 import math
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -77,7 +78,6 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     _learns_singles = True
     scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
     gradient_kernel: Kernel = None  # type: ignore[assignment]
-    step_kernel: Kernel = staticmethod(sum_step)
 
     def _setup(self, dim, width):
         vector = new_state(11, THETA_SQ)
@@ -135,7 +135,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         sparse = self._scale.makes_sparse(rows)
         self._state.store_for(sparse)
         move_and_score = move_and_score_kernel(len(self.classes_), sparse)
-        learn, size = loop_for((move_and_score, self.gradient_kernel), [self])
+        optimizer = SimpleNamespace(scale_kernel=self.scale_kernel, step_kernel=sum_step)
+        learn, size = loop_for((move_and_score, self.gradient_kernel), [optimizer])
         size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):

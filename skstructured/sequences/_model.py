@@ -18,6 +18,7 @@ from skstructured.sequences._rounds import (
     prepare_sequence,
     projection_loss,
 )
+from skstructured.spaces.sequence import mean_of
 
 #: Wealth of the default optimiser; 100 for single rows.
 WEALTH = 10_000.0
@@ -32,6 +33,13 @@ def sequence_optimizer(given):
         return StepMixture(STEPS, others=(ParameterFree(WEALTH),))
     is_default = isinstance(given, str) and given == "parameter_free"
     return ParameterFree(WEALTH) if is_default else resolve_optimizer(given)
+
+
+def mean_costs(gap, truth, costs):
+    """Mean costs (n,) of the most likely label at each position, from means less truths (N, k)."""
+    means = gap.copy()
+    means[np.arange(len(gap)), truth.values] += 1.0
+    return mean_of(costs[np.argmax(means, axis=1), truth.values], truth.offsets)
 
 
 class ChainModel(RoundModel):
@@ -86,10 +94,8 @@ class ChainModel(RoundModel):
             return Chains(np.empty((0, self.k)), truth.offsets, np.empty((0, 1, 1))), truth, None
         unary, pair = self._parts_of(truth, scores)
         gap, _ = self._parts_of(truth, gradients)
-        gap[np.arange(len(gap)), truth.values] += 1.0
-        costs = self.space.costs_[np.argmax(gap, axis=1), truth.values]
         theta = Chains(unary, truth.offsets, np.repeat(pair, truth.lengths, axis=0))
-        targets = np.add.reduceat(costs, truth.offsets[:-1]) / truth.lengths
+        targets = mean_costs(gap, truth, self.space.costs_)
         return theta, truth, (self.loss.scale_ * losses, targets)
 
     def _parts_of(self, truth, numbers):

@@ -140,7 +140,7 @@ class RoundModel(LinearModel):
         kind = OF_SCORES if optimizer.mixes else ALONE
         given = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
         self.state = LinearState(self.k, width, *given)
-        self.state.store_for(True)
+        self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
 
     @abstractmethod
@@ -189,6 +189,7 @@ class RoundModel(LinearModel):
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
         """See `Model`; scores are those that were played."""
         truth = batch.packed[block]
+        self.state.store_for(True)
         rows, places = self._rows(batch, block)
         counted = self._counted(rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
