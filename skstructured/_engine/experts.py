@@ -1,4 +1,4 @@
-"""What the epoch of a mixture does with each expert: score, step, fold, and renew its norm."""
+"""What the loop does with the experts of a mixture: scores, losses, steps, and folded weights."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ def at_once(*calls: Call) -> list[Any]:
     return list(starmap(call, calls))
 
 
-#: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
+#: Entries of every optimiser's vector that belong to the loop: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
 #: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed

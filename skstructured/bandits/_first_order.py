@@ -1,4 +1,4 @@
-"""First-order bandits with W = s Θ, simulated by the compiled epoch: Banditron and Gaptron."""
+"""First-order bandits with W = s Θ, simulated by the compiled loop: Banditron and Gaptron."""
 
 import math
 from types import SimpleNamespace
@@ -40,7 +40,7 @@ from skstructured.losses.gap import (
     gap,
 )
 
-# The state vector, after the epoch's own entries; the gradient kernels read it too.
+# The state vector, after the loop's own entries; the gradient kernels read it too.
 KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
@@ -72,7 +72,7 @@ def draw(theta, share, work):
 
 
 class FirstOrderBandit(LinearWeights, BanditClassifier):
-    """Bandit learners with W = s Θ, simulated by the compiled epoch."""
+    """Bandit learners with W = s Θ, simulated by the compiled loop."""
 
     fractional_rewards = True
     _learns_singles = True

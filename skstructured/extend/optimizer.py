@@ -36,7 +36,7 @@ class OnlineOptimizer(Component, ABC):
     scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
     step_kernel: Kernel = None  # type: ignore[assignment]
 
-    #: How many entries of the state, behind the epoch's own, belong to the kernels.
+    #: How many entries of the state, behind the loop's own, belong to the kernels.
     entries: int = 0
 
     @abstractmethod
@@ -56,7 +56,7 @@ class OnlineOptimizer(Component, ABC):
 
     #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)
-    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the loop keeps them in A.
     keeps_average = False
 
     def specialised(self) -> "OnlineOptimizer":

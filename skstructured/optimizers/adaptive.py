@@ -9,10 +9,10 @@ from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)
 
-#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the loop is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 

@@ -9,14 +9,14 @@ from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, CoinBettingCertificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
 SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, FLUSHED_SQ = range(OWN + 5, OWN + 11)
 
 #: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
 NEWTON = 2.0 / (2.0 - math.log(3.0))
 
-#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the loop is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 #: Wealth is kept as a logarithm; a bet, which is divided by N, is computed from at most this one.

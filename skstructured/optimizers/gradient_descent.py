@@ -13,7 +13,7 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
 from skstructured.losses.gap import GapSurrogate
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
 
 
@@ -215,7 +215,7 @@ class FixedStep(OnlineOptimizer):
         self.eta = eta
 
     def init(self, loss):
-        """The initial state, with η behind the epoch's own entries."""
+        """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
         state[OWN] = check_positive("eta", self.eta)
         return state

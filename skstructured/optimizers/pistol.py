@@ -15,7 +15,7 @@ from skstructured.extend._types import Floats, Kernel, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
 THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
 

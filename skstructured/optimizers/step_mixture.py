@@ -20,7 +20,7 @@ from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
-# The state vectors, after the epoch's own entries.
+# The state vectors, after the loop's own entries.
 ETA, MEAN_SQ, SEEN = range(OWN, OWN + 3)
 LENGTH, SUM_SQ = range(OWN, OWN + 2)
 
@@ -61,7 +61,7 @@ class RelativeStep(OnlineOptimizer):
         self.eta = eta
 
     def init(self, loss):
-        """The initial state, with η behind the epoch's own entries."""
+        """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
         state[ETA] = check_positive("steps", self.eta)
         return state
@@ -78,7 +78,7 @@ class RootStep(OnlineOptimizer):
         self.length = length
 
     def init(self, loss):
-        """The initial state, with D behind the epoch's own entries."""
+        """The initial state, with D behind the loop's own entries."""
         state = new_state(self.entries)
         state[LENGTH] = check_positive("adaptive", self.length)
         return state
