@@ -2,25 +2,25 @@
 
 from typing import Any
 
-import numpy as np
-
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.mixing import (
     ALONE,
     CLASSES,
-    GAP,
     SCORES,
     learn_log_losses,
     learn_losses,
     mix,
     temper_for,
 )
-from skstructured._engine.move_and_score import move_pairs
+from skstructured._engine.move_and_score import SQUARE
 from skstructured._engine.simd import LOWEST, exp_of
 from skstructured._engine.state import (
     FLUSH,
+    FRESH,
+    INNER,
+    LEFT,
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
@@ -316,57 +316,3 @@ def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) ->
         renew_norm(vector, Theta[e * dim : (e + 1) * dim], dim, Theta.shape[1])
     else:
         renew_norm(vector, Theta[:, e * dim : (e + 1) * dim], Theta.shape[0], dim)
-
-
-#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
-#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
-#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
-#: and `gather`.
-DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
-
-#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
-#: and the largest residual of a loss's oracle.
-LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
-
-#: Entries behind those of every mixture: rows of Θ of one part, rows of it before those of such
-#: experts, the features that these read, and ‖z‖² of them in the row that was scored last.
-PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
-
-
-def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
-    """Totals of a mixture of `experts`, the last `near` of which read the first features."""
-    return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
-
-
-@kernel(fastmath=FASTMATH)
-def near_move_and_score(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    row: int,
-    ahead: int,
-    Theta: Array,
-    totals: Floats,
-    move: Floats,
-    u: float,
-    weight: float,
-    raw: Floats,
-) -> float:
-    """`dense_move_and_score_pairs` for rows of Θ of both kinds; there is always an intercept."""
-    x = data[row * width : (row + 1) * width]
-    z = data[ahead * width : (ahead + 1) * width]
-    part, first, near = int(totals[PART]), int(totals[FIRST]), int(totals[FEATURES])
-    z_sq = 1.0
-    for j in range(near):
-        z_sq += z[j] * z[j]
-    totals[SQUARE] = z_sq
-    for j in range(near, width):
-        z_sq += z[j] * z[j]
-    for start in range(0, raw.shape[0], part):
-        move_pairs(Theta, x, z, u, move, raw, start, start + first)
-        move_pairs(Theta, x[:near], z[:near], u, move, raw, start + first, start + part)
-    for k in range(raw.shape[0]):
-        Theta[k, width] += u * move[k]
-        raw[k] += Theta[k, width]
-    return z_sq

@@ -38,16 +38,7 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.experts import (  # noqa: F401  # places are read by models
-    DIM,
-    EXTRA,
-    FRESH,
-    INNER,
-    LARGEST_RATIO,
-    LARGEST_SQ,
-    LEFT,
-    OPTIONS,
-    ROOM,
+from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
     means_of,
@@ -61,10 +52,13 @@ from skstructured._engine.mixing import ALONE, SCORES, mix
 from skstructured._engine.move_and_score import WAITING, add_dense
 from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
+    DIM,
+    EXTRA,
     FLUSH,
     RENEW,
     RENEWED,
     RESCALE,
+    ROOM,
     SCALED_WEIGHT_SUM,
     Call,
     LinearState,

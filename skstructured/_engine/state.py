@@ -39,6 +39,17 @@ OWN = 9
 RENEW = 1 << 16
 
 
+#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
+#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
+#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
+#: and `gather`.
+DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
+
+#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
+#: and the largest residual of a loss's oracle.
+LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
+
+
 def new_state(entries: int, norm_at: int = 0) -> Floats:
     """The state vector of an optimiser.
 

@@ -15,16 +15,16 @@ from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
 from skstructured._engine.rounds import (
-    DIM,
-    INNER,
     NO_FLOATS,
-    OPTIONS,
     loop_for,
     rounds_of,
 )
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import (
+    DIM,
+    INNER,
+    OPTIONS,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
     Call,
@@ -108,6 +108,8 @@ class Model(Locked, Learned, ABC):
     factor = 1.0
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
+    #: Rows to learn at a time; the state is stored for them.
+    _block_size: Callable[[Rows], int]
 
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
@@ -121,14 +123,6 @@ class Model(Locked, Learned, ABC):
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         """`state` with zero weights, moved by the optimisers' `vectors`, and `scale`."""
 
-    @abstractmethod
-    def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
-        """Parts of `order`, each to be learned by one call of `learn`."""
-
-    @abstractmethod
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
-        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
-
     def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
         """Learn a block by the calls that move a state; the place that stopped it, or −1.
 
@@ -139,13 +133,6 @@ class Model(Locked, Learned, ABC):
             state = self.state.copy()
             calls = moving(state)
         return at_once(*calls, (vars(self).update, {"state": state}))[0]
-
-    @abstractmethod
-    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
-        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
-
-        V are possible outputs.
-        """
 
     @abstractmethod
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
@@ -207,17 +194,6 @@ class Model(Locked, Learned, ABC):
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
         return self.optimizer.certificate(self.certified_loss(), self.state.vector, delta)
 
-    def trouble(self) -> list[str]:
-        """Sentences about what went wrong; the loss warns by itself."""
-        found = self.optimizer.check(self.state.vector)
-        return [] if found is None else [found]
-
-
-class VectorModel(Model):
-    """A model of rows whose loss has a kernel over vectors of scores."""
-
-    _block_size: Callable[[Rows], int]
-
     def _take_kernels(self) -> None:
         """Parameters of the loss's kernel, one row of scratch for all rounds, and the options."""
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
@@ -273,12 +249,15 @@ class VectorModel(Model):
         return self._kept("watched", places)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
-        """Blocks whose rows stay in cache."""
+        """Parts of `order`, each to be learned by one call of `learn`."""
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Floats, int]:
-        """Scores (1, dim) of the next play at the row x (1, p); see `Model`."""
+    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
+        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
+
+        V are possible outputs.
+        """
         twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
         twin._block_size(rows)
         theta = np.empty((1, self.space.dim_))
@@ -286,7 +265,7 @@ class VectorModel(Model):
         return theta, stopped
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
-        """See `Model`."""
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
         return Played(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
@@ -308,7 +287,7 @@ MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
 ROWS, FEW = 1024, 8
 
 
-class LinearModel(VectorModel):
+class LinearModel(Model):
     """Weights (dim, p [+ 1]) of experts, one without a mixture, the intercept last.
 
     They are in the units of rows as standardised. Scores of experts are mixed by how much each of
@@ -336,7 +315,7 @@ class LinearModel(VectorModel):
         return scale_of(learner, learner.n_features_in_, self.intercept)
 
     def _experts(self) -> list[OnlineOptimizer]:
-        """See `VectorModel`; they are kept with the loops."""
+        """See `Model`; they are kept with the loops."""
         return self._kept("experts", self.optimizer.experts)
 
     @property

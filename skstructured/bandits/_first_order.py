@@ -19,9 +19,20 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import DIM, NO_FLOATS, OPTIONS, loop_for, rounds_of
+from skstructured._engine.rounds import (
+    NO_FLOATS,
+    loop_for,
+    rounds_of,
+)
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import OWN, LinearState, at_once, new_state
+from skstructured._engine.state import (
+    DIM,
+    OPTIONS,
+    OWN,
+    LinearState,
+    at_once,
+    new_state,
+)
 from skstructured._learners.lock import learned_aside
 from skstructured._learners.passes import with_progress
 from skstructured._learners.weights import LinearWeights, linear_scores

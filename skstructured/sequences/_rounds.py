@@ -11,7 +11,9 @@ import numpy as np
 from skstructured._chains.marginals import chain_gap
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.rounds import OPTIONS
+from skstructured._engine.state import (
+    OPTIONS,
+)
 
 #: Places in the options of the loop: whether there is an intercept, whether means are projections,
 #: whether constants are sharp.

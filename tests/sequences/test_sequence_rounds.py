@@ -14,7 +14,12 @@ from streams import words
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor
 from skstructured._base.ragged import Ragged
-from skstructured._engine.rounds import LARGEST_RATIO, LARGEST_SQ, LEFT, OPTIONS
+from skstructured._engine.state import (
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    OPTIONS,
+)
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_finite
-from skstructured._engine.experts import near_move_and_score, with_near
+from skstructured._engine.move_and_score import with_near
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import Learned
@@ -157,10 +157,6 @@ class FeatureModel(LinearModel):
 
     def _experts(self):
         return super()._experts() * (1 + self.has_lines)
-
-    def _kernels(self):
-        move, loss = super()._kernels()
-        return near_move_and_score if self.has_lines else move, loss
 
     def expert_names(self):
         """See `LinearModel`."""

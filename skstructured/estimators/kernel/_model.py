@@ -10,7 +10,7 @@ from skstructured._engine.rounds import NO_FLOATS, rounds_of
 from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.models import VectorModel
+from skstructured._learners.models import Model
 from skstructured._learners.pass_selection import KERNEL
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
 from skstructured.estimators.kernel._support import support_for
@@ -27,7 +27,7 @@ from skstructured.estimators.kernel._values import (
 PRODUCTS = 1 << 32
 
 
-class KernelModel(VectorModel):
+class KernelModel(Model):
     """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
     It is made with the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size` of a
