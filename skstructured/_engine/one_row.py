@@ -25,8 +25,7 @@ from skstructured._engine.rounds import (
     KERNELS,
     LEARNED,
     SIGNATURE,
-    are_compiled,
-    bound_kernels,
+    bound,
     compiled_loop,
     play_raw,
 )
@@ -96,10 +95,11 @@ def _compiled_learn_row() -> Kernel:
 
 def learn_row_for(kernels: Any, experts: Any) -> Kernel | None:
     """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
-    if not are_compiled(kernels, experts):
+    found = bound(kernels, experts)
+    if not found.known:
         return None
     loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(), LOOP)
-    return functools.partial(_compiled_learn_row(), *loops, *bound_kernels(kernels, experts))
+    return functools.partial(_compiled_learn_row(), *loops, *found[:3])
 
 
 def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: Floats) -> None:
@@ -178,14 +178,16 @@ def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
 
     The loss's kernel has no parameters, and needs no scratch.
     """
-    if not are_compiled([loss], experts):
-        return None
-    (_, at, _, _), scales, _ = bound_kernels((None, loss), experts)
-    return functools.partial(_compiled_play(True), at, scales)
+    found = bound((None, loss), experts)
+    return (
+        functools.partial(_compiled_play(True), found.loop[1], found.scales)
+        if found.known
+        else None
+    )
 
 
 def play_rows_for(experts: Any) -> Kernel:
     """`play_rows`, to be called with all but the experts' kernels."""
-    play = _compiled_play(False) if are_compiled((), experts) else play_rows
-    scales = bound_kernels((), experts)[1]
-    return lambda learned, *rest: play(learned, scales, *rest)
+    found = bound((), experts)
+    play = _compiled_play(False) if found.known else play_rows
+    return lambda learned, *rest: play(learned, found.scales, *rest)

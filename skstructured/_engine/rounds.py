@@ -9,7 +9,7 @@ sequences and items.
 
 import functools
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, types
@@ -285,43 +285,51 @@ def _compiled_ahead() -> Kernel:
     return kernel(predict_then_learn(compiled_loop()), signature=int64(*given))
 
 
-def are_compiled(kernels: Any, experts: Any) -> bool:
-    """Whether all kernels of a loop are, and the scale and the step of every expert."""
-    pairs = [kernel for expert in experts for kernel in kernels_of(expert)]
-    return all(is_compiled(kernel) for kernel in (*kernels, *pairs) if kernel is not None)
-
-
-def kernels_of(expert: Any) -> tuple[Kernel, Kernel]:
-    """Scale and step of an optimiser."""
-    return expert.scale_kernel, expert.step_kernel
-
-
 #: The types of the kernels of a loop.
 TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
 
 
-def bound_kernels(kernels: Any, experts: Any) -> tuple[Any, ...]:
-    """The kernels, all scales and all steps as loops take them: addresses, if all are compiled."""
+class Kernels(NamedTuple):
+    """Kernels as loops take them: addresses, if they are compiled.
+
+    Attributes
+    ----------
+    loop : tuple
+        Move and score, loss, prepare and gather.
+    scales, steps : ndarray or list
+        Those of the experts.
+    known : bool
+        Whether all are compiled.
+    """
+
+    loop: Any
     scales: Any
     steps: Any
-    scales, steps = zip(*map(kernels_of, experts), strict=True)
-    kernels = (*kernels, *[None] * 4)[:4]
-    if are_compiled((), experts):  # also if the loss, and so the loop, is not
+    known: bool
+
+
+def bound(kernels: Any, experts: Any) -> Kernels:
+    """`Kernels` of a loop and of its experts; those of experts may be compiled without the loss."""
+    scales: Any = [expert.scale_kernel for expert in experts]
+    steps: Any = [expert.step_kernel for expert in experts]
+    kernels, known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
+    if known:
         scales = np.array([address(scale, SCALE) for scale in scales])
         steps = np.array([address(step, STEP) for step in steps])
-    if are_compiled(kernels, experts):
+    known = known and all(map(is_compiled, filter(None, kernels)))
+    if known:
         found = zip(kernels, TYPES, strict=True)
         kernels = tuple(0 if one is None else address(one, kind) for one, kind in found)
-    return kernels, scales, steps
+    return Kernels(kernels, scales, steps, known)
 
 
-def in_python(loop: Kernel, experts: Any) -> Kernel:
+def in_python(loop: Kernel, scales: Any) -> Kernel:
     """The loop interpreted, without numpy's warnings, which compiled ones do not have.
 
     What it hands the loss to is interpreted too, and experts that are plain Python.
     """
     called, parts = dict(loop.__globals__), [judge_experts]
-    if not are_compiled((), experts):
+    if isinstance(scales, list):
         parts += [score_experts, step_experts]
     called |= {part.__name__: getattr(part, "py_func", part) for part in parts}
     loop = FunctionType(loop.__code__, called, None, None, loop.__closure__)
@@ -335,16 +343,17 @@ def loop_for(kernels: Any, experts: Any, ahead: bool = False) -> tuple[Kernel, i
     without kernels; `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
     all kernels are; else interpreted, with fewer rows.
     """
-    bound = bound_kernels(kernels, experts)
-    if are_compiled(kernels, experts):
+    found = bound(kernels, experts)
+    if found.known:
         loop, size = _compiled_ahead() if ahead else compiled_loop(), BLOCK
     else:
-        loop, size = in_python(learn_rounds, experts), SLOW_BLOCK
-        loop = in_python(predict_then_learn(loop), experts) if ahead else loop
+        loop, size = in_python(learn_rounds, found.scales), SLOW_BLOCK
+        loop = in_python(predict_then_learn(loop), found.scales) if ahead else loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         *before, constants, results = rest
-        return loop, rows.arrays, *before, rounds, state.learned, constants, results, *bound
+        learned = (rounds, state.learned, constants, results)
+        return loop, rows.arrays, *before, *learned, *found[:3]
 
     return call_of, size
 

@@ -10,7 +10,7 @@ from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.mixing import THINNING
-from skstructured._engine.rounds import are_compiled
+from skstructured._engine.rounds import bound
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability, unit_scale
@@ -183,7 +183,7 @@ class StepMixture(OnlineOptimizer):
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(f"others must be optimisers of one scale and step, got {other!r}.")
-            if is_compiled(unit_scale) and not are_compiled([], [other]):
+            if is_compiled(unit_scale) and not bound((), [other]).known:
                 raise ValueError(f"others must have compiled kernels, got {other!r}.")
         found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not found:
