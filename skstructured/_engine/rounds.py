@@ -309,14 +309,14 @@ class Kernels(NamedTuple):
 
 
 def bound(kernels: Any, experts: Any) -> Kernels:
-    """`Kernels` of a loop and of its experts; those of experts may be compiled without the loss."""
+    """`Kernels` of a loop and of its experts; those of a mixture are so without the loss, too."""
     scales: Any = [expert.scale_kernel for expert in experts]
     steps: Any = [expert.step_kernel for expert in experts]
-    kernels, known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
-    if known:
+    kernels, are_known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
+    known = are_known and all(map(is_compiled, filter(None, kernels)))
+    if known or (are_known and len(scales) > 1):
         scales = np.array([address(scale, SCALE) for scale in scales])
         steps = np.array([address(step, STEP) for step in steps])
-    known = known and all(map(is_compiled, filter(None, kernels)))
     if known:
         found = zip(kernels, TYPES, strict=True)
         kernels = tuple(0 if one is None else address(one, kind) for one, kind in found)

@@ -1,6 +1,5 @@
 """What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
-from collections.abc import Sequence
 from itertools import starmap
 from operator import call
 from typing import Any, NoReturn, Self, TypeAlias
@@ -166,8 +165,8 @@ class LinearState(Learned):
         experts too.
     kind : int, default=ALONE
         What is mixed; see `skstructured._engine.mixing`.
-    rates : sequence of float, default=(THINNING,)
-        Rates of sharing.
+    rates : ndarray or None, default=None
+        Rates of sharing; None is the one that thins out.
     """
 
     def __init__(
@@ -178,7 +177,7 @@ class LinearState(Learned):
         blocks: tuple[int, int] = (1, 0),
         summed: bool = False,
         kind: int = ALONE,
-        rates: Sequence[float] = (THINNING,),
+        rates: Floats | None = None,
     ) -> None:
         few = len(vectors)
         self.vectors, self.summed, self.kind = vectors, summed, kind
@@ -187,9 +186,9 @@ class LinearState(Learned):
         self._own = few * blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * few * dim, width)
         self.n_experts = few * (2 if summed and kind != ALONE else 1)
-        self.rates = np.array(rates, dtype=np.float64)
+        self.rates = np.array([THINNING]) if rates is None else rates
         groups = dim if kind == LABELS else 1
-        self.shares = fresh_weights(groups, len(rates), self.n_experts)
+        self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(few, dtype=np.int64)

@@ -2,8 +2,8 @@
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
+import numpy as np
 from numba import int64
 
 from skstructured._base.component import Component
@@ -50,9 +50,9 @@ class OnlineOptimizer(Component, ABC):
         """The optimisers that move weights: itself, unless it is a mixture."""
         return [self]
 
-    def rates(self) -> Sequence[float]:
+    def rates(self) -> Floats:
         """Rates of sharing, of a mixture."""
-        return (THINNING,)
+        return np.array([THINNING])
 
     #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)

@@ -190,12 +190,12 @@ class StepMixture(OnlineOptimizer):
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
         return found
 
-    def rates(self) -> Sequence[float]:
+    def rates(self) -> Floats:
         """Rates of sharing (R,), `THINNING` for "thinning"."""
         given = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
         if not given:
             raise ValueError('share must be "thinning", a number or several of them, got none.')
-        return [_rate(rate) for rate in given]
+        return np.array([_rate(rate) for rate in given])
 
     def init(self, loss: Loss) -> Floats:
         """The initial vectors of the experts (N, length), one per row, filled up with zeros."""
