@@ -47,21 +47,16 @@ def means_while_learning(learner, items, y):
     return items.unstacked(np.concatenate(blocks)), time.perf_counter() - started
 
 
-def _gains(grades, scores):
-    """NDCG@10 (n,) of the rounds; NaN if no grade is above 0."""
-    return np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
-
-
 def _ranked(_, grades, scores):
     """Losses of rounds, and lines on their NDCG."""
-    guesses = ([np.zeros(len(g)) for g in grades], [-np.arange(len(g)) for g in grades])
-    found, *guesses = (_gains(grades, s) for s in (scores, *guesses))
-    told = ~np.isnan(found)
-    found, (random, given) = found[told], [guess[told].mean() for guess in guesses]
+    random = ndcg(grades, [np.zeros(len(g)) for g in grades], k=PLACES)
+    given = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
+    found = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
+    idle, found = np.isnan(found).sum(), found[~np.isnan(found)]  # grades of 0 have no NDCG
     means = f"NDCG@{PLACES} {found.mean():.3f}; {found[len(found) // 2 :].mean():.3f}"
     lines = [f"                 {means} in the second half."]
-    if not told.all():
-        lines.append(f"                 {(~told).sum()} with grades of 0 only are not counted.")
+    if idle:
+        lines.append(f"                 {idle} with grades of 0 only are not counted.")
     beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
     lines.append(f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.")
     bound = _bound(1.0 - found, f"NDCG@{PLACES}", "lists", 1.0)
@@ -87,5 +82,4 @@ def _chosen(what, marks, proba):
 def _bound(losses, unit, what, best=None):
     """What is said of new rounds."""
     kept = np.clip(losses[-max(1, round(report.LAST * len(losses))) :], 0.0, 1.0)
-    bound = lambda: risk_bound(kept, report.DELTA)  # noqa: E731
-    return report.bound_line(bound, unit, len(losses), what, best)
+    return report.bound_line(lambda: risk_bound(kept, report.DELTA), unit, len(losses), what, best)

@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._cli.files import load_pandas
-from skstructured._cli.tables import make_space
+from skstructured._cli.tables import load_pandas, make_space
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
 from skstructured.extend.learner import OnlineLearner
@@ -92,12 +92,12 @@ def progress(label, started):
 
 def played(table, learner, seed, play="iterates", label="learning"):
     """The result of playing and learning each row once, and seconds without compiling."""
-    rows = (table.X, table.y) if table.chunks is None else (table.chunks,)
-    rest = {} if table.chunks is None else {"classes": table.y}
-    first = rows if table.chunks is None else next(iter(table.chunks))
-    warm_up(learner, *first, **rest, play=play)
+    rows, rest = (table.X, table.y), {"play": play}
+    if table.chunks is not None:
+        rows, rest = (table.chunks,), {"play": play, "classes": table.y}
+    warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
     started = time.perf_counter()
-    rest |= {"random_state": seed, "play": play, "progress": progress(label, started)}
+    rest |= {"random_state": seed, "progress": progress(label, started)}
     result = progressive_validate(learner, *rows, **rest)
     return result, time.perf_counter() - started
 
@@ -110,7 +110,7 @@ def summary(table, result, seconds, options):
         means = losses.mean(), losses[n // 2 :].mean()
     else:
         n, given, late = result.n_rounds, (), result.chunks[len(result.chunks) // 2 :]
-        means = losses, float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
+        means = losses, float(np.average(late[:, 2], weights=late[:, 0]))
     yield from headed(table.name, "predicted")
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
     if table.y is not None:
@@ -164,16 +164,15 @@ def comparison(table, means, options):
 
 def bound_line(risk_bound, unit, n, what="rows", best=None):
     """What is said of new rows: a bound on their losses, or what it leaves of the `best`."""
+    bound, why = 1.0, f"{n:,} {what} are too few for errors as many as these."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
             bound = risk_bound()
     except GuaranteeError as error:
-        return f"no bound: {error}" if n >= FEW else TOO_FEW.format(what)
-    if bound >= 1.0 and n < FEW:
-        return TOO_FEW.format(what)
+        why = error
     if bound >= 1.0:
-        return f"no bound: {n:,} {what} are too few for errors as many as these."
+        return f"no bound: {why}" if n >= FEW else TOO_FEW.format(what)
     told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
     return (
         f"{told}, with {1 - DELTA:.0%} confidence,\n"
@@ -227,13 +226,10 @@ def effects(learner, table):
 
 def deviations(X, within=None):
     """Standard deviations of the columns of rows, dense with missing values, or CSR."""
-    if hasattr(X, "toarray"):
-        mean, square = X.mean(axis=0), X.multiply(X).mean(axis=0)
-        return np.sqrt(np.maximum(np.ravel(square) - np.ravel(mean) ** 2, 0.0))
-    frame = load_pandas().DataFrame(X)
     if within is not None:
-        frame = frame - frame.groupby(within).transform("mean")
-    return frame.std(ddof=0).fillna(0.0).to_numpy()
+        frame = load_pandas().DataFrame(X)
+        X = (frame - frame.groupby(within).transform("mean")).to_numpy()
+    return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
 
 
 def next_command(options):
@@ -262,14 +258,13 @@ def amount(value):
 
 def regression_summary(table, learner, seed):
     """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
-    middle, spread = units(table.y)
+    (middle, spread), n = units(table.y), len(table.y)
     scaled = table._replace(y=(table.y - middle) / spread)
     result, seconds = played(scaled, learner, seed, "average")
-    n, missed = len(table.y), spread * result.target_loss
     warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
-    counted, y = missed[warm:], table.y[warm:]
-    late, always = counted[len(counted) // 2 :], np.abs(y - np.median(y)).mean()
-    shown = map(amount, (counted.mean(), late.mean(), np.quantile(late, 0.9), always))
+    missed, y = spread * result.target_loss[warm:], table.y[warm:]
+    late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()
+    shown = map(amount, (missed.mean(), late.mean(), np.quantile(late, 0.9), always))
     mean, second, most, always = shown
     yield from headed(f"{table.name}: real numbers", "predicted")
     yield f"                 off by {mean} on average; {second} in the second half,"

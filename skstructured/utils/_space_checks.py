@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skstructured.utils._learner_checks import (
     RARE,
     assert_close,
+    assert_in_unit,
     assert_refused,
     wrong_outputs,
 )
@@ -171,8 +172,7 @@ def check_target_loss(trial):
     space, (a, b) = trial.space, trial.pairs()
     loss = space.target_loss(space.decode(a), space.decode(b))
     assert np.shape(loss) == (len(a),), f"target_loss has the shape {np.shape(loss)}"
-    inside = (loss >= -1e-12) & (loss <= 1.0 + 1e-12)
-    assert inside.all(), f"a target loss is {loss[~inside][0]:g}, not in [0, 1]"
+    assert_in_unit(loss, "target_loss", 1e-12)
     equal = (a == b).all(axis=1)
     assert_close(loss[equal], np.zeros(equal.sum()), "the target loss of equal outputs", 1e-12)
     assert_close(space.expected_loss(a, b), loss, "expected_loss on vertices")
@@ -213,15 +213,14 @@ def check_vertex_proba(trial):
     """Probabilities of the vertices, in their order, have the mean."""
     space, mu = trial.space, trial.means()
     p = space.vertex_proba(mu)
-    assert np.min(p) >= -1e-12, f"a probability is {np.min(p):.3g}"
+    assert_in_unit(p, "vertex_proba", 1e-12)
     assert_close(np.sum(p, axis=1), np.ones(len(mu)), "the sum of vertex_proba")
     assert_close(p @ space.vertices(), mu, "the mean of vertex_proba")
 
 
 def check_mean_proba(trial):
     """What a mean stands for lies in [0, 1]."""
-    p = trial.space.mean_proba(trial.means())
-    assert np.min(p) >= -1e-12 and np.max(p) <= 1.0 + 1e-12, "mean_proba is not in [0, 1]"
+    assert_in_unit(np.asarray(trial.space.mean_proba(trial.means())), "mean_proba", 1e-12)
 
 
 def check_task(trial):
