@@ -17,9 +17,8 @@ def lines_of(options, table):
     for name in ("bounds", "learner", "plot") if table.space == "real" else ():
         if getattr(options, name):
             raise ValueError(f"--{name} is not for real numbers: see --space.")
-    rows, learner = table, _learner(options, table)
-    if table.chunks is None and not options.in_order:
-        rows = table.in_random_order(options.seed)
+    learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
+    rows = table if is_ordered else table.in_random_order(options.seed)
     if options.bounds:
         yield from report.bounds(rows, _bounded(options, learner), options.seed)
         return
@@ -38,13 +37,13 @@ def _learner(options, table):
     """The learner to run."""
     if options.learner is not None:
         return report.custom_learner(options.learner)
+    given = {"random_state": options.seed}
     if table.qid is not None:
-        kind = ItemStructuredPredictor if options.qid is None else ListwiseRanker
-        return kind(random_state=options.seed)
+        return ItemStructuredPredictor(**given) if options.qid is None else ListwiseRanker(**given)
     if table.space == "real":
-        return PiSTOLRegressor(random_state=options.seed)
+        return PiSTOLRegressor(**given)
     space = make_space(table.space, options.order)
-    return OnlineStructuredPredictor(space, decoder="nearest", random_state=options.seed)
+    return OnlineStructuredPredictor(space, decoder="nearest", **given)
 
 
 def _bounded(options, learner):
@@ -91,8 +90,8 @@ def _kept(options, table, learner):
         f"Model            {options.save}; in Python: "
         f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
     )
-    passes = getattr(learner, "n_iter_", 1) if table.chunks is None else 1
-    if passes > 1 and table.space != "real":
+    passes = getattr(learner, "n_iter_", 1)
+    if passes > 1 and table.space != "real" and table.chunks is None:
         yield (
             f"Passes           {passes}; the bound for new rows is about one, and --passes 1 keeps "
             "that model."

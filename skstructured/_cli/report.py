@@ -229,7 +229,8 @@ def deviations(X, within=None):
     if within is not None:
         frame = load_pandas().DataFrame(X)
         X = (frame - frame.groupby(within).transform("mean")).to_numpy()
-    return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
+    with np.errstate(invalid="ignore"):  # columns without a value
+        return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
 
 
 def next_command(options):
