@@ -94,11 +94,11 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
     """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    numbers, there, spans = np.full(len(values), np.nan), values[~missing], SPANS
+    numbers, there = np.full(len(values), np.nan), values[~missing]
     if any(isinstance(value, np.datetime64) for value in there):
         return None
     try:
-        numbers[~missing] = [float(v / SECOND if isinstance(v, spans) else v) for v in there]
+        numbers[~missing] = [float(v / SECOND if isinstance(v, SPANS) else v) for v in there]
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers
