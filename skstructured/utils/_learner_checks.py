@@ -138,6 +138,11 @@ def has_argument(method, name):
     return name in inspect.signature(method).parameters
 
 
+def has(name):
+    """Tell of a trial whether what is checked has an attribute that is not None or False."""
+    return lambda trial: bool(getattr(trial.subject, name, None))
+
+
 def assert_same(wanted, got, what, tolerance=0.0):
     """Raise an AssertionError that names the first of the observations that differ."""
     for name, value in wanted.items():
@@ -489,19 +494,15 @@ def check_certificate(trial):
         assert total <= bound * (1.0 + 1e-9) < np.inf, what
 
 
-def _takes_parts(trial):
-    return hasattr(trial.subject, "partial_fit")
-
-
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
     check_expected_losses: lambda trial: (
         type(trial.subject).expected_losses is not OnlineLearner.expected_losses
     ),
-    check_partial_fit_in_chunks: _takes_parts,
-    check_partial_fit_learns_as_learn: _takes_parts,
+    check_partial_fit_in_chunks: has("partial_fit"),
+    check_partial_fit_learns_as_learn: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (
-        _takes_parts(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
+        has("partial_fit")(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
     ),
 }

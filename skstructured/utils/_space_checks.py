@@ -13,6 +13,7 @@ from skstructured.utils._learner_checks import (
     assert_close,
     assert_in_unit,
     assert_refused,
+    has,
     wrong_outputs,
 )
 
@@ -264,14 +265,10 @@ def check_parameters(trial):
     space.set_params(**space.get_params(deep=False))
 
 
-def _has(name):
-    return lambda trial: bool(getattr(trial.subject, name, None))
-
-
 #: check -> whether it applies, for those that do not to every space.
 ONLY = {
-    check_oracle_kernel: _has("oracle_kernel"),
-    check_constant_sum: _has("constant_sum"),
-    check_vertex_proba: _has("vertex_proba"),
-    check_mean_proba: _has("mean_proba"),
+    check_oracle_kernel: has("oracle_kernel"),
+    check_constant_sum: has("constant_sum"),
+    check_vertex_proba: has("vertex_proba"),
+    check_mean_proba: has("mean_proba"),
 }
