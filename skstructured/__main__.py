@@ -4,11 +4,10 @@ import os
 import sys
 import zipfile
 
-from skstructured._cli.files import SVMLIGHT, ends_with, is_large
-from skstructured._cli.learn import lines_of
 from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
-from skstructured._cli.tables import QUERIES, read
+from skstructured._cli.report import lines_of
+from skstructured._cli.tables import QUERIES, SVMLIGHT, ends_with, is_large, read
 from skstructured.checkpoints.files import HEADER, check_path
 
 #: Options that say what is in a file.

@@ -39,40 +39,47 @@ def passes(given):
     return given if given == "auto" else int(given)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose description stands as it is written."""
+
+    def __init__(self, program, text):
+        super().__init__(program, None, text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def add(self, name, metavar, what, **more):
+        """Add an option that has a value."""
+        self.add_argument(name, metavar=metavar, help=what, **more)
+
+    def add_bad_cells(self):
+        """Add the option that both commands have."""
+        what = "take cells that should be numbers or dates and are not as missing"
+        self.add("--bad-cells", None, what, choices=("missing",))
+
+
 def parser():
     """The parser of the command line."""
-    kind = argparse.RawDescriptionHelpFormatter
-    made = argparse.ArgumentParser("python -m skstructured", None, __doc__, formatter_class=kind)
-    add, spaces = made.add_argument, [name for name in SPACES if name not in ("sequence", *TASKS)]
+    made = Parser("python -m skstructured", __doc__)
+    add, spaces = made.add, [name for name in SPACES if name not in ("sequence", *TASKS)]
     what = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
-    add("file", metavar="FILE", nargs="?", help=what)
-    what = "target (default: the last); several if --space has several"
-    add("--target", metavar="COL[,COL…]", help=what)
-    what = "what separates cells (default: what separates the header)"
-    add("--delimiter", metavar="CHAR", help=what)
-    add("--columns", metavar="COL[,COL…]", type=names, help="the features (default: all)")
-    what = "learn to rank: rows with one value here are one list, with grades"
-    add("--qid", metavar="COL", help=what)
-    what = "learn choices: rows with one value here are alternatives of one choice"
-    add("--choice", metavar="COL", help=what)
+    add("file", "FILE", what, nargs="?")
+    add("--target", "COL[,COL…]", "target (default: the last); several if --space has several")
+    add("--delimiter", "CHAR", "what separates cells (default: what separates the header)")
+    add("--columns", "COL[,COL…]", "the features (default: all)", type=names)
+    add("--qid", "COL", "learn to rank: rows with one value here are one list, with grades")
+    add("--choice", "COL", "learn choices: rows with one value here are alternatives of one choice")
     what = "what an output is (default: classes; real if most numbers are distinct)"
-    add("--space", choices=(*spaces, "real"), help=what)
+    add("--space", None, what, choices=(*spaces, "real"))
     what = "ordinal classes that are words, the lowest first: poor,fair,good"
-    add("--order", metavar="A,B[,…]", type=names, help=what)
-    what = "take cells that should be numbers or dates and are not as missing"
-    add("--bad-cells", choices=("missing",), help=what)
+    add("--order", "A,B[,…]", what, type=names)
+    made.add_bad_cells()
     what = "take rows in the file's order, which then must have no meaning for the bound"
-    add("--in-order", action="store_true", help=what)
-    what = "seed of the shuffling and the draws (default: 0)"
-    add("--seed", metavar="N", type=int, default=0, help=what)
-    what = "play this OnlineLearner, with its defaults"
-    add("--learner", metavar="MODULE:CLASS", help=what)
-    add("--bounds", action="store_true", help="print the table of regret bounds")
-    add("--plot", metavar="FILE.png", help="draw losses and bounds over the rows")
-    what = "keep the model, for predict and load_checkpoint (needs skops)"
-    add("--save", metavar="FILE", help=what)
+    made.add_argument("--in-order", action="store_true", help=what)
+    add("--seed", "N", "seed of the shuffling and the draws (default: 0)", type=int, default=0)
+    add("--learner", "MODULE:CLASS", "play this OnlineLearner, with its defaults")
+    made.add_argument("--bounds", action="store_true", help="print the table of regret bounds")
+    add("--plot", "FILE.png", "draw losses and bounds over the rows")
+    add("--save", "FILE", "keep the model, for predict and load_checkpoint (needs skops)")
     what = "passes of the kept model (default: auto; the bound is about 1)"
-    add("--passes", metavar="N", type=passes, help=what)
+    add("--passes", "N", what, type=passes)
     version = f"skstructured {skstructured.__version__}"
-    add("--version", action="version", version=version, help="the version")
+    made.add_argument("--version", action="version", version=version, help="the version")
     return made

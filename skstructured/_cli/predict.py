@@ -7,16 +7,14 @@ order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any si
 input.
 """
 
-import argparse
 import sys
 import warnings
 from types import SimpleNamespace
 
 import numpy as np
 
-from skstructured._cli.files import SVMLIGHT, ends_with, frames, load_pandas
-from skstructured._cli.options import names
-from skstructured._cli.tables import PART, check_columns, encoded, rounds_of, svmlight_labels
+from skstructured._cli import tables
+from skstructured._cli.options import Parser, names
 from skstructured.checkpoints import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming import svmlight_chunks
@@ -34,31 +32,27 @@ def predict(arguments):
     OSError, ValueError, ImportError
         As `load_checkpoint`, the readers and the model do.
     """
-    kind = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m skstructured predict", None, __doc__, formatter_class=kind
-    )
+    parser = Parser("python -m skstructured predict", __doc__)
     parser.add_argument("MODEL", help="what --save kept")
     parser.add_argument("FILE", help="rows to predict")
     what = "print the probabilities of all classes, or of each label, too"
     parser.add_argument("--proba", action="store_true", help=what)
     what = "columns of FILE to print before the prediction, such as an id"
-    parser.add_argument("--keep", metavar="COL[,COL…]", type=names, default=[], help=what)
-    what = "take cells that should be numbers or dates and are not as missing"
-    parser.add_argument("--bad-cells", choices=("missing",), help=what)
+    parser.add("--keep", "COL[,COL…]", what, type=names, default=[])
+    parser.add_bad_cells()
     _print_table(parser.parse_args(arguments))
 
 
 def _print_table(options):
     """Print the kept columns and the predictions, part by part."""
-    model, notes, pd, header = load_checkpoint(options.MODEL), [], load_pandas(), True
-    learner, encoder = model, None
-    if hasattr(model, "steps"):
-        learner, encoder = model[-1], model[0] if isinstance(model[0], TableEncoder) else None
+    model, notes, pd, header = load_checkpoint(options.MODEL), [], tables.load_pandas(), True
+    steps = getattr(model, "steps", [(None, model)])
+    learner, bare, encoder = steps[-1][1], model, None
+    if isinstance(steps[0][1], TableEncoder):
+        encoder, bare = steps[0][1], model[1:]
     labels = _labels(model, learner) if options.proba else []
-    bare = model if encoder is None else model[1:]
-    for kept, X, given in _parts(pd, model, learner, encoder, options, notes):
-        found = _predicted(pd, bare, learner, labels, X, given)
+    for kept, X, given in _parts(model, learner, encoder, options, notes):
+        found = _predicted(bare, learner, labels, X, given)
         table = pd.concat([kept.reset_index(drop=True), *found], axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
@@ -95,29 +89,29 @@ def _labels(model, learner):
     return _columns(learner, "probability", learner.space_.dim_)
 
 
-def _predicted(pd, model, learner, labels, X, given):
+def _predicted(model, learner, labels, X, given):
     """Frames of predictions, and of probabilities if they are asked for."""
-    is_choice = isinstance(learner, CHOICES)
+    is_choice, frame = isinstance(learner, CHOICES), tables.load_pandas().DataFrame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
         y = np.asarray(model.predict(X, **given))
         proba = np.asarray(model.predict_proba(X, **given)) if labels or is_choice else None
     if is_choice:
-        return [pd.DataFrame(dict(zip(_names(learner), (proba, y), strict=True)))]
-    found = [pd.DataFrame(y, columns=_names(learner, y.shape[1] if y.ndim > 1 else 0))]
-    return [*found, pd.DataFrame(proba, columns=labels)] if labels else found
+        return [frame({"probability": proba, "chosen": y})]
+    found = [frame(y, columns=_names(learner, y.shape[1] if y.ndim > 1 else 0))]
+    return [*found, frame(proba, columns=labels)] if labels else found
 
 
-def _parts(pd, model, learner, encoder, options, notes):
+def _parts(model, learner, encoder, options, notes):
     """Yield columns that are kept, rows that the model takes, and their rounds, part by part."""
     path = options.FILE
-    if ends_with(path, SVMLIGHT):
+    if tables.ends_with(path, tables.SVMLIGHT):
         if options.keep or hasattr(model, "feature_names_in_"):
             what = "--keep does" if options.keep else "the model's rows have"
             raise ValueError(f"{path} has no names of columns, and {what}.")
-        zero_based = svmlight_labels(path)[0]
+        zero_based = tables.svmlight_labels(path)[0]
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
-            yield pd.DataFrame(index=range(X.shape[0])), X, {}
+            yield tables.load_pandas().DataFrame(index=range(X.shape[0])), X, {}
         return
     is_choice = isinstance(learner, CHOICES)  # whose rows may stand in any order
     name = getattr(learner, "round_column_", None)
@@ -126,10 +120,10 @@ def _parts(pd, model, learner, encoder, options, notes):
             "the model does not say in which column choices have their names, for --save did not "
             "keep it: predict in Python, with qid=."
         )
-    for frame in frames(path, size=None if is_choice else PART, notes=notes):
-        check_columns(path, frame, options.keep)
-        given = {"qid": rounds_of(path, frame, name)} if is_choice else {}
-        X = encoded(encoder or _numbers(model, frame), frame, path, options.bad_cells)
+    for frame in tables.frames(path, size=None if is_choice else tables.PART, notes=notes):
+        tables.check_columns(path, frame, options.keep)
+        given = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
+        X = tables.encoded(encoder or _numbers(model, frame), frame, path, options.bad_cells)
         yield frame[options.keep], X, given
 
 

@@ -1,4 +1,4 @@
-"""What the command line prints of a run."""
+"""What the command line does with a table: learn it, say how it went, and keep the model."""
 
 import contextlib
 import importlib
@@ -10,14 +10,23 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._cli.files import load_pandas
-from skstructured._cli.tables import make_space
-from skstructured.evaluation import progressive_validate
+from skstructured._cli.tables import WIDE, load_pandas, make_space
+from skstructured._learners.models import SCORES
+from skstructured.checkpoints import save_checkpoint
+from skstructured.estimators.kernel.margins import PiSTOLRegressor
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.evaluation import RegretDisplay, progressive_validate
 from skstructured.evaluation.validation import warm_up
 from skstructured.extend.learner import OnlineLearner
-from skstructured.guarantees.risk import OrderTest
+from skstructured.guarantees import risk_bound
+from skstructured.guarantees.risk import OrderTest, rise_found
+from skstructured.items import ItemStructuredPredictor, ListwiseRanker
+from skstructured.items._reading import read_items
+from skstructured.items.metrics import ndcg
 from skstructured.losses.oracles import ORACLES
 from skstructured.regularizers import REGULARIZERS
 
@@ -51,6 +60,100 @@ CHANGES = (
 #: Columns that are named for their effects, and characters of a name.
 SHOWN, LONGEST = 3, 30
 
+#: Places of a list that count; probabilities below this count as it.
+PLACES, LEAST = 10, 1e-300
+
+
+def lines_of(options, table):
+    """Yield the lines to print, each as soon as it is known."""
+    for name in ("bounds", "learner", "plot") if table.space == "real" else ():
+        if getattr(options, name):
+            raise ValueError(f"--{name} is not for real numbers: see --space.")
+    learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
+    rows = table if is_ordered else table.in_random_order(options.seed)
+    if options.bounds:
+        yield from bounds(rows, _bounded(options, learner), options.seed)
+        return
+    if table.qid is not None:
+        yield from item_lines(options, rows, learner)
+    elif table.space == "real":
+        yield from regression_summary(rows, learner, options.seed)
+    else:
+        learner = yield from _of_classes(options, table, rows, learner)
+    if options.save:
+        yield from _kept(options, table, learner)
+    yield next_command(options)
+
+
+def _learner(options, table):
+    """The learner to run."""
+    if options.learner is not None:
+        return custom_learner(options.learner)
+    given = {"random_state": options.seed}
+    if table.qid is not None:
+        return ItemStructuredPredictor(**given) if options.qid is None else ListwiseRanker(**given)
+    if table.space == "real":
+        return PiSTOLRegressor(**given)
+    space = make_space(table.space, options.order)
+    return OnlineStructuredPredictor(space, decoder="nearest", **given)
+
+
+def _bounded(options, learner):
+    """Learners whose regret bounds are shown, by the names of their lines.
+
+    They are the one of ``--learner``, or one for each regularizer of the space and each decoder.
+    """
+    if options.learner is not None:
+        return {(type(learner).__name__, "own"): learner}
+    learner.set_params(optimizer="ogd", average=False, constants="sharp")
+    known = [name for name, r in REGULARIZERS.items() if (type(learner.space), r) in ORACLES]
+    pairs = [(r, decoder) for decoder in ("randomized", "nearest") for r in known]
+    return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
+
+
+def _of_classes(options, table, rows, learner):
+    """Lines on classes and outputs of the other spaces; returns the learner to keep."""
+    result, seconds = played(rows, learner, options.seed)
+    yield from summary(rows, result, seconds, options)
+    if table.space == "simplex" and rows is not table:
+        yield from order_lines(table.y)
+    if rows is table and result.changed_:
+        yield CHANGES
+    if options.plot:
+        RegretDisplay.from_result(result).figure_.savefig(options.plot)
+        yield f"Picture          {options.plot}"
+    return learner if table.chunks is None else result.estimator
+
+
+def _kept(options, table, learner):
+    """Fit the learner on all rows as the file has them and save it; lines that say so.
+
+    With ``--in-order`` `fit` learns the rows in this order, and once if nothing else is asked for:
+    the last rows are those that a model of a drifting stream is made of.
+    """
+    if table.chunks is None:
+        given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
+        given |= {} if options.passes is None else {"max_iter": options.passes}
+        known = learner.get_params()
+        learner.set_params(**{name: given[name] for name in given.keys() & known.keys()})
+        learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+    if table.qid is not None:
+        learner.round_column_ = table.round
+    elif table.space in WIDE and table.targets:
+        learner.space_.label_names_ = list(table.targets)
+    model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
+    save_checkpoint(model, options.save)
+    yield (
+        f"Model            {options.save}; in Python: "
+        f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
+    )
+    passes = getattr(learner, "n_iter_", 1)
+    if passes > 1 and table.space != "real" and table.chunks is None:
+        yield (
+            f"Passes           {passes}; the bound for new rows is about one, and --passes 1 keeps "
+            "that model."
+        )
+
 
 def custom_learner(path):
     """A custom learner with default parameters, given as ``module:Class``.
@@ -70,13 +173,6 @@ def custom_learner(path):
     return kind()
 
 
-def grid(learner):
-    """The learner with every regularizer of its space and both decoders, by their names."""
-    known = [name for name, r in REGULARIZERS.items() if (type(learner.space), r) in ORACLES]
-    pairs = [(r, decoder) for decoder in ("randomized", "nearest") for r in known]
-    return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
-
-
 def progress(label, started):
     """Print a rewritten line to stderr once a run has taken two seconds."""
 
@@ -92,12 +188,12 @@ def progress(label, started):
 
 def played(table, learner, seed, play="iterates", label="learning"):
     """The result of playing and learning each row once, and seconds without compiling."""
-    rows = (table.X, table.y) if table.chunks is None else (table.chunks,)
-    rest = {} if table.chunks is None else {"classes": table.y}
-    first = rows if table.chunks is None else next(iter(table.chunks))
-    warm_up(learner, *first, **rest, play=play)
+    rows, rest = (table.X, table.y), {"play": play}
+    if table.chunks is not None:
+        rows, rest = (table.chunks,), {"play": play, "classes": table.y}
+    warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
     started = time.perf_counter()
-    rest |= {"random_state": seed, "play": play, "progress": progress(label, started)}
+    rest |= {"random_state": seed, "progress": progress(label, started)}
     result = progressive_validate(learner, *rows, **rest)
     return result, time.perf_counter() - started
 
@@ -110,7 +206,7 @@ def summary(table, result, seconds, options):
         means = losses.mean(), losses[n // 2 :].mean()
     else:
         n, given, late = result.n_rounds, (), result.chunks[len(result.chunks) // 2 :]
-        means = losses, float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
+        means = losses, float(np.average(late[:, 2], weights=late[:, 0]))
     yield from headed(table.name, "predicted")
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
     if table.y is not None:
@@ -164,16 +260,15 @@ def comparison(table, means, options):
 
 def bound_line(risk_bound, unit, n, what="rows", best=None):
     """What is said of new rows: a bound on their losses, or what it leaves of the `best`."""
+    bound, why = 1.0, f"{n:,} {what} are too few for errors as many as these."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
             bound = risk_bound()
     except GuaranteeError as error:
-        return f"no bound: {error}" if n >= FEW else TOO_FEW.format(what)
-    if bound >= 1.0 and n < FEW:
-        return TOO_FEW.format(what)
+        why = error
     if bound >= 1.0:
-        return f"no bound: {n:,} {what} are too few for errors as many as these."
+        return f"no bound: {why}" if n >= FEW else TOO_FEW.format(what)
     told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
     return (
         f"{told}, with {1 - DELTA:.0%} confidence,\n"
@@ -227,13 +322,11 @@ def effects(learner, table):
 
 def deviations(X, within=None):
     """Standard deviations of the columns of rows, dense with missing values, or CSR."""
-    if hasattr(X, "toarray"):
-        mean, square = X.mean(axis=0), X.multiply(X).mean(axis=0)
-        return np.sqrt(np.maximum(np.ravel(square) - np.ravel(mean) ** 2, 0.0))
-    frame = load_pandas().DataFrame(X)
     if within is not None:
-        frame = frame - frame.groupby(within).transform("mean")
-    return frame.std(ddof=0).fillna(0.0).to_numpy()
+        frame = load_pandas().DataFrame(X)
+        X = (frame - frame.groupby(within).transform("mean")).to_numpy()
+    with np.errstate(invalid="ignore"):  # columns without a value
+        return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
 
 
 def next_command(options):
@@ -262,14 +355,13 @@ def amount(value):
 
 def regression_summary(table, learner, seed):
     """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
-    middle, spread = units(table.y)
+    (middle, spread), n = units(table.y), len(table.y)
     scaled = table._replace(y=(table.y - middle) / spread)
     result, seconds = played(scaled, learner, seed, "average")
-    n, missed = len(table.y), spread * result.target_loss
     warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
-    counted, y = missed[warm:], table.y[warm:]
-    late, always = counted[len(counted) // 2 :], np.abs(y - np.median(y)).mean()
-    shown = map(amount, (counted.mean(), late.mean(), np.quantile(late, 0.9), always))
+    missed, y = spread * result.target_loss[warm:], table.y[warm:]
+    late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()
+    shown = map(amount, (missed.mean(), late.mean(), np.quantile(late, 0.9), always))
     mean, second, most, always = shown
     yield from headed(f"{table.name}: real numbers", "predicted")
     yield f"                 off by {mean} on average; {second} in the second half,"
@@ -296,3 +388,71 @@ def bounds(table, learners, seed):
             known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
         rate = f"{n / max(seconds, 1e-9):,.0f}"
         yield _line((*names, f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, rate))
+
+
+def item_lines(options, table, learner):
+    """Yield the lines on a table of items that stands in the order to learn it."""
+    items, is_choice = read_items(table.X, table.qid), options.qid is None
+    means, seconds = means_while_learning(learner, items, table.y)
+    y, means = (np.split(items.stacked(v), items.offsets[1:-1]) for v in (table.y, means))
+    losses, told = (_chosen if is_choice else _ranked)(table.round, y, means)
+    yield from headed(table.name, "predicted" if is_choice else "ranked", table.round)
+    yield from told
+    if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None:
+        yield CHANGES
+    yield from ending(table, learner, len(table.y), seconds)
+
+
+def means_while_learning(learner, items, y):
+    """What each item was said to be, (N,), before its round was learned; and seconds.
+
+    Scores for a `ListwiseRanker`, probabilities else.
+    """
+    warm_up(learner, items, y)
+    started, blocks = time.perf_counter(), []
+    rounds = learner.begin(items, y)
+
+    def note(block, _):
+        ranks = isinstance(learner, ListwiseRanker)
+        blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
+
+    learner._learn(rounds, np.arange(len(items)), note, SCORES)
+    return items.unstacked(np.concatenate(blocks)), time.perf_counter() - started
+
+
+def _ranked(_, grades, scores):
+    """Losses of rounds, and lines on their NDCG."""
+    random = ndcg(grades, [np.zeros(len(g)) for g in grades], k=PLACES)
+    given = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
+    found = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
+    idle, found = np.isnan(found).sum(), found[~np.isnan(found)]  # grades of 0 have no NDCG
+    means = f"NDCG@{PLACES} {found.mean():.3f}; {found[len(found) // 2 :].mean():.3f}"
+    lines = [f"                 {means} in the second half."]
+    if idle:
+        lines.append(f"                 {idle} with grades of 0 only are not counted.")
+    beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
+    lines.append(f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.")
+    bound = _bound(1.0 - found, f"NDCG@{PLACES}", "lists", 1.0)
+    return 1.0 - found, [*lines, f"New lists        {bound}"]
+
+
+def _chosen(what, marks, proba):
+    """Losses of rounds, and lines on how often they were right."""
+    chosen = np.array([part.argmax() for part in marks])
+    wrong = (np.array([part.argmax() for part in proba]) != chosen).astype(np.float64)
+    told = [part[place] for part, place in zip(proba, chosen, strict=True)]
+    told, equal = np.log(np.maximum(told, LEAST)).mean(), -np.log(list(map(len, proba))).mean()
+    means, counts = (wrong.mean(), wrong[len(wrong) // 2 :].mean()), np.bincount(chosen)
+    always = f"always row {counts.argmax() + 1} of each: {counts.max() / len(chosen):.1%}"
+    return wrong, [
+        f"                 {means[0]:.1%} wrong; {means[1]:.1%} in the second half.",
+        f"Accuracy         {1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half; {always}.",
+        f"Log-likelihood   {told:.3f} a {what}; with equal shares {equal:.3f}.",
+        f"New choices      {_bound(wrong, 'wrong', 'choices')}",
+    ]
+
+
+def _bound(losses, unit, what, best=None):
+    """What is said of new rounds."""
+    kept = np.clip(losses[-max(1, round(LAST * len(losses))) :], 0.0, 1.0)
+    return bound_line(lambda: risk_bound(kept, DELTA), unit, len(losses), what, best)

@@ -1,20 +1,35 @@
-"""Tables for the command line: rows and outputs of a file, in memory or in parts."""
+"""Tables of the command line: what stands in a file, as rows and outputs, in memory or in parts."""
 
+import csv
+import gzip
+import importlib
+import json
+import os
 import time
+import zlib
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_pandas
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
-from skstructured.streaming import svmlight_chunks
-from skstructured.streaming.chunks import WIDEST, Chunks
-from skstructured.streaming.table_encoder import TableEncoder
+from skstructured.streaming.chunks import WIDEST, Chunks, opened_parquet, svmlight_chunks
+from skstructured.streaming.table_encoder import EXACT, NOTHING, TableEncoder, unreadable
+
+PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
+
+#: Characters that may separate cells; characters in a cell.
+DELIMITERS, LONGEST_CELL = ",;\t|", 2**31 - 1
+
+#: Cells that are missing values.
+MISSING = ("?", *NOTHING)
+
+#: Bytes of a file, and of a compressed one, that is read in parts.
+LARGE, LARGE_GZIP = 1 << 26, 1 << 23
 
 #: Rows times distinct labels (8 bytes each, several times over); names that an error lists.
 LARGEST_TABLE, LISTED = 10**8, 20
@@ -34,9 +49,6 @@ FEW = 20
 #: Spaces whose outputs have a column each.
 WIDE = ("hypercube", "birkhoff", "permutahedron")
 
-#: The whole number up to which floats have all of them.
-LARGEST_WHOLE = 2**53
-
 #: What to do about a row without an output.
 REMEDY = ", the target: leave such rows out"
 
@@ -45,6 +57,162 @@ QUERIES = (
     "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
     "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN."
 )
+
+
+def ends_with(path, endings):
+    """Whether the name of a file has one of these endings."""
+    return path is not None and Path(path).suffix.lower() in endings
+
+
+def is_large(path):
+    """Whether a file is read in parts."""
+    if path is None or not os.path.isfile(path):
+        return False
+    compressed = str(path).endswith(".gz") or ends_with(path, PARQUET)
+    return os.path.getsize(path) > (LARGE_GZIP if compressed else LARGE)
+
+
+def load_pandas():
+    """pandas, which is imported when it is needed: the digits need none."""
+    return importlib.import_module("pandas")
+
+
+def frames(path, delimiter=None, size=None, notes=None):
+    """Yield the rows of a file as data frames of at most `size` rows; missing values are None.
+
+    The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
+    are texts. A file whose first character is a brace has a JSON object on each line. Others are
+    CSV with a header, whose most frequent separator is that of the cells unless `delimiter` is
+    given. A file without rows yields nothing. `notes` gets a line if rows have several lines.
+
+    Raises
+    ------
+    OSError, ValueError, ImportError
+        If the file cannot be read; the message is one line and names the row.
+    """
+    limit = csv.field_size_limit(LONGEST_CELL)
+    try:
+        if ends_with(path, PARQUET):
+            yield from _of_parquet(path, size)
+        else:
+            with _opened(path) as file:
+                yield from _of_text(path, file, delimiter, size, [] if notes is None else notes)
+    except UnicodeDecodeError as error:
+        where = f"byte {error.object[error.start]:#x} at {error.start}"
+        raise ValueError(
+            f"{path} is not UTF-8 text ({where}): iconv -f latin1 -t utf-8 FILE > NEW converts it, "
+            "if it is Latin-1."
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        what = f"damaged or cut off: {error}"
+        if "Not a gzipped file" in str(error):
+            what = "not compressed by gzip, as its name says"
+        raise ValueError(f"{path} is {what}.") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _opened(path):
+    """A file of text, perhaps compressed by gzip; ``-`` is standard input, which is left open."""
+    given = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
+    if str(path) == "-":
+        return open(0, closefd=False, **given)
+    return (gzip.open if str(path).endswith(".gz") else open)(path, **given)
+
+
+def _of_text(path, file, delimiter, size, notes):
+    """Frames of CSV or of JSON lines."""
+    head = next((line for line in file if line.strip()), "")
+    lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
+    if not mark:
+        raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
+    if mark == "[":
+        raise ValueError(f"{path} is a JSON list: write its objects on a line each (JSON lines).")
+    if mark == "{":
+        rows = _objects(path, filter(str.strip, lines))
+    else:
+        mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
+        rows, first = _records(path, lines, mark, notes), 2
+        header = next(rows)
+    while part := list(islice(rows, size)):
+        frame = load_pandas().DataFrame(part, columns=header, dtype=object)
+        header = frame.columns
+        yield _numbered(frame, first)
+        first += len(part)
+
+
+def _records(path, lines, mark, notes):
+    """The header of a CSV file, which is row 1, and rows that have a cell for each column."""
+    if len(mark) != 1:
+        raise ValueError(f"--delimiter must be one character, got {mark!r}.")
+    reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
+    number, longest = 0, (1, 0)
+    try:
+        header = next(reader)
+        if twice := [name for name, times in Counter(header).items() if times > 1]:
+            raise ValueError(
+                f"{path} has two columns of the name {twice[0]!r}: its first line must give each a "
+                "name of its own."
+            )
+        yield header
+        number, end = 1, reader.line_num
+        for row in reader:
+            if row:
+                number += 1
+                if len(row) != len(header):
+                    raise ValueError(
+                        f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
+                        "quote cells that contain the separator, or give --delimiter."
+                    )
+                longest = max(longest, (reader.line_num - end, -number))
+                yield row
+            end = reader.line_num
+    except csv.Error as error:
+        raise ValueError(
+            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
+            'write a quote within it twice (""), as in "5"" disk".'
+        ) from error
+    if longest[0] > 1:
+        notes.append(
+            f"{number - 1:,} rows were read from {end - 1:,} lines: row {-longest[1]} has "
+            f"{longest[0]:,} lines, by a quoted cell."
+        )
+
+
+def _objects(path, lines):
+    """JSON objects, one a line."""
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path} row {number} is not a JSON object.")
+        for name, value in row.items():
+            if isinstance(value, (list, dict)):
+                raise ValueError(f"{path} row {number} has several values in column {name!r}.")
+        yield row
+
+
+def _of_parquet(path, size):
+    """Frames of a Parquet file; whole numbers stay what they are beside missing values."""
+    with opened_parquet(path) as file:
+        for column in file.schema_arrow:
+            if column.type.num_fields:
+                raise ValueError(f"{path} has several values in column {column.name!r}.")
+        first = 1
+        for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
+            yield _numbered(batch.to_pandas(integer_object_nulls=True), first)
+            first += batch.num_rows
+
+
+def _numbered(frame, first):
+    """The frame with the numbers of its rows, the first one given, and None for what is missing."""
+    frame.index = range(first, first + len(frame))
+    texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
+    cells = frame[texts]
+    frame[texts] = cells.mask(cells.isna() | cells.isin(MISSING), None)
+    return frame
 
 
 class Table(NamedTuple):
@@ -92,9 +260,7 @@ class Table(NamedTuple):
 
     def in_random_order(self, seed):
         """The rows in random order; rounds of items stay together, and their rows in order."""
-        codes = np.arange(len(self.y))
-        if self.qid is not None:
-            codes = load_pandas().factorize(self.qid)[0]
+        codes = np.arange(len(self.y)) if self.qid is None else load_pandas().factorize(self.qid)[0]
         place = np.argsort(np.random.RandomState(seed).permutation(codes.max() + 1))
         order = np.argsort(place[codes], kind="stable")
         qid = None if self.qid is None else self.qid[order]
@@ -163,7 +329,7 @@ def _in_parts(path, options):
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: take a part of it.")
     encoder = TableEncoder().fit(features_of(path, first, options, targets))
-    counts, notes, n, labels, known = Counter(), [], 0, {}, (None, None)
+    texts, notes, labels, known = Counter(), [], {}, (None, None)
 
     def parts(notes=None):
         for part in frames(path, options.delimiter, PART, notes):
@@ -172,21 +338,18 @@ def _in_parts(path, options):
     def chunks():
         for part, cells in parts():
             X = encoded(encoder, features_of(path, part, options, targets), path, options.bad_cells)
-            if labels:
-                yield X, np.array([labels[label] for label in cells.iloc[:, 0].astype(str)])
-            else:
-                yield X, outputs(path, cells, space)
+            y = [labels[text] for text in cells.iloc[:, 0].astype(str)] if labels else None
+            yield X, outputs(path, cells, space) if y is None else np.array(y)
 
     for _, cells in parts(notes):
-        n += len(cells)
-        counts.update(cells.iloc[:, 0].astype(str))
+        texts.update(cells.iloc[:, 0].astype(str))
     if space not in WIDE:
-        texts = load_pandas().DataFrame({targets[0]: list(counts)})
-        y = outputs(path, texts, space, options.order)
+        cells = load_pandas().DataFrame({targets[0]: list(texts)})
+        y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
-        labels, known = dict(zip(counts, y, strict=True)), _counted(y, counts.values())
-    width = len(encoder.get_feature_names_out())
-    name = f"{title(path, n, width, encoder.n_features_in_)}, target {', '.join(targets)}"
+        labels, known = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
+    sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
+    name = f"{title(path, *sizes)}, target {', '.join(targets)}"
     rest = {"chunks": Chunks(chunks), "counts": known[1]}
     return Table(None, known[0], name, encoder, targets, space, notes, **rest)
 
@@ -250,7 +413,7 @@ def rounds_of(path, frame, name):
     """The column of the rounds, as texts if it does not hold numbers."""
     cells = filled(path, frame, [name])[name]
     numbers = numbers_of(cells)
-    is_exact = numbers is not None and np.abs(numbers).max(initial=0) < LARGEST_WHOLE
+    is_exact = numbers is not None and np.abs(numbers).max(initial=0) < EXACT
     return numbers if is_exact else cells.astype(str).to_numpy(object)
 
 
@@ -276,46 +439,50 @@ def outputs(path, cells, space, order=None):
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
             raise ValueError(f"{path} row {row}: --order does not name {label!r}, a {name!r}.")
-        return texts.to_numpy(object)
-    if y is None or not np.isfinite(y).all():
+    elif y is None or not np.isfinite(y).all():
         what = {"hypercube": "0 and 1", "ordinal": "numbers, or words with --order A,B,C"}
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
         if space != "simplex":
             raise ValueError(f"target {name!r} of {path} must hold {what} with --space {space}.")
-        return texts.to_numpy(object)
-    if space in ("simplex", "ordinal") and np.abs(y).max() >= LARGEST_WHOLE:
-        return texts.to_numpy(object)
-    y = y if space in WIDE else y[:, 0]
-    return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
+    elif space not in ("simplex", "ordinal") or np.abs(y).max() < EXACT:
+        y = y if space in WIDE else y[:, 0]
+        return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
+    return texts.to_numpy(object)
 
 
 def _of_items(path, cells, qid, options):
     """Grades, or marks of which one in each round is 1."""
-    (target,), round_ = cells.columns, options.qid or options.choice
-    y, what = numbers_of(cells[target]), "choices" if options.qid is None else "grades"
+    ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
+    kind, what = ("qid", "grades") if ranks else ("choice", "choices")
+    y = numbers_of(cells[target])
     if target == round_:
-        kind = "choice" if options.qid is None else "qid"
         raise ValueError(f"--{kind} and the target are both the column {target!r}: give --target.")
     if y is None:
         raise ValueError(f"column {target!r} of {path} must have {what} as numbers, and has words.")
-    is_right = np.isin(y, (0, 1)) if options.qid is None else (y >= 0) & (y <= LARGEST_GRADE)
-    wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
-    if options.qid is None:
-        wanted = f"--choice takes 1 for the chosen row of each {round_} and 0 for the others"
+    is_right = (y >= 0) & (y <= LARGEST_GRADE) if ranks else np.isin(y, (0, 1))
+    wanted = f"--choice takes 1 for the chosen row of each {round_} and 0 for the others"
+    if ranks:
+        wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
     for row, value in zip(cells.index[~is_right], y[~is_right], strict=True):
         raise ValueError(f"{path} row {row}: {wanted}; column {target!r} has {value:g}.")
-    if options.qid is not None and not y.any():
+    if not ranks:
+        _check_chosen(cells.index, y, qid, round_)
+    elif not y.any():
         raise ValueError(f"all grades of column {target!r} are 0: no row is better than another.")
+    return y
+
+
+def _check_chosen(rows, y, qid, name):
+    """Raise a ValueError for the first round that does not have one chosen row."""
     counts = load_pandas().Series(y).groupby(qid, sort=False).sum()
-    for name, count in counts[counts != 1.0].items() if options.qid is None else ():
-        rows = ", ".join(map(str, cells.index[(qid == name) & (y == 1.0)][:LISTED]))
-        where, several = f" (rows {rows})" * bool(rows), (counts != 1.0).sum()
-        label = f"{name:g}" if isinstance(name, float) else name
+    for label, count in counts[counts != 1.0].items():
+        chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:LISTED]))
+        where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
+        label = f"{label:g}" if isinstance(label, float) else label
         raise ValueError(
-            f"{round_} {label} has {count:g} chosen rows{where}, and {several} of {len(counts)} "
+            f"{name} {label} has {count:g} chosen rows{where}, and {several} of {len(counts)} "
             "have not one: mark one row of each with 1, or leave them out."
         )
-    return y
 
 
 def check_classes(path, y, n, name, header):
@@ -356,8 +523,8 @@ def encoded(encoder, frame, path, bad_cells):
         return encoder.transform(frame)
     except ValueError:
         kinds = {one["column"]: one["taken for"] for one in encoder.columns_}
-        kept = frame.assign(**{name: _readable(frame[name], kinds.get(name)) for name in frame})
-        rows, places = np.nonzero((frame.notna() & kept.isna()).to_numpy())
+        wrong = [unreadable(frame[name].to_numpy(object), kinds.get(name)) for name in frame]
+        rows, places = np.nonzero(np.column_stack(wrong))
         if not len(rows):
             raise
     if bad_cells != "missing":
@@ -367,20 +534,7 @@ def encoded(encoder, frame, path, bad_cells):
             f"{kinds[name]}s: correct it, or take such cells as missing values by --bad-cells "
             "missing."
         )
-    return encoder.transform(kept)
-
-
-def _readable(column, kind):
-    """The column with None for what is not of its kind, a number or a date."""
-    pd = load_pandas()
-    if kind == "number":
-        good = np.isfinite(pd.to_numeric(column, errors="coerce").astype(np.float64))
-    elif kind == "date":
-        given = {"errors": "coerce", "format": "ISO8601", "utc": True}
-        good = pd.to_datetime(column.astype(str), **given).notna()
-    else:
-        return column
-    return column.astype(object).where(good, None)
+    return encoder.transform(frame.astype(object).mask(np.column_stack(wrong), None))
 
 
 def _counted(labels, counts):

@@ -300,19 +300,16 @@ def _refuse_changed(schema):
         kind, loader = _type_of(node), node["__loader__"]
         if loader == "DictNode":
             keys = [_type_of(key) for key in node["key_types"]["content"]]
-            wrong = [key for key in keys if key not in KEYS and not _is_number(key)]
-            if wrong:
-                raise ValueError(f"a dict has a key of the type {wrong[0]}, not str, int or float")
+            for key in keys:
+                if key not in KEYS and not _is_number(key):
+                    raise ValueError(f"a dict has a key of the type {key}, not str, int or float")
             if len(keys) != len(node["content"]):
                 raise ValueError("a dict has keys that are written the same, as 1 and '1'")
-        elif loader == "NdArrayNode" and not (kind == "numpy.ndarray" or _is_number(kind)):
-            raise ValueError(f"an array is of the kind {kind}: copy it into one of numpy's own")
-        elif (
-            loader == "NdArrayNode"
-            and node["type"] == "json"
-            and len(node["shape"]["content"]) != 1
-        ):
-            raise ValueError("an array of objects is no vector")
+        elif loader == "NdArrayNode":
+            if kind != "numpy.ndarray" and not _is_number(kind):
+                raise ValueError(f"an array is of the kind {kind}: copy it into one of numpy's own")
+            if node["type"] == "json" and len(node["shape"]["content"]) != 1:
+                raise ValueError("an array of objects is no vector")
 
 
 def _is_number(name):
@@ -325,12 +322,11 @@ def _names_of(trusted):
     """Full names of types and functions that the user trusts."""
     if isinstance(trusted, (str, bytes)) or not hasattr(trusted, "__iter__"):
         raise TypeError(f"trusted must be a sequence of types, functions or str, got {trusted!r}.")
-    names = []
-    for given in trusted:
-        if not (isinstance(given, str) or hasattr(given, "__name__")):
-            raise TypeError(f"trusted must have types, functions or str in it, got {given!r}.")
-        names.append(given if isinstance(given, str) else f"{given.__module__}.{given.__name__}")
-    return names
+    kinds = list(trusted)
+    for kind in kinds:
+        if not isinstance(kind, str) and not hasattr(kind, "__name__"):
+            raise TypeError(f"trusted must have types, functions or str in it, got {kind!r}.")
+    return [k if isinstance(k, str) else f"{k.__module__}.{k.__name__}" for k in kinds]
 
 
 def _opened(file):

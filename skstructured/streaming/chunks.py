@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from scipy.sparse import issparse, vstack
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
+from sklearn.utils.validation import _num_samples
 
 from skstructured._base.validation import check_bool, check_integer, check_lengths, check_sparse
 from skstructured.experts._binary import is_fitted
@@ -115,12 +116,14 @@ def opened_parquet(path):
 def _batches(path, targets, columns, size, one):
     with opened_parquet(path) as file:
         for batch in file.iter_batches(batch_size=size, columns=[*columns, *targets]):
-            for name in (*columns, *targets):
+            for name in batch.schema.names:
                 if batch.column(name).null_count:
                     what = "the target" if name in targets else "column"
                     raise ValueError(f"{what} {name!r} of {path} has missing values.")
-            y = _cells(batch, targets[0]) if one else _table(batch, targets)
-            yield _table(batch, columns), y
+            yield (
+                _table(batch, columns),
+                _cells(batch, targets[0]) if one else _table(batch, targets),
+            )
 
 
 def _cells(batch, name):
@@ -229,12 +232,11 @@ def _read_lines(path, lines, end, given):
     try:
         return load_svmlight_file(io.BytesIO(text), **given)
     except (ValueError, OverflowError) as error:
-        p, from_zero = given["n_features"], "Invalid index 0" in str(error)
+        width = f" of {given['n_features']} features" if given["n_features"] < WIDEST else ""
+        hint = "; where columns are numbered from 0, give zero_based=True."
         raise ValueError(
-            f"{path} is no svmlight file{f' of {p} features' if p < WIDEST else ''}, within its "
-            f"bytes {end - len(text)} to {end}: {error}"
-            + from_zero
-            * "; where columns are numbered from 0, give zero_based=True."
+            f"{path} is no svmlight file{width}, within its bytes {end - len(text)} to {end}: "
+            f"{error}{hint if 'Invalid index 0' in str(error) else ''}"
         ) from None
 
 
@@ -298,7 +300,7 @@ def fit_chunks(
             for transform in ahead:
                 X = transform(X)
             learner.partial_fit(X, y, **_options(learner, classes, weight))
-        n += X.shape[0] if hasattr(X, "shape") else len(X)
+        n += _num_samples(X)
         if progress is not None:
             progress(n)
     return estimator
@@ -325,13 +327,12 @@ def transform_of(name, step, learned):
     """How a step transforms rows: as it is where it is fitted, else by ``learned(step)``."""
     if is_fitted(step):
         return step.transform
-    if not hasattr(step, "partial_fit"):
-        raise ValueError(
-            f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
-            f"other rows before, or put a transformer with partial_fit in its place; it is "
-            f"{step!r}."
-        )
-    return learned(step)
+    if hasattr(step, "partial_fit"):
+        return learned(step)
+    raise ValueError(
+        f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on other rows "
+        f"before, or put a transformer with partial_fit in its place; it is {step!r}."
+    )
 
 
 def _learned_in_place(step):
@@ -341,8 +342,7 @@ def _learned_in_place(step):
 def _options(learner, classes, weight):
     """Keywords for a call of ``partial_fit``, those it takes."""
     options = {"sample_weight": weight[0]} if weight else {}
-    taken = inspect.signature(learner.partial_fit).parameters
-    if classes is not None and "classes" in taken:
+    if classes is not None and "classes" in inspect.signature(learner.partial_fit).parameters:
         options["classes"] = classes
     return options
 
@@ -355,9 +355,9 @@ def checked_chunks(chunks, lengths=(2, 3)):
         raise ValueError(f"chunks must be an iterable of tuples {wanted}, got {name}.")
     number = -1
     for number, chunk in enumerate(chunks):
-        is_tuple = isinstance(chunk, (tuple, list))
-        if not is_tuple or len(chunk) not in lengths:
-            got = type(chunk).__name__ + (f" of {len(chunk)}" if is_tuple else "")
+        size = len(chunk) if isinstance(chunk, (tuple, list)) else None
+        if size not in lengths:
+            got = type(chunk).__name__ + (f" of {size}" if size is not None else "")
             raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:
@@ -396,7 +396,7 @@ def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:
         raise ValueError(f"y must have a length, got {_kind(y)}.")
     if issparse(X):
         check_sparse(X)
-    check_lengths(X.shape[0], y.shape[0] if hasattr(y, "shape") else len(y))
+    check_lengths(X.shape[0], _num_samples(y))
     return Chunks(partial(_slices, X.tocsr() if issparse(X) else X, y, chunk_size))
 
 

@@ -36,7 +36,7 @@ DATE = re.compile(r"\d{4}-\d\d-.*", re.ASCII | re.DOTALL)
 #: Whole numbers below are exact as floats.
 EXACT = 2**53
 
-SECOND = np.timedelta64(1, "s")
+SECOND, SPANS = np.timedelta64(1, "s"), (timedelta, np.timedelta64)
 
 
 def has_names(X: Any) -> bool:
@@ -57,27 +57,21 @@ def columns_of(X: Any) -> dict[Any, Array]:
     """
     if issparse(X):
         raise TypeError("Sparse data were passed, and tables are dense: use X.toarray().")
-    columns = {name: _values(column) for name, column in _parts_of(X).items()}
+    X = X.to_pandas(ignore_metadata=True) if hasattr(X, "column_names") else X  # an Arrow table
+    if has_names(X):
+        names = list(getattr(X, "columns", X))
+        if twice := {name for name, count in Counter(names).items() if count > 1}:
+            raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
+        columns = {name: _values(X[name]) for name in names}
+    else:
+        X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
+        columns = dict(enumerate(check_array(X, dtype=None, ensure_all_finite=False).T))
     for name, values in columns.items():
         if values.dtype.kind == "c":
             raise ValueError(f"Complex data not supported: split column {name!r} into two columns.")
     n = len(next(iter(columns.values()), ()))
     check_array(np.broadcast_to(False, (n, len(columns))))  # a row and a column or more
     return columns
-
-
-def _parts_of(X: Any) -> Mapping[Any, Any]:
-    if isinstance(X, Mapping):
-        return X
-    if hasattr(X, "column_names"):  # an Arrow table
-        return {name: X.column(name).to_pandas().to_numpy(object) for name in X.column_names}
-    if hasattr(X, "columns"):
-        twice = {name for name, count in Counter(X.columns).items() if count > 1}
-        if twice:
-            raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
-        return {name: X[name] for name in X.columns}
-    X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
-    return dict(enumerate(check_array(X, dtype=None, ensure_all_finite=False).T))
 
 
 def _values(column: Any) -> Array:
@@ -100,14 +94,11 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
     """
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    if any(isinstance(value, np.datetime64) for value in values):
+    numbers, there = np.full(len(values), np.nan), values[~missing]
+    if any(isinstance(value, np.datetime64) for value in there):
         return None
-    numbers, spans = np.full(len(values), np.nan), (timedelta, np.timedelta64)
     try:
-        numbers[~missing] = [
-            float(value / SECOND if isinstance(value, spans) else value)
-            for value in values[~missing]
-        ]
+        numbers[~missing] = [float(v / SECOND if isinstance(v, SPANS) else v) for v in there]
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers
@@ -146,12 +137,28 @@ def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
     dates = np.full(len(values), "NaT", dtype="datetime64[s]")
     try:
         found = [datetime.fromisoformat(text) for text in texts]
-        dates[~missing] = [
-            date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date for date in found
-        ]
+        zoned = [date.tzinfo is not None for date in found]
+        pairs = zip(found, zoned, strict=True)
+        dates[~missing] = [d.astimezone(UTC).replace(tzinfo=None) if z else d for d, z in pairs]
     except (ValueError, OverflowError):
         return None
-    return dates, {date.tzinfo is not None for date in found}
+    return dates, set(zoned)
+
+
+#: One value that is not missing.
+NO = np.zeros(1, dtype=bool)
+
+
+def unreadable(values: Array, kind: str | None) -> Array:
+    """Which values of a column are neither missing nor of its kind, "number" or "date"; (n,)."""
+    found = np.zeros(len(values), dtype=bool)
+    for i in np.flatnonzero(~is_missing(values)):
+        if kind == "number":
+            number = as_numbers(values[i : i + 1], NO)
+            found[i] = number is None or np.isinf(number[0])
+        elif kind == "date":
+            found[i] = as_dates(values[i : i + 1], NO) is None
+    return found
 
 
 #: Texts of so many words on average, most of them different from each other, are long.
@@ -180,19 +187,14 @@ class Numbers:
         missing = is_missing(values)
         numbers = as_numbers(values, missing)
         if numbers is None:
-            there = values[~missing]
-            wrong = (v for v in there if as_numbers(np.array([v], object), NO) is None)
+            wrong = values[unreadable(values, "number")]
             raise ValueError(
-                f"column {self.name!r} must hold numbers, got {next(wrong, there[0])!r}: if its "
+                f"column {self.name!r} must hold numbers, got {wrong[0]!r}: if its "
                 f"numbers are categories, use TableEncoder(categories=[{self.name!r}])."
             )
         if np.isinf(numbers).any():
             raise ValueError(f"column {self.name!r} holds infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
-
-
-#: One value that is not missing.
-NO = np.zeros(1, dtype=bool)
 
 
 class Dates:
@@ -434,11 +436,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         parts = self._parts(self._columns(X))
         if self._scalers is None:
             return np.ascontiguousarray(np.hstack(parts))
-        scaled = [
-            part if scaler is None else np.nan_to_num(scaler.transform(part))
-            for part, scaler in zip(parts, self._scalers, strict=True)
-        ]
-        return hstack(scaled, format="csr")
+        for j, scaler in self._scalers.items():
+            parts[j] = np.nan_to_num(scaler.transform(parts[j]))
+        return hstack(parts, format="csr")
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
@@ -479,10 +479,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ]
             parts, self._scalers = self._parts(list(columns.values())), None
             if any(getattr(coder, "is_wide", False) for coder in self._coders):
-                self._scalers = [
-                    StandardScaler().fit(part) if isinstance(coder, Numbers | Dates) else None
-                    for coder, part in zip(self._coders, parts, strict=True)
-                ]
+                coders = enumerate(self._coders)
+                scaled = [j for j, coder in coders if isinstance(coder, Numbers | Dates)]
+                self._scalers = {j: StandardScaler().fit(parts[j]) for j in scaled}
             self._keys, self.n_features_in_ = list(columns), len(columns)
             self.__dict__.pop("feature_names_in_", None)
             if all(isinstance(key, str) for key in columns):
@@ -496,14 +495,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = dict(zip([*names, *keys], names * 2, strict=True))
         for kind in KINDS:
             given = getattr(self, kind)
-            given = [] if given is None else [given] if np.ndim(given) == 0 else list(given)
-            wrong = [key for key in given if key not in known]
-            if wrong:
-                there = ", ".join(map(str, names))
-                raise ValueError(f"{kind} must be among the columns {there}; got {wrong[0]!r}.")
-            for name in [known[key] for key in given]:
-                if found.setdefault(name, kind) != kind:
-                    raise ValueError(f"column {name!r} is in both {found[name]} and {kind}.")
+            for key in [] if given is None else [given] if np.ndim(given) == 0 else given:
+                if key not in known:
+                    there = ", ".join(map(str, names))
+                    raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
+                if found.setdefault(known[key], kind) != kind:
+                    other = found[known[key]]
+                    raise ValueError(f"column {known[key]!r} is in both {other} and {kind}.")
         return found
 
     def _columns(self, X: Any) -> list[Array]:

@@ -9,10 +9,11 @@ from unittest import SkipTest
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, get_tags
+from sklearn.utils.validation import _num_samples
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
@@ -21,7 +22,8 @@ from skstructured.extend.learner import Batch, Losses, OnlineLearner
 #: A deviation that draws exceed once in 10⁹: log(2·10⁹).
 RARE = 21.4
 
-#: Methods that predict from rows.
+#: Methods that learn rows; methods that predict from rows.
+LEARNING = ("partial_fit", "begin", "fit")
 PREDICTIONS = (
     "predict",
     "predict_mean",
@@ -55,6 +57,10 @@ class LearnerTrial:
         axis = None if self.y.ndim == 1 else 0  # NumPy has no axis for labels that are objects
         different, position = np.unique(self.y, axis=axis, return_inverse=True)
         return different, position.ravel()
+
+    def some_outputs(self):
+        """At most eight of the different outputs."""
+        return self.distinct_outputs()[0][:8]
 
     def other_outputs(self):
         """The outputs of the stream exchanged with each other, so that each round has another."""
@@ -132,6 +138,11 @@ def has_argument(method, name):
     return name in inspect.signature(method).parameters
 
 
+def has(name):
+    """Tell of a trial whether what is checked has an attribute that is not None or False."""
+    return lambda trial: bool(getattr(trial.subject, name, None))
+
+
 def assert_same(wanted, got, what, tolerance=0.0):
     """Raise an AssertionError that names the first of the observations that differ."""
     for name, value in wanted.items():
@@ -151,30 +162,31 @@ def assert_close(got, wanted, what, tolerance=1e-9):
 
 def assert_refused(call, what):
     """Raise an AssertionError unless the call raises a ValueError."""
+    error = "no error"
     try:
         call()
-    except ValueError:
-        return
-    except Exception as error:
-        kind = type(error).__name__
-        raise AssertionError(f"{what}: {kind} and not a ValueError ({error})") from error
-    raise AssertionError(f"{what}: not refused")
+    except Exception as raised:
+        error = raised
+    assert isinstance(error, ValueError), f"{what}: {error!r} in the place of a ValueError"
+
+
+def assert_in_unit(values, what, slack=0.0):
+    """Raise an AssertionError unless all numbers lie in [0, 1]."""
+    inside = (values >= -slack) & (values <= 1.0 + slack)
+    assert inside.all(), f"{what} holds {values[~inside][0]:g}, not in [0, 1]"
 
 
 def wrong_outputs(y):
     """Pairs of what is wrong and outputs, as many as in y, that no space with those of y has."""
     y = np.asarray(y)
+    kind, cells = object, {"an unknown label": "no such output"}
     if y.dtype.kind in "biuf":
-        far = y.astype(float)
-        far[-1] += 1000.5
-        yield "an output far from all others", far
-        missing = y.astype(float)
-        missing[-1] = np.nan
-        yield "NaN in an output", missing
-    else:
-        unknown = y.astype(object)
-        unknown[-1] = "no such output"
-        yield "an unknown label", unknown
+        kind = float
+        cells = {"an output far from all others": y[-1] + 1000.5, "NaN in an output": np.nan}
+    for what, cell in cells.items():
+        wrong = y.astype(kind)
+        wrong[-1] = cell
+        yield what, wrong
     if y.ndim == 2:
         yield "outputs without their last column", y[:, :-1]
 
@@ -187,10 +199,9 @@ def check_begin_returns_rounds(trial):
     """`Batch` with one row and output per round, and a weight or none."""
     _, rounds = trial.begun()
     assert isinstance(rounds, Batch), f"begin returned {type(rounds).__name__}, not Batch"
-    sizes = {"X": rounds.X.shape[0], "packed": len(rounds.packed)}
-    if rounds.weight is not None:
-        sizes["weight"] = len(rounds.weight)
-    for name, size in sizes.items():
+    for name in ("X", "packed", "weight"):
+        entries = getattr(rounds, name)
+        size = trial.n if name == "weight" and entries is None else _num_samples(entries)
         assert size == trial.n, f"{name} of begin has {size} entries for {trial.n} rounds"
 
 
@@ -234,13 +245,11 @@ def check_losses(trial):
     for method in ("play", "play_and_learn"):
         losses = getattr(deepcopy(model), method)(rounds, which, 0)
         assert isinstance(losses, Losses), f"{method} returned {type(losses).__name__}, not Losses"
-        for name, values in zip(Losses._fields, losses, strict=True):
+        for name, values in losses._asdict().items():
             shape = np.shape(values)
             assert shape == which.shape, f"{name} of {method} is {shape}, not {which.shape}"
-        for name in ("target", "expected"):
-            values = getattr(losses, name)
-            inside = (values >= 0.0) & (values <= 1.0)
-            assert inside.all(), f"{name} of {method} holds {values[~inside][0]:g}, not in [0, 1]"
+            if name != "surrogate":
+                assert_in_unit(values, f"{name} of {method}")
 
 
 def check_expected_is_the_mean_of_target(trial):
@@ -274,60 +283,42 @@ def check_play_and_learn_learns_as_learn(trial):
 
 def check_later_outputs_do_not_enter(trial):
     """What is played before a round does not depend on the outputs from it on."""
-    kept, found = trial.every[: trial.half], []
-    other = np.concatenate([trial.y[kept], trial.other_outputs()[trial.half :]])
-    for y in (trial.y, other):
+    half, found = trial.half, []
+    for y in (trial.y, np.concatenate([trial.y[:half], trial.other_outputs()[half:]])):
         model, rounds = trial.begun(y=y)
         losses = model.play_and_learn(rounds, trial.every, 0)
-        found.append({"expected": losses.expected[kept], "surrogate": losses.surrogate[kept]})
+        found.append({name: getattr(losses, name)[:half] for name in ("expected", "surrogate")})
     assert_same(*found, "rounds before those with other outputs")
 
 
 def check_a_rounds_own_output_does_not_enter(trial):
     """Losses on the possible outputs of a round are those of one play.
 
-    That is, of one distribution over the vertices, found by linear programming; where learners may
-    abstain, over one output more, which loses ``abstention_cost`` whatever comes.
+    That is, of one distribution over the vertices, found by nonnegative least squares; if learners
+    may abstain, over one output more, which loses ``abstention_cost`` whatever comes.
     """
-    (space, plays), outputs, losses = (
-        _space_and_vertices(trial),
-        trial.distinct_outputs()[0][:8],
-        [],
-    )
+    space, outputs, losses = getattr(trial.begun()[0], "space_", None), trial.some_outputs(), []
+    try:
+        plays = space.vertices()
+    except (AttributeError, ValueError) as error:
+        raise SkipTest(f"the vertices of the learner's space are not listed: {error}") from error
     for output in outputs:
         model, rounds = _with_output(trial, output)
         losses.append(model.play_and_learn(rounds, trial.every[-1:], 0).expected[0])
     V = space.encode(outputs)
-    table = [space.expected_loss(plays, np.broadcast_to(v, plays.shape)) for v in V]
+    table = np.array([space.expected_loss(plays, np.broadcast_to(v, plays.shape)) for v in V])
     if hasattr(trial.subject, "abstention_cost"):
         table = np.column_stack([table, np.full(len(table), trial.subject.abstention_cost)])
-    gap = _misfit(np.array(table), np.array(losses))
+    total = np.ones(table.shape[1])  # of the probabilities, which is 1
+    gap = nnls(np.vstack([table, total]), np.append(losses, 1.0))[1]
     shown = ", ".join(f"{loss:.3g}" for loss in losses)
     assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"
-
-
-def _space_and_vertices(trial):
-    """The learner's space, and all its vertices."""
-    space = getattr(trial.begun()[0], "space_", None)
-    try:
-        return space, space.vertices()
-    except (AttributeError, ValueError) as error:
-        raise SkipTest(f"the vertices of the learner's space are not listed: {error}") from error
-
-
-def _misfit(table, losses):
-    """How far ``losses`` are from ``table @ p``, p a distribution: the least largest error."""
-    m, n = table.shape
-    ones, cost = np.ones((m, 1)), np.r_[np.zeros(n), 1.0]
-    sides, limits = np.block([[table, -ones], [-table, -ones]]), np.r_[losses, -losses]
-    total = np.r_[np.ones(n), 0.0][None]
-    return linprog(cost, A_ub=sides, b_ub=limits, A_eq=total, b_eq=[1.0]).fun
 
 
 def check_expected_losses(trial):
     """`expected_losses` are those of the next play_and_learn; they learn nothing."""
     model, rounds = _with_output(trial, trial.y[-1])
-    before, outputs = trial.observe(model, rounds), trial.distinct_outputs()[0][:8]
+    before, outputs = trial.observe(model, rounds), trial.some_outputs()
     got = model.expected_losses(trial.X[-1:], model.space_.encode(outputs))
     assert_same(before, trial.observe(model, rounds), "after expected_losses")
     for output, loss in zip(outputs, got, strict=True):
@@ -368,9 +359,8 @@ def check_partial_fit_in_chunks(trial):
 
 def check_partial_fit_learns_as_learn(trial):
     """``partial_fit`` learns what begin and learn do."""
-    plain, _ = trial.learned(trial.n)
     model = trial.learn_part(trial.new(), trial.X, trial.y)
-    wanted, got = trial.predictions(plain), trial.predictions(model)
+    wanted, got = trial.predictions(trial.learned(trial.n)[0]), trial.predictions(model)
     assert_same(wanted, got, "partial_fit and learn", 1e-9)
     assert model.t_ == trial.n, f"t_ is {model.t_} after partial_fit of {trial.n} rows"
 
@@ -385,8 +375,7 @@ def check_pickle(trial):
 def check_random_state(trial):
     """Two learners with the same ``random_state`` play and learn the same."""
     found = []
-    for _ in range(2):
-        model, rounds = trial.begun()
+    for model, rounds in (trial.begun(), trial.begun()):
         losses = model.play_and_learn(rounds, trial.every, 0)
         found.append(losses._asdict() | trial.observe(model, rounds))
     assert_same(*found, "played again with the same random_state")
@@ -397,8 +386,7 @@ def check_sparse_rows(trial):
 
     Not so where they are standardised, which only dense rows are centred for.
     """
-    X = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5)
-    found = []
+    X, found = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
     for rows in (X, sparse.csr_matrix(X)):
         model = trial.new()
         names = [name for name in model.get_params() if name.split("__")[-1] == "standardize"]
@@ -410,79 +398,54 @@ def check_sparse_rows(trial):
 
 def check_weight_zero(trial):
     """A row of weight zero is as one left out, however large."""
-    rng, X = np.random.RandomState(0), trial.X.copy()
-    weight, out = rng.randint(1, 4, size=trial.n) / 2.0, trial.every % 7 == 3
-    X[out] *= 1000.0
+    weight, out = np.random.RandomState(0).randint(1, 4, trial.n) / 2.0, trial.every % 7 == 3
     weight[out] = 0.0
-    whole = trial.learn_part(trial.new(), X, trial.y, sample_weight=weight)
-    rest = trial.new()
-    trial.learn_part(rest, X[~out], trial.y[~out], sample_weight=weight[~out])
-    wanted, got = trial.predictions(rest), trial.predictions(whole)
-    assert_same(wanted, got, "rows of weight zero and without them", 1e-7)
+    X = trial.X.copy()
+    X[out] *= 1000.0
+    found = [
+        trial.learn_part(trial.new(), X[rows], trial.y[rows], sample_weight=weight[rows])
+        for rows in (~out, trial.every)
+    ]
+    assert_same(*map(trial.predictions, found), "rows of weight zero and without them", 1e-7)
 
 
 def check_wrong_rows_are_refused(trial):
     """NaN, unless tags allow it, infinity, and a wrong width are ValueErrors and change nothing."""
-
-    def calls(model):
-        for what, X, fitted in _wrong_rows(trial.X, get_tags(trial.subject).input_tags.allow_nan):
-            yield from _learning(trial, model, what, X, trial.y, fitted)
-            for name in trial.predictions(model):
-                yield f"{what} in {name}", partial(getattr(model, name), X)
-
-    _refuses(trial, calls)
-
-
-def _wrong_rows(X, has_gaps):
-    """What is wrong, rows, and whether only a fitted learner can tell."""
+    X, later = trial.X, ("partial_fit", *PREDICTIONS)
+    wrong = [("rows without their last feature", X[:, :-1], trial.y, later)]
+    wrong += [("rows with a feature more", np.hstack([X, X[:, :1]]), trial.y, later)]
+    has_gaps = get_tags(trial.subject).input_tags.allow_nan
     for value in (np.inf, -np.inf) if has_gaps else (np.nan, np.inf, -np.inf):
-        wrong = X.copy()
-        wrong[len(X) // 2, -1] = value
-        yield f"{value} in a row", wrong, False
-    yield "rows without their last feature", X[:, :-1], True
-    yield "rows with a feature more", np.hstack([X, X[:, :1]]), True
+        rows = X.copy()
+        rows[trial.n // 2, -1] = value
+        wrong += [(f"{value} in a row", rows, trial.y, (*LEARNING, *PREDICTIONS))]
+    _refuses(trial, wrong)
 
 
 def check_wrong_outputs_are_refused(trial):
     """Outputs that the space does not have are ValueErrors and change nothing."""
-
-    def calls(model):
-        for what, y in wrong_outputs(trial.y):
-            yield from _learning(trial, model, what, trial.X, y, True)
-            if trial.classes is not None:
-                yield f"{what} in begin", partial(trial.begin, model, y=y)
-
-    _refuses(trial, calls)
+    methods = LEARNING[:1] if trial.classes is None else LEARNING[:2]
+    _refuses(trial, [(what, trial.X, y, methods) for what, y in wrong_outputs(trial.y)])
 
 
 def check_wrong_lengths_are_refused(trial):
     """More rows than outputs or fewer are ValueErrors and change nothing; so is one output."""
-
-    def calls(model):
-        for n, m in ((trial.n, trial.n - 1), (trial.n - 1, trial.n), (trial.n, 1)):
-            what = f"{n} rows and {m} outputs"
-            yield from _learning(trial, model, what, trial.X[:n], trial.y[:m], False)
-
-    _refuses(trial, calls)
+    pairs = (trial.n, trial.n - 1), (trial.n - 1, trial.n), (trial.n, 1)
+    wrong = [(f"{n} rows and {m} outputs", trial.X[:n], trial.y[:m], LEARNING) for n, m in pairs]
+    _refuses(trial, wrong)
 
 
-def _learning(trial, model, what, X, y, fitted):
-    """The calls that learn (X, y); those that begin anew are left out where `fitted`."""
-    if hasattr(model, "partial_fit"):
-        yield f"{what} in partial_fit", partial(trial.learn_part, model, X, y)
-    if not fitted:
-        yield f"{what} in begin", partial(trial.begin, model, X, y)
-        if hasattr(model, "fit"):
-            yield f"{what} in fit", partial(model.fit, X, y)
-
-
-def _refuses(trial, calls):
-    """Whether a learner refuses calls, and is as before after each of them and after all."""
+def _refuses(trial, wrong):
+    """Whether a learner refuses each (what is wrong, X, y, methods), and stays as it is."""
     model, rounds = trial.learned(trial.half)
     before, after = trial.observe(model, rounds), trial.state(model, rounds)
-    for what, call in calls(model):
-        assert_refused(call, what)
-        assert_same(before, trial.observe(model, rounds), f"after {what}")
+    own = {"partial_fit": partial(trial.learn_part, model), "begin": partial(trial.begin, model)}
+    for what, X, y, methods in wrong:
+        for name in filter(partial(hasattr, model), methods):
+            given = (X,) if name in PREDICTIONS else (X, y)
+            call = own.get(name, getattr(model, name))
+            assert_refused(partial(call, *given), f"{what} in {name}")
+            assert_same(before, trial.observe(model, rounds), f"after {what}")
     assert_same(after, trial.state(model, rounds), "after wrong input")
 
 
@@ -531,19 +494,15 @@ def check_certificate(trial):
         assert total <= bound * (1.0 + 1e-9) < np.inf, what
 
 
-def _takes_parts(trial):
-    return hasattr(trial.subject, "partial_fit")
-
-
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
     check_expected_losses: lambda trial: (
         type(trial.subject).expected_losses is not OnlineLearner.expected_losses
     ),
-    check_partial_fit_in_chunks: _takes_parts,
-    check_partial_fit_learns_as_learn: _takes_parts,
+    check_partial_fit_in_chunks: has("partial_fit"),
+    check_partial_fit_learns_as_learn: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (
-        _takes_parts(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
+        has("partial_fit")(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
     ),
 }

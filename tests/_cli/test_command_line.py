@@ -318,7 +318,7 @@ def test_a_file_without_rows_gives_a_header(cli):
 @compiled
 def test_columns_are_kept_beside_predictions(cli, monkeypatch):
     cli.kept(survivors())
-    monkeypatch.setattr("skstructured._cli.predict.PART", 7)
+    monkeypatch.setattr("skstructured._cli.tables.PART", 7)
     frame = survivors(20).assign(id=[f"00{i}" for i in range(20)])
     plain = cli.said("predict", cli.model, frame)[1:]
     cells = zip(frame["id"], frame["day"].astype(str), plain, strict=True)
@@ -354,7 +354,7 @@ def test_a_kept_model_of_choices_writes_probabilities_and_marks(cli, monkeypatch
     again = cli.predicted(apart)
     again.index = apart.index
     np.testing.assert_allclose(again.sort_index(), found)
-    monkeypatch.setattr("skstructured._cli.predict.PART", 7)
+    monkeypatch.setattr("skstructured._cli.tables.PART", 7)
     np.testing.assert_allclose(cli.predicted(frame), found)
     lost = cli.refused("predict", cli.model, frame.drop(columns="trip"))
     assert "no column 'trip'" in lost

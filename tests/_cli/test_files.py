@@ -18,9 +18,8 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_svmlight_file
 from sklearn.utils import shuffle
 from table_files import compiled, homes, iris, load, numbers, one, results, trips
 
-from skstructured._cli import files, tables
-from skstructured._cli.files import frames
-from skstructured._cli.tables import space_of
+from skstructured._cli import tables
+from skstructured._cli.tables import frames, space_of
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
@@ -293,7 +292,7 @@ def parts(monkeypatch):
 
     def small(rows, deciding=tables.DECIDING):
         for name in ("LARGE", "LARGE_GZIP"):
-            monkeypatch.setattr(files, name, 100)
+            monkeypatch.setattr(tables, name, 100)
         monkeypatch.setattr(tables, "PART", rows)
         monkeypatch.setattr(tables, "DECIDING", deciding)
 
