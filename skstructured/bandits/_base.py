@@ -58,12 +58,23 @@ def refuse(bad, given, name, allowed, unit="row"):
         raise ValueError(f"{name} must be {allowed}; {unit} {row} has {value!r}.")
 
 
-def check_entries(name, given, n, unit="rounds"):
+def check_entries(name, given, n, unit="rounds", what="entry"):
     """A ValueError unless there are n entries."""
     if given.shape != (n,):
         raise ValueError(
-            f"{name} must have one entry for each of the {n} {unit}, got shape {given.shape}."
+            f"{name} must have one {what} for each of the {n} {unit}, got shape {given.shape}."
         )
+
+
+def read_numbers(name, given, n, largest, allowed, unit="row"):
+    """n real numbers of size at most `largest`, as float64."""
+    given = np.asarray(given)
+    check_entries(name, given, n, what="number")
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers, got an array of {given.dtype}.")
+    numbers = given.astype(np.float64)
+    refuse(~(np.abs(numbers) <= largest), numbers, name, allowed, unit)
+    return numbers
 
 
 def check_propensities(given, n, unit="rounds"):
@@ -87,10 +98,10 @@ def mix_uniform(theta, share):
     return P
 
 
-def mix_softmax(theta, rho):
-    """``(1 − ρ) softmax(θ) + ρ/K`` for every row."""
-    p = np.exp(theta - theta.max(axis=1, keepdims=True))
-    return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
+def mix_softmax(theta, share, alpha=1.0):
+    """``(1 − share) softmax(αθ) + share/K`` for every row."""
+    p = np.exp(alpha * (theta - theta.max(axis=1, keepdims=True)))
+    return (1.0 - share) * (p / p.sum(axis=1, keepdims=True)) + share / theta.shape[1]
 
 
 #: What voids the bounds; see `BanditClassifier._account`.

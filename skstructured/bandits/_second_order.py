@@ -129,10 +129,10 @@ class NewtronModel(BanditModel):
         self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0  # type: ignore[misc]
 
     def distribution(self, theta, Z, rho):
-        return mix_softmax(self.alpha * theta, rho)
+        return mix_softmax(theta, rho, self.alpha)
 
     def learn(self, Z, codes, rewards, propensities, coins):
-        P, W = mix_softmax(self.alpha * self.scores(Z), 0.0), self.W.reshape(-1).copy()
+        P, W = mix_softmax(self.scores(Z), 0.0, self.alpha), self.W.reshape(-1).copy()
         for x, p, code, reward, propensity in zip(Z, P, codes, rewards, propensities, strict=True):
             # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
             others = np.delete(p, code).sum()
@@ -276,7 +276,7 @@ class NewtronClassifier(BanditClassifier):
 
     def predict_proba(self, X: Features) -> Floats:
         """softmax(αWx), (n, K)."""
-        return mix_softmax(self.alpha * self._scores(X), 0.0)
+        return mix_softmax(self._scores(X), 0.0, self.alpha)
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
