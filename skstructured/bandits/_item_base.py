@@ -375,7 +375,7 @@ class ItemBandit(Locked, BaseEstimator):
         with unchanged_on_error(self, not hasattr(self, "t_")) as new:
             given, X = new._read(X_actions, qid, available)
             chosen, n = rows_of(given, actions), len(given)
-            rewards = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
+            earned = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
             if propensities is not None:
                 check_propensities(propensities, n)
             weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
@@ -383,7 +383,7 @@ class ItemBandit(Locked, BaseEstimator):
         for i, rows in enumerate(given.rounds):
             if weight[i] > 0.0:
                 with self.lock, learned_aside(self) as twin:
-                    twin._learn(X[rows], chosen[i] - rows.start, rewards[i], weight[i])
+                    twin._learn(X[rows], chosen[i] - rows.start, earned[i], weight[i])
                     twin.t_ += 1
         return self
 
