@@ -85,6 +85,13 @@ def check_propensities(given, n, unit="rounds"):
     return given
 
 
+def warn_of_certainty(propensities, more=""):
+    """Warn of a log, of rounds with several actions, whose propensities are all 1."""
+    if len(propensities) and np.all(propensities == 1.0):
+        told = "All propensities are 1: such a log has nothing to say of other choices than its own"
+        warnings.warn(f"{told}{more}.", GuaranteeWarning, stacklevel=4)
+
+
 def invert(P, uniforms):
     """Positions (n,) drawn from the rows of P (n, K) by inversion."""
     return np.minimum((np.cumsum(P, axis=1) <= uniforms[:, None]).sum(axis=1), P.shape[1] - 1)
@@ -129,7 +136,9 @@ class BanditModel(Locked, Learned, ABC):
     """What a bandit has learned, what it plays by that, and how it learns.
 
     A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in
-    `learn`. Batches are scored, and learned, with the weights before them.
+    ``learn(Z, codes, rewards, propensities, coins)``: rounds of rows z, `codes` the positions of
+    the actions, `coins` numbers drawn for them. Batches are scored, and learned, with the weights
+    before them.
     """
 
     W: Floats
@@ -150,12 +159,6 @@ class BanditModel(Locked, Learned, ABC):
     @abstractmethod
     def distribution(self, theta: Floats, Z: Matrix, rho: float) -> Floats:
         """Probabilities (n, K) of playing each class, given scores and the exploration ρ."""
-
-    @abstractmethod
-    def learn(
-        self, Z: Matrix, codes: Ints, rewards: Floats, propensities: Floats, coins: Floats
-    ) -> None:
-        """Learn rounds; `codes` are positions of the actions, `coins` numbers drawn for them."""
 
     def block_size(self, learner: "BanditClassifier", rows: Rows) -> int:
         """How many rounds are simulated at a time."""
@@ -382,13 +385,8 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             could not, and a GuaranteeWarning says so.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
-        if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
-            warnings.warn(
-                "All propensities are 1: such a log has nothing to say of other choices than its "
-                "own, and the mean of these numbers is no estimate.",
-                GuaranteeWarning,
-                stacklevel=3,
-            )
+        if len(self.classes_) > 1:
+            warn_of_certainty(checked[2], ", and the mean of these numbers is no estimate")
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]

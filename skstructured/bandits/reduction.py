@@ -40,7 +40,7 @@ class _Taught(BanditModel):
     def distribution(self, theta, X, rho):
         return mix_softmax(theta, rho)
 
-    def learn(self, X, y, classes, **given):
+    def teach(self, X, y, classes, **given):
         """Teach rows and their labels."""
         estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
         estimator.partial_fit(X, y, classes=classes, **given)
@@ -139,7 +139,9 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     n_taught_ = property(attrgetter("_model.n_taught"), doc="Rounds it has learned.")
 
     def _wrapped(self):
-        return self._default() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
     def _checked(self, X, given):
         """Metadata for the estimator, weights checked before any round is played."""
@@ -166,9 +168,6 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         if self.exploration is None:
             self._check_certified(clone(given))
         return _Taught(K, clone(given))
-
-    def _default(self):
-        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
     def _check_certified(self, unfitted):
         """Teach it a row of zeros, to see whether it will state a regret bound."""
@@ -200,7 +199,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             y = self.classes_[codes[taught]]
-            self._model.learn(X[taught], y, self.classes_, **given)
+            self._model.teach(X[taught], y, self.classes_, **given)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -17,11 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
-from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_real, check_weights
-from skstructured.bandits._base import check_entries, read_numbers, refuse
+from skstructured.bandits._base import (
+    check_entries,
+    read_numbers,
+    refuse,
+    warn_of_certainty,
+)
 from skstructured.bandits._item_base import places_of, read_actions, rows_of
-from skstructured.extend._types import Array, Floats, Ints
+from skstructured.extend._types import Floats, Ints
 from skstructured.items._reading import Items, read_items
 
 #: Probabilities of a round may sum to 1 up to this.
@@ -76,12 +79,8 @@ def read_actions_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
     """Places (n,) of logged actions in their rounds, or among `classes`."""
     if classes is None:
         return places_of(actions, lengths, ", or labels with classes=…")
-    given = np.asarray(actions)
+    given, classes = np.asarray(actions), np.asarray(classes)
     check_entries("actions", given, len(lengths))
-    return _among(given, np.asarray(classes), lengths)
-
-
-def _among(given: Array, classes: Array, lengths: Ints) -> Ints:
     place = {label: k for k, label in enumerate(classes.tolist())}
     if classes.ndim != 1 or len(place) != len(classes):
         raise ValueError(f"classes must be distinct labels, (K,), got {classes.tolist()!r}.")
@@ -337,12 +336,8 @@ def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight
     weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
     if np.count_nonzero(weight) < 2:
         raise ValueError("a standard error needs two rounds of positive weight or more.")
-    if (p == 1.0).all() and (table.lengths > 1).any():
-        warnings.warn(
-            "All propensities are 1: such a log has nothing to say of other choices than its own.",
-            GuaranteeWarning,
-            stacklevel=3,
-        )
+    if (table.lengths > 1).any():
+        warn_of_certainty(p)
     return Log(table, at, rewards, p, weight, _read_estimates(q, qid, table))
 
 
