@@ -5,23 +5,22 @@ import math
 import numpy as np
 
 from skstructured import OnlineStructuredPredictor
-from skstructured.extend import OWN, OnlineOptimizer, kernel, new_state, products
+from skstructured.extend import OWN, OnlineOptimizer, kernel, new_state
 
 #: Entries of the state vector: the step η, and the sum of squares.
 STEP, SQUARES = range(OWN, OWN + 2)
 
 
 @kernel
-def root_scale(state, x_sq, weight):
+def root_scale(state, bound, weight):
     """The factor s of the weights W = s Θ, before the output is known: 1."""
     return 1.0
 
 
 @kernel
-def root_step(state, raw, g, x_sq, weight):
-    """The factor u of the move Θ ← Θ + u g xᵀ; ‖g xᵀ‖² is ‖g‖²‖x‖²."""
-    _, g_sq = products(g, raw)
-    state[SQUARES] += weight * weight * g_sq * x_sq
+def root_step(state, inner, square, bound, weight):
+    """The factor u of the move Θ ← Θ + u G; `square` is ‖G‖²."""
+    state[SQUARES] += weight * weight * square
     return -state[STEP] * weight / math.sqrt(state[SQUARES]) if state[SQUARES] > 0.0 else 0.0
 
 

@@ -64,7 +64,7 @@ def check_state(optimizer: Any, state: Any) -> Floats:
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
         given = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
-        made = "made by skstructured._engine.state.new_state, whose first entries are the epoch's"
+        made = "made by skstructured._engine.state.new_state, whose first entries are the loop's"
         wanted = f"a float64 vector of {needed} numbers or more, {made}; got {given}"
         refuse(optimizer, "init", wanted)
     return state

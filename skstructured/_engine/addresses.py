@@ -33,10 +33,20 @@ MOVE_AND_SCORE = types.FunctionType(
 )
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
-#: scale(state, x_sq, weight) -> s with W = s Θ in this round
+#: prepare(data, indices, indptr, width, first, length, Theta, options, terms, room, raw, bounds):
+#: writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that optimisers see
+PREPARE = types.FunctionType(
+    types.void(*READ_ROWS, int64, int64, MATRIX, READ_INT64, READ_VECTOR, VECTOR, MATRIX, VECTOR)
+)
+#: gather(data, indices, indptr, width, first, g, options, slot, touched, G) -> count: writes the
+#: rows of the gradient in Θ that are not 0 into G, and their places into `touched`
+GATHER = types.FunctionType(
+    int64(*READ_ROWS, int64, MATRIX, READ_INT64, int64[::1], int64[::1], MATRIX)
+)
+#: scale(state, bound, weight) -> s with W = s Θ in this round
 SCALE = types.FunctionType(float64(VECTOR, float64, float64))
-#: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
-STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
+#: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
+STEP = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
 
 _ADDRESSES: dict[Any, Any] = {}
 
@@ -77,6 +87,6 @@ def function_at(function_type: Any) -> Any:
     return function_at
 
 
-as_move_and_score, as_loss, as_scale, as_step = map(
-    function_at, (MOVE_AND_SCORE, LOSS, SCALE, STEP)
+as_move_and_score, as_loss, as_prepare, as_gather, as_scale, as_step = map(
+    function_at, (MOVE_AND_SCORE, LOSS, PREPARE, GATHER, SCALE, STEP)
 )

@@ -1,20 +1,31 @@
-"""What the epoch of a mixture does with each expert: score, step, fold, and renew its norm."""
+"""What the loop does with the experts of a mixture: scores, losses, steps, and folded weights."""
 
 from typing import Any
 
-import numpy as np
-
-from skstructured._engine.addresses import as_scale, as_step
+from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.mixing import CLASSES, GAP, SCORES, learn_log_losses, learn_losses
-from skstructured._engine.move_and_score import move_pairs
+from skstructured._engine.mixing import (
+    ALONE,
+    CLASSES,
+    SCORES,
+    learn_log_losses,
+    learn_losses,
+    mix,
+    temper_for,
+)
+from skstructured._engine.move_and_score import SQUARE
 from skstructured._engine.simd import LOWEST, exp_of
 from skstructured._engine.state import (
     FLUSH,
+    FRESH,
+    INNER,
+    LEFT,
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
+    clear,
+    copy_into,
     count_round,
     renew_norm,
     share_of,
@@ -43,33 +54,199 @@ def fold_expert(
 
 @kernel
 def score_experts(
-    vectors: Floats,
+    learned: Any,
     scales: Any,
-    raw: Floats,
-    squares: Floats,
+    raws: Floats,
+    bounds: Floats,
     weight: float,
-    averaged: bool,
+    dim: int,
+    many: int,
     theta: Floats,
     s: Floats,
 ) -> float:
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    `squares` are ‖x‖², as each of them reads the row.
+    Expert b has `many` of them, from ``theta[b * many]`` on. Its optimiser sees the bound of the
+    round that is its own.
     """
-    few, dim = vectors.shape[0], theta.shape[1]
-    size = 0.0
+    _, _, summed, vectors, _, _, totals, _, kind, which, _, _ = learned
+    few, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
+    if totals.shape[0] > SQUARE:
+        bounds[1] = totals[SQUARE]
     for e in range(few):
         vector = vectors[e]
-        s[e] = as_scale(scales[e])(vector, squares[e], weight)
+        s[e] = as_scale(scales[e])(vector, bounds[which[e]], weight)
         played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
-        for k in range(dim):
-            theta[e, k] = s[e] * raw[e * dim + k]
-            size += abs(theta[e, k])
-            if averaged:
-                mean = played * raw[e * dim + k] + raw[(few + e) * dim + k]
-                theta[few + e, k] = mean / total if total > 0.0 else 0.0
-                size += abs(theta[few + e, k])
+        size += abs(played + share_of(vector, weight) * s[e])
+        at, behind = e * many, (few + e) * many
+        for i in range(many // dim):
+            for k in range(dim):
+                raw = raws[i, e * dim + k]
+                theta[at] = s[e] * raw
+                size += abs(theta[at])
+                at += 1
+                if averaged:
+                    mean = played * raw + raws[i, (few + e) * dim + k]
+                    theta[behind] = mean / total if total > 0.0 else 0.0
+                    size += abs(theta[behind])
+                    behind += 1
     return size
+
+
+#: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
+NOTHING = 1e-15
+
+
+@kernel
+def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
+    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 where it may be rounding."""
+    value, size = whole + omega, abs(whole) + abs(omega)
+    for k in range(theta.shape[0]):
+        value -= theta[k] * y[k]
+        size += abs(theta[k] * y[k])
+    return value if value > NOTHING * size else 0.0
+
+
+@kernel
+def judge_experts(
+    loss: Any,
+    learned: Any,
+    constants: Any,
+    work: Floats,
+    length: int,
+    y: Floats,
+    omega: float,
+    weight: float,
+    many: int,
+    all_theta: Floats,
+    all_g: Floats,
+    losses: Floats,
+    v: Floats,
+    scores: Floats,
+    gradients: Floats,
+    values: Floats,
+    at: int,
+    r: int,
+) -> None:
+    """Losses and gradients of the experts, what is played, and the weights of the experts after it.
+
+    `length` entries of the scratch `work` are handed to the loss, all if it is 0. What is played is
+    written to `scores` from `at` on, if there is room, and so are its gradient and its loss.
+    """
+    _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
+    (params, options), oracle, few = constants, as_loss(loss), vectors.shape[0]
+    scratch, mixed = work[:length] if length > 0 else work, kind != ALONE
+    experts = 2 * few if summed and mixed else few
+    theta = all_theta[: experts * many].reshape((experts, many))
+    g = all_g[: experts * many].reshape((experts, many))
+    lost = losses[:experts]
+    if kind < SCORES:
+        means_of(kind, theta, g)
+        temper_for(shares, totals, weight)
+    else:
+        for b in range(experts):
+            lost[b] = oracle(theta[b], y, g[b], params, scratch)
+            if mixed and options[INNER] > 0:
+                lost[b] = value_of(lost[b], theta[b], y, omega)
+            forget(scratch, options, numbers)
+    if scores.shape[0] > 0:
+        if mixed:
+            mix(kind, shares, theta, g, v[:experts], scores[at : at + many])
+        else:
+            copy_into(scores[at : at + many], theta[0])
+    if gradients.shape[0] > 0:
+        slope = gradients[at : at + many]
+        if mixed:
+            values[r] = oracle(scores[at : at + many], y, slope, params, scratch)
+            forget(scratch, options, numbers)
+        else:
+            copy_into(slope, g[0])
+            values[r] = lost[0]
+    if mixed and weight > 0.0:
+        learn_shares(kind, shares, rates, totals, g, y, weight, lost, sums)
+    if kind < SCORES:  # means become gradients
+        less_truth(g, y)
+
+
+@kernel
+def forget(work: Floats, options: Array, numbers: Floats) -> None:
+    """Begin anew with the scratch of an iterative oracle; what it left is kept in `numbers`."""
+    if options[FRESH] > 0:
+        numbers[LEFT] = max(numbers[LEFT], work[0])
+        clear(work)
+
+
+@kernel
+def step_experts(
+    learned: Any,
+    steps: Any,
+    raws: Floats,
+    bounds: Floats,
+    weight: float,
+    dim: int,
+    dense: bool,
+    ragged: bool,
+    many: int,
+    g: Floats,
+    G: Floats,
+    count: int,
+    s: Floats,
+    move: Floats,
+) -> None:
+    """Let the optimisers step; what Θ moves by: numbers for the columns of G, or for rows z u g."""
+    Theta, _, summed, vectors, _, _, _, _, _, which, _, _ = learned
+    few = vectors.shape[0]
+    for e in range(few):
+        vector, bound, at = vectors[e], bounds[which[e]], e * many
+        inner, square = 0.0, 0.0
+        for i in range(many // dim):
+            for k in range(dim):
+                inner += g[at] * raws[i, e * dim + k]
+                square += g[at] * g[at]
+                at += 1
+        square = square_of(G, count, e * dim, (e + 1) * dim) if ragged else square * bound
+        if bound == 0.0:  # what is not 0 is rounding
+            inner, square = 0.0, 0.0
+        count_round(vector, s[e], weight, share_of(vector, weight))
+        u = as_step(steps[e])(vector, inner, square, bound, weight)
+        if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+            fold_expert(Theta, dim, dense, summed, e, few, vector)
+        for k in range(dim):
+            c = e * dim + k
+            move[c] = u if ragged else u * g[c]
+            if summed:
+                move[few * dim + c] = -vector[SCALED_WEIGHT_SUM] * move[c]
+
+
+@kernel(fastmath=FASTMATH)
+def square_of(G: Floats, count: int, start: int, stop: int) -> float:
+    """Sum of squares of some columns of the first rows."""
+    total = 0.0
+    for t in range(count):
+        for k in range(start, stop):
+            total += G[t, k] * G[t, k]
+    return total
+
+
+@kernel
+def pack(g: Floats, many: int, dim: int, packed: Floats) -> None:
+    """Gradients of the first experts, `many` of each, side by side (rows, few · dim)."""
+    for e in range(packed.shape[1] // dim):
+        at = e * many
+        for i in range(many // dim):
+            for k in range(dim):
+                packed[i, e * dim + k] = g[at]
+                at += 1
+
+
+@kernel(fastmath=FASTMATH)
+def move_columns(Theta: Array, j: int, factors: Floats, G: Array, t: int) -> None:
+    """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
+    wide = G.shape[1]
+    for c in range(wide):
+        Theta[j, c] += factors[c] * G[t, c]
+    for c in range(Theta.shape[1] - wide):
+        Theta[j, wide + c] += factors[wide + c] * G[t, c]
 
 
 @kernel(fastmath={"contract"})
@@ -133,74 +310,9 @@ def learn_shares(
 
 
 @kernel
-def settle_step(
-    vector: Floats, step: Any, raw: Floats, g: Floats, x_sq: float, weight: float, s: float
-) -> float:
-    """Count a round of an expert; its step u."""
-    part = share_of(vector, weight)
-    count_round(vector, s, weight, part)
-    return as_step(step)(vector, raw, g, x_sq, weight)
-
-
-@kernel
 def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
     """‖Θ_e‖², summed anew."""
     if dense:
         renew_norm(vector, Theta[e * dim : (e + 1) * dim], dim, Theta.shape[1])
     else:
         renew_norm(vector, Theta[:, e * dim : (e + 1) * dim], Theta.shape[0], dim)
-
-
-#: Entries behind those of every mixture: rows of Θ of one part, rows of it before those of such
-#: experts, the features that these read, and ‖z‖² of them in the row that was scored last.
-PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
-
-
-def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
-    """Totals of a mixture of `experts`, the last `near` of which read the first features."""
-    return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
-
-
-@kernel
-def squares_of(totals: Floats, x_sq: float, squares: Floats) -> None:
-    """‖x‖² of the row that was scored last, as each of the experts reads it."""
-    few = squares.shape[0]
-    first = few
-    if totals.shape[0] > SQUARE:
-        first = int(few * totals[FIRST] / totals[PART])
-    for e in range(few):
-        squares[e] = x_sq if e < first else totals[SQUARE]
-
-
-@kernel(fastmath=FASTMATH)
-def near_move_and_score(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    row: int,
-    ahead: int,
-    Theta: Array,
-    totals: Floats,
-    move: Floats,
-    u: float,
-    weight: float,
-    raw: Floats,
-) -> float:
-    """`dense_move_and_score_pairs` for rows of Θ of both kinds; there is always an intercept."""
-    x = data[row * width : (row + 1) * width]
-    z = data[ahead * width : (ahead + 1) * width]
-    part, first, near = int(totals[PART]), int(totals[FIRST]), int(totals[FEATURES])
-    z_sq = 1.0
-    for j in range(near):
-        z_sq += z[j] * z[j]
-    totals[SQUARE] = z_sq
-    for j in range(near, width):
-        z_sq += z[j] * z[j]
-    for start in range(0, raw.shape[0], part):
-        move_pairs(Theta, x, z, u, move, raw, start, start + first)
-        move_pairs(Theta, x[:near], z[:near], u, move, raw, start + first, start + part)
-    for k in range(raw.shape[0]):
-        Theta[k, width] += u * move[k]
-        raw[k] += Theta[k, width]
-    return z_sq

@@ -19,16 +19,6 @@ def less(mean: Floats, truth: Array) -> None:
         mean[k] -= truth[k]
 
 
-@kernel(inline=True)
-def products(g: Floats, raw: Floats) -> tuple[float, float]:
-    """<g, raw> and ‖g‖²."""
-    inner, g_sq = 0.0, 0.0
-    for k in range(g.shape[0]):
-        inner += g[k] * raw[k]
-        g_sq += g[k] * g[k]
-    return inner, g_sq
-
-
 def gradient_rows(
     theta: Floats,
     truth: Array,

@@ -14,8 +14,9 @@ from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import kernel
 from skstructured._engine.simd import LOWEST, exp_of
 
-#: What is mixed: probabilities of classes, those of each label by itself, or scores.
-CLASSES, LABELS, SCORES = range(3)
+#: What is mixed: probabilities of classes, those of each label by itself, or scores; or nothing,
+#: because there is one expert.
+CLASSES, LABELS, SCORES, ALONE = range(4)
 
 #: Entries of the vector of totals: rounds that counted, the largest weight of a round (1 at least),
 #: and by how much scores mixed by their losses have lost more than the mixability gap allows, Δ.

@@ -12,6 +12,7 @@ from numba import int64
 
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.mixing import GAP
 from skstructured._engine.simd import add_row, prefetch
 
 #: CSR kernels are compiled for each dimension up to this one.
@@ -58,6 +59,16 @@ def dense_move_and_score(
     return z_sq
 
 
+#: Entries behind those of every mixture: rows of Θ of one part, rows of it before those of experts
+#: that read the first features alone, how many these are, and ‖z‖² of them in the row scored last.
+PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
+
+
+def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
+    """Totals of a mixture of `experts`, the last `near` of which read the first features."""
+    return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
+
+
 @kernel(fastmath=FASTMATH)
 def move_pairs(
     Theta: Array, x: Array, z: Array, u: float, move: Floats, raw: Floats, start: int, stop: int
@@ -101,15 +112,26 @@ def dense_move_and_score_pairs(
     """`dense_move_and_score` of many rows of Θ, two at a time, which read x and z once.
 
     What is in no cache of the first level, such as the weights of many experts, then takes two
-    thirds of the time; sums are in another order.
+    thirds of the time; sums are in another order. Some of the experts may read the first features
+    alone: `state` says which, and gets the ‖z‖² that they see.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
-    intercept = Theta.shape[1] > width
+    intercept, is_mixed = Theta.shape[1] > width, state.shape[0] > SQUARE
+    part, first, near = raw.shape[0], raw.shape[0], width
+    if is_mixed:
+        part, first, near = int(state[PART]), int(state[FIRST]), int(state[FEATURES])
     z_sq = 1.0 if intercept else 0.0
-    for j in range(width):
+    for j in range(near):
         z_sq += z[j] * z[j]
-    move_pairs(Theta, x, z, u, move, raw, 0, raw.shape[0])
+    if is_mixed:
+        state[SQUARE] = z_sq
+    for j in range(near, width):
+        z_sq += z[j] * z[j]
+    for start in range(0, raw.shape[0], part):
+        move_pairs(Theta, x, z, u, move, raw, start, start + first)
+        if first < part:
+            move_pairs(Theta, x[:near], z[:near], u, move, raw, start + first, start + part)
     if intercept:
         for k in range(raw.shape[0]):
             Theta[k, width] += u * move[k]
@@ -246,24 +268,6 @@ def add_dense(data: Array, width: int, rows: Array, terms: Floats, A: Array) -> 
         for r in range(n):
             for k in range(dim):
                 A[k, width] += terms[r, k]
-
-
-@kernel
-def fold(
-    Theta: Array, A: Array, dim: int, dense: bool, average: bool, factor: float, played: float
-) -> None:
-    """A ← A + played Θ where there is an A, then Θ ← factor Θ: the one sweep over weights.
-
-    A is an array for dense rows; for CSR rows it is found behind Θ.
-    """
-    features = Theta.shape[1] if dense else Theta.shape[0]
-    for i in range(dim if dense else features):
-        for j in range(features if dense else dim):
-            if average and dense:
-                A[i, j] += played * Theta[i, j]
-            elif average:
-                Theta[i, dim + j] += played * Theta[i, j]
-            Theta[i, j] *= factor
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> Floats:

@@ -1,19 +1,26 @@
-"""The compiled epoch: one loop over rows for every loss, optimiser and storage of X.
+"""The compiled loop of all linear learners: a round is one row, a label sequence, or some items.
 
-The learner's weights are ``W = s Θ``: the optimiser owns the scalar s, so that steps, projections
-and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A``; see `average`.
+Each of E experts, one without a mixture, has weights ``W = s Θ``: its optimiser owns the number s
+and a vector, so that steps, projections and bets never sweep over Θ. The sum of the weights played
+is ``(Σ v s) Θ + A``, v the shares of the rounds in the average. Θ of all experts, and behind them
+the sums A, are one array: below each other for dense rows, beside each other for CSR rows, label
+sequences and items.
 """
 
 import functools
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, types
 
 from skstructured._engine.addresses import (
+    CUBE,
+    GATHER,
     LOSS,
     MATRIX,
     MOVE_AND_SCORE,
+    PREPARE,
     READ_INT64,
     READ_MATRIX,
     READ_ROWS,
@@ -22,29 +29,42 @@ from skstructured._engine.addresses import (
     STEP,
     VECTOR,
     address,
+    as_gather,
     as_loss,
     as_move_and_score,
+    as_prepare,
     as_scale,
     as_step,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.move_and_score import WAITING, add_dense, fold
+from skstructured._engine.experts import (
+    fold_expert,
+    judge_experts,
+    means_of,
+    move_columns,
+    pack,
+    renew_expert,
+    score_experts,
+    step_experts,
+)
+from skstructured._engine.mixing import ALONE, SCORES, mix
+from skstructured._engine.move_and_score import WAITING, add_dense
 from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
-    CLOCK,
-    DECAYS,
+    DIM,
+    EXTRA,
     FLUSH,
     RENEW,
     RENEWED,
     RESCALE,
-    ROUNDS,
+    ROOM,
     SCALED_WEIGHT_SUM,
-    WEIGHT_SUM,
     Call,
     LinearState,
     clear,
-    renew_norm,
+    copy_into,
+    count_round,
     share_of,
 )
 
@@ -55,226 +75,386 @@ LARGEST = np.finfo(np.float64).max
 BLOCK, SLOW_BLOCK = 4096, 64
 
 
-def epoch(
-    rows: Any,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    learned: Any,
-    params: Floats,
-    work: Floats,
-    scores: Floats,
-    kernels: tuple[Any, ...],
-) -> int:
-    """Learn `rows` in this order; stop before a row whose norm or scores are out of range.
+@kernel
+def most_touched(indptr: Array, width: int, firsts: Array, lengths: Array) -> int:
+    """The most features that the rows of one round have."""
+    most = 0
+    for r in range(lengths.shape[0] if indptr.shape[0] > 0 else 0):
+        most = max(most, indptr[firsts[r] + lengths[r]] - indptr[firsts[r]])
+    return most if indptr.shape[0] > 0 else width
 
-    Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
-    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ v s) g xᵀ
-    (CSR: for the columns behind Θ). Losses are handed the rows of `work` in turn: one row, as
-    scratch, or one per round, where a bandit finds its uniform number and leaves what it drew.
-    Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or
-    -1.
+
+def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
+    rows: Any,
+    rounds: Any,
+    learned: Any,
+    constants: Any,
+    results: Any,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
+) -> int:
+    """Learn rounds in order; stop before one whose norm or scores are out of range.
+
+    Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
+    ``θ_e = s_e raw_e``, and of its average ``((Σ v s) raw + A)/Σ v``; losses and gradients g in θ;
+    what is played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
+    u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
+
+    Parameters
+    ----------
+    rows : tuple
+        As kernels read them, see `Rows`.
+    rounds : tuple
+        Places of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
+        after the other; weights; Ω of the truths; what `prepare` has to know of each round;
+        lengths of the loss's scratch, none if it is all.
+    learned : tuple
+        See `LinearState.learned`.
+    constants : tuple
+        Parameters of the loss, and options.
+    results : tuple
+        Scratch of the loss, one row, or one for each round; and what is written, if there is room:
+        scores that are played, gradients and losses at them.
+    kernels, scales, steps
+        Move and score (rows), loss, prepare and gather (rounds of several rows); the experts'.
+
+    Returns
+    -------
+    int
+        The place of the round that stopped it, or −1.
     """
-    (data, indices, indptr, width), (Theta, A, average, state) = rows, learned
+    data, indices, indptr, width = rows
+    order, lengths, truth, weight, omega, terms, sizes = rounds
+    Theta, own, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
+    A = Theta[own:]
+    (params, options), (work, scores, gradients, values) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
-    scale, step = as_scale(kernels[2]), as_step(kernels[3])
-    n, dim = truth.shape
-    record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
-    waiting, together = average and dense, average and not dense
-    uniform = state[DECAYS] == 0.0
-    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
-    move = np.empty(2 * dim if together else dim)
+    prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
+    scale_alone, step_alone = as_scale(scales[0]), as_step(steps[0])
+    n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
+    ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
+    for r in range(lengths.shape[0]):
+        longest = max(longest, lengths[r])
+    longest += extra
+    alone, dense = not (mixed or ragged), indptr.shape[0] == 0 and not ragged
+    waiting = summed and dense and not mixed
+    together, turns = summed and not waiting, work.shape[0] > 1
+    columns, most = few * dim * (2 if summed and mixed else 1), 0
+    raw, move = np.empty(longest * columns), np.empty((2 if together else 1) * few * dim)
     clear(move)
-    own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
-    g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    start, stopped, first, w, scratch = 0, -1, order[0], weight[0], work[0]
-    x_sq = move_and_score(
-        data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
-    )
+    raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
+    y, losses, v, s = np.empty(longest * dim), np.empty(columns), np.empty(columns), np.empty(few)
+    bounds, room = np.zeros(2), np.empty(options[ROOM])
+    state, vector, scratch = totals if mixed else vectors[0], vectors[0], work[0]
+    waits = np.empty((WAITING if waiting else 0, dim))
+    packed = np.empty((longest if ragged else 0, few * dim))
+    if ragged:
+        most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
+    G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
+    start, stopped, at, truths, length, many, count, s_alone = 0, -1, 0, 0, dim, dim, 0, 0.0
+    if not ragged:
+        bounds[0] = move_and_score(
+            data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
+            raw,
+        )  # fmt: skip
     for r in range(n):
-        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
+        w = weight[r]
+        if ragged:
+            length = lengths[r]
+            many = (length + extra) * dim
+            prepare(
+                data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
+                raws, bounds,
+            )  # fmt: skip
+        elif not in_range(bounds[0], SHORTEST_SQ, LONGEST_SQ):
             stopped = r
             break
-        w = weight[r]
-        s = scale(state, x_sq, w)
-        share = w if uniform else share_of(state, w)
-        size = abs(state[SCALED_WEIGHT_SUM] + share * s)
-        for k in range(dim):
-            y[k] = truth[r, k]
-            theta[k] = s * raw[k]
-            size += abs(theta[k])
-            if record:
-                scores[r, k] = theta[k]
+        if alone:
+            s_alone = scale_alone(vector, bounds[0], w)
+            size = abs(vector[SCALED_WEIGHT_SUM] + share_of(vector, w) * s_alone)
+            for k in range(dim):
+                theta[k] = s_alone * raw[k]
+                size += abs(theta[k])
+        else:
+            size = score_experts(learned, scales, raws, bounds, w, dim, many, theta, s)
         if not size <= LARGEST:
             stopped = r
             break
-        if turns:
-            scratch = work[r]
-        loss(theta, y, g, params, scratch)
-        state[SCALED_WEIGHT_SUM] += share * s
-        state[WEIGHT_SUM] += share
-        state[CLOCK] += w
-        state[ROUNDS] += 1.0
-        u = step(state, raw, g, x_sq, w)
-        if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
-            if waiting:
-                add_dense(data, width, order[start:r], terms, A)
-                start = r
-            fold(Theta, A, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
-            state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
-        if waiting:
-            for k in range(dim):
-                terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
-            if r + 1 - start == WAITING:
-                add_dense(data, width, order[start : r + 1], terms, A)
-                start = r + 1
-        if together:
-            for k in range(dim):
-                move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
-        after = min(r + 1, n - 1)
-        row, ahead, w = order[r], order[after], weight[after]
-        x_sq = move_and_score(
-            data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
-        )
-        if state[RENEWED] + 1.0 < RENEW:
-            state[RENEWED] += 1.0
+        for k in range(length):
+            y[k] = truth[truths + k]
+        if not alone:
+            omega_r = omega[r] if omega.shape[0] > 0 else 0.0
+            size_r = sizes[r] if sizes.shape[0] > 0 else 0
+            judge_experts(
+                kernels[1], learned, constants, scratch, size_r, y[:length], omega_r, w, many,
+                theta, g, losses, v, scores, gradients, values, at, r,
+            )  # fmt: skip
+        elif turns:
+            loss(theta, y, g, params, work[r])
         else:
-            renew_norm(state, Theta, *own)
+            loss(theta, y, g, params, scratch)
+        if ragged:
+            pack(g, many, dim, packed)
+            count = gather(
+                data, indices, indptr, width, order[r], packed[: length + extra], options, slot,
+                touched, G,
+            )  # fmt: skip
+            for i in range(2):
+                numbers[i] = max(numbers[i], w * bounds[i])
+        if alone:
+            if scores.shape[0] > 0:
+                for k in range(dim):
+                    scores[at + k] = theta[k]
+            inner, square = 0.0, 0.0
+            for k in range(dim):
+                inner += g[k] * raw[k]
+                square += g[k] * g[k]
+            count_round(vector, s_alone, w, share_of(vector, w))
+            u = step_alone(vector, inner, square * bounds[0], bounds[0], w)
+            if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+                if waiting:
+                    add_dense(data, width, order[start:r], waits, A)
+                    start = r
+                fold_expert(Theta, dim, dense, summed, 0, 1, vector)
+            sum_of_scales = vector[SCALED_WEIGHT_SUM]
+            for k in range(dim):
+                move[k] = u * g[k]
+                if together:
+                    move[dim + k] = -sum_of_scales * move[k]
+                elif waiting:
+                    waits[r - start, k] = -sum_of_scales * move[k]
+        else:
+            step_experts(
+                learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move
+            )
+        if waiting and r + 1 - start == WAITING:
+            add_dense(data, width, order[start : r + 1], waits, A)
+            start = r + 1
+        if ragged:
+            for t in range(count):
+                move_columns(Theta, touched[t], move, G, t)
+        else:
+            after = min(r + 1, n - 1)
+            bounds[0] = move_and_score(
+                data, indices, indptr, width, order[r], order[after], Theta, state, move,
+                1.0 if w > 0.0 else 0.0, weight[after], raw,
+            )  # fmt: skip
+        for e in range(few):
+            if vectors[e, RENEWED] + 1.0 < RENEW:
+                vectors[e, RENEWED] += 1.0
+            else:
+                renew_expert(vectors[e], Theta, dim, dense, e)
+        at += many
+        truths += length
     if waiting:
-        add_dense(data, width, order[start : n if stopped < 0 else stopped], terms, A)
+        add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
     return stopped
 
 
-def signature_of(*more: Any) -> Any:
-    """The signature of loops over rows, `more` behind the scores."""
-    arrays = (READ_ROWS, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = types.Tuple((MATRIX, MATRIX, types.boolean, VECTOR))
-    return int64(*arrays, learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
+#: What loops are handed; see `learn_rounds`.
+ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
+LEARNED = types.Tuple(
+    (
+        *(MATRIX, int64, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
+        *(int64, READ_INT64, VECTOR, int64[::1]),
+    )
+)
+CONSTANTS = types.Tuple((VECTOR, READ_INT64))
+RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
+KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
+SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
+
+NO_INTS, NO_FLOATS, NO_TERMS = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
+
+
+def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FLOATS) -> Any:
+    """Rounds of one row each, as loops take them; truths are (n, dim)."""
+    return order, NO_INTS, truth.reshape(-1), weight, omega, NO_TERMS, NO_INTS
 
 
 @functools.cache
-def _compiled(ahead: bool) -> Kernel:
-    if ahead:
-        return kernel(
-            ahead_of(_compiled(False)), signature=signature_of(READ_VECTOR, types.boolean)
-        )
-    return kernel(epoch, signature=signature_of())
+def compiled_loop() -> Kernel:
+    """The loop, compiled here and now."""
+    return kernel(learn_rounds, signature=SIGNATURE)
 
 
-def bound_kernels(kernels: tuple[Kernel, ...]) -> tuple[int, ...] | None:
-    """Addresses of the kernels (move and score, loss, scale, step); None for interpreted ones."""
-    if not all(map(is_compiled, kernels)):
-        return None
-    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS, SCALE, STEP)))
+@functools.cache
+def _compiled_ahead() -> Kernel:
+    given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
+    return kernel(predict_then_learn(compiled_loop()), signature=int64(*given))
 
 
-def epoch_for(kernels: tuple[Kernel, ...], ahead: bool = False) -> tuple[Kernel, int]:
-    """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
+#: The types of the kernels of a loop.
+TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
 
-    It takes ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
-    `LinearState`, and returns the `Call` that learns; `ahead` is that of `ahead_of`, which takes
-    `before` and `averaged` behind `scores`. Compiled, here and now, when every kernel is a numba
-    function; interpreted otherwise, with fewer rows.
+
+class Kernels(NamedTuple):
+    """Kernels as loops take them: addresses, if they are compiled.
+
+    Attributes
+    ----------
+    loop : tuple
+        Move and score, loss, prepare and gather.
+    scales, steps : ndarray or list
+        Those of the experts.
+    known : bool
+        Whether all are compiled.
     """
-    at = bound_kernels(kernels)
-    if at is not None:
-        return functools.partial(call_of, _compiled(ahead), at), BLOCK
-    loop = ahead_of(epoch) if ahead else epoch
-    return functools.partial(call_of, quiet(loop), kernels), SLOW_BLOCK
+
+    loop: Any
+    scales: Any
+    steps: Any
+    known: bool
 
 
-def quiet(loop: Kernel) -> Kernel:
-    """An interpreted loop without numpy's warnings, which compiled ones do not have."""
+def bound(kernels: Any, experts: Any) -> Kernels:
+    """`Kernels` of a loop and of its experts; those of experts may be compiled without the loss."""
+    scales: Any = [expert.scale_kernel for expert in experts]
+    steps: Any = [expert.step_kernel for expert in experts]
+    kernels, known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
+    if known:
+        scales = np.array([address(scale, SCALE) for scale in scales])
+        steps = np.array([address(step, STEP) for step in steps])
+    known = known and all(map(is_compiled, filter(None, kernels)))
+    if known:
+        found = zip(kernels, TYPES, strict=True)
+        kernels = tuple(0 if one is None else address(one, kind) for one, kind in found)
+    return Kernels(kernels, scales, steps, known)
+
+
+def in_python(loop: Kernel, scales: Any) -> Kernel:
+    """The loop interpreted, without numpy's warnings, which compiled ones do not have.
+
+    What it hands the loss to is interpreted too, and experts that are plain Python.
+    """
+    called, parts = dict(loop.__globals__), [judge_experts]
+    if isinstance(scales, list):
+        parts += [score_experts, step_experts]
+    called |= {part.__name__: getattr(part, "py_func", part) for part in parts}
+    loop = FunctionType(loop.__code__, called, None, None, loop.__closure__)
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
-def call_of(
-    loop: Kernel,
-    kernels: tuple[Any, ...],
-    rows: Rows,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    state: LinearState,
-    *rest: Any,
-) -> Call:
-    """A loop over rows, and the arrays of its arguments."""
-    return loop, rows.arrays, order, truth, weight, state.learned, *rest, kernels
+def loop_for(kernels: Any, experts: Any, ahead: bool = False) -> tuple[Kernel, int]:
+    """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
+
+    Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
+    without kernels; `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
+    all kernels are; else interpreted, with fewer rows.
+    """
+    found = bound(kernels, experts)
+    if found.known:
+        loop, size = _compiled_ahead() if ahead else compiled_loop(), BLOCK
+    else:
+        loop, size = in_python(learn_rounds, found.scales), SLOW_BLOCK
+        loop = in_python(predict_then_learn(loop), found.scales) if ahead else loop
+
+    def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
+        *before, constants, results = rest
+        learned = (rounds, state.learned, constants, results)
+        return loop, rows.arrays, *before, *learned, *found[:3]
+
+    return call_of, size
 
 
 @kernel
-def dense_scores(z: Array, Theta: Array, theta: Floats) -> None:
-    """Θz, of rows with an intercept where Θ has one more column."""
-    for k in range(theta.shape[0]):
-        total = 0.0
-        for j in range(z.shape[0]):
-            total += Theta[k, j] * z[j]
-        if Theta.shape[1] > z.shape[0]:
-            total += Theta[k, z.shape[0]]
-        theta[k] = total
-
-
-@kernel
-def csr_scores(
-    z: Array, columns: Array, width: int, Theta: Array, first: int, theta: Floats
+def scores_of_row(
+    data: Array, indices: Array, indptr: Array, width: int, row: int, Theta: Array, raw: Floats
 ) -> None:
-    """Θz of the columns of Θ from `first` on."""
-    theta[:] = 0.0
-    for t in range(z.shape[0]):
-        for k in range(theta.shape[0]):
-            theta[k] += Theta[columns[t], first + k] * z[t]
-    if Theta.shape[0] > width:
-        for k in range(theta.shape[0]):
-            theta[k] += Theta[width, first + k]
+    """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
+    if indptr.shape[0] == 0:
+        z = data[row * width : (row + 1) * width]
+        for k in range(raw.shape[0]):
+            total = Theta[k, width] if Theta.shape[1] > width else 0.0
+            for j in range(width):
+                total += Theta[k, j] * z[j]
+            raw[k] = total
+        return
+    for k in range(raw.shape[0]):
+        raw[k] = Theta[width, k] if Theta.shape[0] > width else 0.0
+    for t in range(indptr[row], indptr[row + 1]):
+        for k in range(raw.shape[0]):
+            raw[k] += Theta[indices[t], k] * data[t]
 
 
-def ahead_of(learn: Kernel) -> Kernel:
-    """The loop that scores a row, and then lets an epoch of one row, `learn`, learn it."""
+@kernel
+def without_averages(shares: Floats, few: int, out: Floats) -> None:
+    """Weights (groups, R, N) of the experts that are no averages, the first `few`, to sum 1."""
+    out[:] = 0.0
+    for group in range(shares.shape[0]):
+        total = 0.0
+        for r in range(shares.shape[1]):
+            for e in range(few):
+                total += shares[group, r, e]
+        for r in range(shares.shape[1]):
+            for e in range(few):
+                out[group, r, e] = shares[group, r, e] / (total if total > 0.0 else 1.0)
+
+
+@kernel
+def play_raw(
+    learned: Any, scales: Any, raws: Floats, averaged: bool, theta: Floats, means: Floats, out: Any
+) -> None:
+    """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
+
+    With a weight of 0; theta and means (2 E, dim) are scratch.
+    """
+    summed, vectors, shares, rates, totals, sums, kind, which, numbers, slot = learned[2:]
+    few, dim = vectors.shape[0], out.shape[0]
+    now, s, v = np.empty_like(vectors), np.empty(few), np.empty(shares.shape[2])
+    for e in range(few):  # optimisers may note what they see in them
+        copy_into(now[e], vectors[e])
+    mixed_as = kind if kind != ALONE else SCORES  # averages of one expert are scored here too
+    behind = (shares, rates, totals, sums, mixed_as, which, numbers, slot)
+    held = (learned[0], learned[1], summed, now, *behind)
+    score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)
+    if kind == ALONE:
+        copy_into(out, theta[1 if averaged and summed else 0])
+        return
+    if kind < SCORES:
+        means_of(kind, theta, means)
+    if summed and not averaged:
+        by_last = np.empty_like(shares)
+        without_averages(shares, few, by_last)
+        mix(kind, by_last, theta, means, v, out)
+    else:
+        mix(kind, shares, theta, means, v, out)
+
+
+def predict_then_learn(learn: Kernel) -> Kernel:
+    """The loop over rows that scores a row, and then has `learn` learn it alone."""
 
     def ahead(
         rows: Any,
-        order: Array,
-        truth: Array,
-        weight: Floats,
-        learned: Any,
-        params: Floats,
-        work: Floats,
-        scores: Floats,
         before: Array,
         averaged: bool,
-        kernels: tuple[Any, ...],
+        rounds: Any,
+        learned: Any,
+        constants: Any,
+        results: Any,
+        kernels: Any,
+        scales: Any,
+        steps: Any,
     ) -> int:
-        """As `epoch`; `scores` are those of the rows in `before`, which replaces `data` there.
+        """As `learn_rounds`; scores are those of the rows in `before`, in the place of `data`.
 
-        ``s Θz``, s that of a round of weight 0; `averaged`: ``((Σ v s) Θz + Az)/Σ v``.
+        By the averages of the weights, or by the last.
         """
-        (_, indices, indptr, width), (Theta, A, _, state) = rows, learned
-        dim, dense, none = truth.shape[1], indptr.shape[0] == 0, scores[:0]
-        scale, now, sums = as_scale(kernels[2]), np.empty_like(state), np.empty(dim)
-        for r in range(truth.shape[0]):
-            row, theta, one = order[r], scores[r], slice(r, r + 1)
-            first = row * width if dense else indptr[row]
-            last = first + width if dense else indptr[row + 1]
-            z, columns = before[first:last], indices[first:last]
-            if dense:
-                dense_scores(z, Theta, theta)
-            else:
-                csr_scores(z, columns, width, Theta, 0, theta)
-            if averaged:
-                if dense:
-                    dense_scores(z, A, sums)
-                else:
-                    csr_scores(z, columns, width, Theta, dim, sums)
-                total = max(state[WEIGHT_SUM], 1e-300)
-                for k in range(dim):
-                    theta[k] = (state[SCALED_WEIGHT_SUM] * theta[k] + sums[k]) / total
-            else:
-                now[:] = state
-                s = scale(now, 0.0, 0.0)
-                for k in range(dim):
-                    theta[k] *= s
-            given = (order[one], truth[one], weight[one])
-            if learn(rows, *given, learned, params, work, none, kernels) >= 0:
+        _, indices, indptr, width = rows
+        order, lengths, truth, weight, omega, terms, sizes = rounds
+        Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
+        work, scores, none, _ = results
+        dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
+        raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
+        for r in range(weight.shape[0]):
+            one = slice(r, r + 1)
+            scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
+            play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
+            label = truth[r * dim : (r + 1) * dim]
+            alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
+            nothing = (work, none, none, none)
+            if learn(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
                 return r
         return -1
 

@@ -1,5 +1,6 @@
 """What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
+from collections.abc import Sequence
 from itertools import starmap
 from operator import call
 from typing import Any, NoReturn, Self, TypeAlias
@@ -8,7 +9,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import kernel
-from skstructured._engine.mixing import CLASSES, SCORES, fresh_weights
+from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_zeros
 
 #: A function and its arguments.
@@ -24,7 +25,7 @@ def at_once(*calls: Call) -> list[Any]:
     return list(starmap(call, calls))
 
 
-#: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
+#: Entries of every optimiser's vector that belong to the loop: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
 #: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed
@@ -36,6 +37,17 @@ OWN = 9
 
 #: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
 RENEW = 1 << 16
+
+
+#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
+#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
+#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
+#: and `gather`.
+DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
+
+#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
+#: and the largest residual of a loss's oracle.
+LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 
 def new_state(entries: int, norm_at: int = 0) -> Floats:
@@ -138,34 +150,50 @@ def own(value: Any) -> Any:
 
 
 class LinearState(Learned):
-    """Θ, with the sums of the weights played behind it, and the vector that kernels move it by.
+    """What E experts have learned, one without a mixture: Θ of all, sums behind, and their weights.
 
     Parameters
     ----------
     dim, width : int
         Outputs, and features with the intercept.
-    vector : ndarray
-        Made by `new_state`; the optimiser's kernels read and write it.
+    vectors : ndarray of shape (E, length)
+        Made by `new_state`, filled up with zeros; the optimisers' kernels read and write them.
     blocks : tuple of (int, int), default=(1, 0)
-        How many arrays of the shape (dim, width), and how many numbers per feature, Θ consists of.
+        How many arrays of the shape (dim, width), and how many numbers per feature, Θ of an expert
+        consists of.
     summed : bool, default=False
-        Whether the sums of the weights are kept behind Θ; see `_engine.move_and_score`.
+        Whether the sums of the weights played are kept behind Θ. In a mixture their means are
+        experts too.
+    kind : int, default=ALONE
+        What is mixed; see `skstructured._engine.mixing`.
+    rates : sequence of float, default=(THINNING,)
+        Rates of sharing.
     """
 
     def __init__(
         self,
         dim: int,
         width: int,
-        vector: Floats,
+        vectors: Floats,
         blocks: tuple[int, int] = (1, 0),
         summed: bool = False,
+        kind: int = ALONE,
+        rates: Sequence[float] = (THINNING,),
     ) -> None:
-        self.vector = vector
-        self.summed = summed
+        few = len(vectors)
+        self.vectors, self.summed, self.kind = vectors, summed, kind
         self.Theta: Any = None
         self.by_feature = False
-        self._own = blocks[0] * dim + blocks[1]
-        self._shape = (self._own + summed * dim, width)
+        self._own = few * blocks[0] * dim + blocks[1]
+        self._shape = (self._own + summed * few * dim, width)
+        self.n_experts = few * (2 if summed and kind != ALONE else 1)
+        self.rates = np.array(rates, dtype=np.float64)
+        groups = dim if kind == LABELS else 1
+        self.shares = fresh_weights(groups, len(rates), self.n_experts)
+        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+        #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
+        self.which = np.zeros(few, dtype=np.int64)
+        self.numbers, self.slot = np.zeros(3), np.empty(0, dtype=np.int64)
 
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
     placed = False
@@ -173,6 +201,11 @@ class LinearState(Learned):
     def __getstate__(self) -> dict[str, Any]:
         """Without `placed`."""
         return {name: value for name, value in vars(self).items() if name != "placed"}
+
+    @property
+    def vector(self) -> Floats:
+        """The vector of the first expert, which counts the rounds as those of all others do."""
+        return self.vectors[0]
 
     def store_for(self, by_feature: bool) -> None:
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
@@ -189,14 +222,15 @@ class LinearState(Learned):
         self.placed = True
 
     @property
-    def A(self) -> Array:
-        """The sums behind Θ, as kernels of dense rows are handed them."""
-        return self.Theta[self._own :]
-
-    @property
     def learned(self) -> tuple[Any, ...]:
         """What loops are handed, and move."""
-        return self.Theta, self.A, self.summed, self.vector
+        return self.Theta, self._own, *self.played
+
+    @property
+    def played(self) -> tuple[Any, ...]:
+        """`learned` but for the weights."""
+        mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
+        return self.summed, self.vectors, *mixed, self.which, self.numbers, self.slot
 
     @property
     def matrix(self) -> Array:
@@ -227,56 +261,6 @@ class LinearState(Learned):
         twin = super().copy()
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
         return twin
-
-
-class MixtureState(LinearState):
-    """Θ of E experts below each other, sums of their averages behind, and the experts' weights.
-
-    Parameters
-    ----------
-    dim, width : int
-        Outputs, and features with the intercept.
-    vectors : ndarray of shape (E, length)
-        The vectors of the experts' optimisers, one per row, filled up with zeros.
-    kind : int
-        What is mixed; see `skstructured._engine.mixing`.
-    rates : ndarray of shape (R,)
-        Rates of sharing.
-    averaged : bool
-        Whether the averages of the experts are experts too.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        width: int,
-        vectors: Floats,
-        kind: int,
-        rates: Floats,
-        averaged: bool,
-    ) -> None:
-        experts = len(vectors)
-        super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged)
-        self.vectors, self.kind, self.rates = vectors, kind, rates
-        self.n_experts = experts * (2 if averaged else 1)
-        groups = dim if kind not in (CLASSES, SCORES) else 1
-        self.shares = fresh_weights(groups, len(rates), self.n_experts)
-        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
-
-    @property
-    def learned(self) -> tuple[Any, ...]:
-        """What loops are handed, and move."""
-        mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
-        return self.Theta, self.summed, self.vectors, *mixed
-
-    @property
-    def vector(self) -> Floats:
-        """The vector of the first expert, which counts the rounds as those of all others do."""
-        return self.vectors[0]
-
-    @vector.setter
-    def vector(self, value: Floats) -> None:
-        """Vectors are set whole."""
 
 
 @kernel

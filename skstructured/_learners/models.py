@@ -8,21 +8,40 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from skstructured._base.plugins import check_state, check_vertices, is_ours
-from skstructured._base.validation import refuse_row
+from skstructured._base.validation import refuse_row, writable
 from skstructured._engine.compiled import is_compiled
-from skstructured._engine.mixture import REFUSED
-from skstructured._engine.rounds import epoch_for
-from skstructured._engine.rows import Rows
+from skstructured._engine.mixing import ALONE, CLASSES, LABELS, mix_rows
+from skstructured._engine.mixing import SCORES as OF_SCORES
+from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
+from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
+from skstructured._engine.rounds import (
+    NO_FLOATS,
+    loop_for,
+    rounds_of,
+)
+from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
-from skstructured._engine.state import Call, Learned, LinearState, at_once
+from skstructured._engine.state import (
+    DIM,
+    INNER,
+    OPTIONS,
+    SCALED_WEIGHT_SUM,
+    WEIGHT_SUM,
+    Call,
+    Learned,
+    LinearState,
+    at_once,
+)
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import Locked
 from skstructured._learners.pass_selection import LINEAR, Search, Tried, tried_passes
 from skstructured._learners.weights import linear_scores
-from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
+from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Matrix, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.losses.fenchel_young import FenchelYoung
+from skstructured.spaces import hypercube, simplex
 
 #: Who is told of every block and its weights, if anybody is.
 Note: TypeAlias = "Callable[[Played, Floats], object] | None"
@@ -75,13 +94,13 @@ class Model(Locked, Learned, ABC):
         The fitted parts of the learner.
     averaged : bool
         Whether an average of the weights is kept.
-    state : LinearState or RoundState
+    state : LinearState
         What kernels move.
     scale : RunningScale
         How rows are standardised.
     """
 
-    state: Any  # a LinearState, or one of other subpackages that has the same vector and clock
+    state: LinearState
     scale: RunningScale
     #: How numbers of passes are tried.
     search = LINEAR
@@ -89,29 +108,20 @@ class Model(Locked, Learned, ABC):
     factor = 1.0
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
+    #: Rows to learn at a time; the state is stored for them.
+    _block_size: Callable[[Rows], int]
 
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
-        if not isinstance(self, getattr(self.optimizer, "model", Model)):
-            raise ValueError(
-                f"optimizer={self.optimizer!r} is for rows and weights of features: kernels and "
-                "sequences have no loop for it."
-            )
-        vector = check_state(self.optimizer, self.optimizer.init(self.loss))
-        self._set_up(learner, vector)
+        vectors = self.optimizer.init(self.loss)
+        if not self.optimizer.mixes:
+            vectors = check_state(self.optimizer, vectors)[None]
+        self._set_up(learner, vectors)
 
     @abstractmethod
-    def _set_up(self, learner: Any, vector: Floats) -> None:
-        """`state` with zero weights, moved by the optimiser's `vector`, and `scale`."""
-
-    @abstractmethod
-    def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
-        """Parts of `order`, each to be learned by one call of `learn`."""
-
-    @abstractmethod
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
-        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
+    def _set_up(self, learner: Any, vectors: Floats) -> None:
+        """`state` with zero weights, moved by the optimisers' `vectors`, and `scale`."""
 
     def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
         """Learn a block by the calls that move a state; the place that stopped it, or −1.
@@ -123,13 +133,6 @@ class Model(Locked, Learned, ABC):
             state = self.state.copy()
             calls = moving(state)
         return at_once(*calls, (vars(self).update, {"state": state}))[0]
-
-    @abstractmethod
-    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
-        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
-
-        V are possible outputs.
-        """
 
     @abstractmethod
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
@@ -191,32 +194,32 @@ class Model(Locked, Learned, ABC):
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
         return self.optimizer.certificate(self.certified_loss(), self.state.vector, delta)
 
-    def trouble(self) -> list[str]:
-        """Sentences about what went wrong; the loss warns by itself."""
-        found = self.optimizer.check(self.state.vector)
-        return [] if found is None else [found]
-
-
-class VectorModel(Model):
-    """A model of rows whose loss has a kernel over vectors of scores."""
-
-    _block_size: Callable[[Rows], int]
-
     def _take_kernels(self) -> None:
-        """Parameters of the loss's kernel, and one row of scratch for all rounds."""
+        """Parameters of the loss's kernel, one row of scratch for all rounds, and the options."""
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
-        self.work = work[None]
+        self.work, self.options = work[None], np.zeros(OPTIONS, dtype=np.int64)
+        self.options[DIM] = self.space.dim_
 
-    def _loop(self) -> tuple[Kernel, int]:
-        """The loop for the state as it is stored, and how many rows it learns at a time."""
-        stored = self.state.by_feature
-        if stored not in self._loops:
-            self._loops[stored] = self._new_loop()
-        return self._loops[stored]
+    def _experts(self) -> list[OnlineOptimizer]:
+        """The optimisers that move the model."""
+        return self.optimizer.experts()
+
+    def _kept(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What is made when it is first asked for, and left out of pickles."""
+        if name not in self._loops:
+            self._loops[name] = make()
+        return self._loops[name]
 
     @abstractmethod
-    def _new_loop(self, ahead: bool = False) -> tuple[Kernel, int]:
-        """`_loop`, put together, or the one that scores every row before it learns it."""
+    def _kernels(self) -> tuple[Kernel, ...]:
+        """Move and score, and the loss."""
+
+    def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
+        """The loop for the state as it is stored, and how many rows it learns at a time."""
+        name = self.state.by_feature, ahead
+        if name not in self._loops:
+            self._loops[name] = loop_for(self._kernels(), self._experts(), ahead)
+        return self._loops[name]
 
     @functools.cached_property
     def _loops(self) -> dict[Any, Any]:
@@ -229,15 +232,32 @@ class VectorModel(Model):
     def trouble(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
-        return super().trouble()
+        return self._troubles()
 
-    def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
-        """Blocks whose rows stay in cache."""
+    def _troubles(self) -> list[str]:
+        """Sentences about what went wrong with the optimisers."""
+        found = [self._experts()[i].check(self.state.vectors[i]) for i in self._watched()]
+        return [said for said in found if said is not None]
+
+    def _watched(self) -> list[int]:
+        """Places of the experts in which something may go wrong."""
+        usual = OnlineOptimizer.check
+
+        def places() -> list[int]:
+            return [i for i, e in enumerate(self._experts()) if type(e).check is not usual]
+
+        return self._kept("watched", places)
+
+    def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
+        """Parts of `order`, each to be learned by one call of `learn`."""
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Floats, int]:
-        """Scores (1, dim) of the next play at the row x (1, p); see `Model`."""
+    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
+        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
+
+        V are possible outputs.
+        """
         twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
         twin._block_size(rows)
         theta = np.empty((1, self.space.dim_))
@@ -245,7 +265,7 @@ class VectorModel(Model):
         return theta, stopped
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
-        """See `Model`."""
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
         return Played(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
@@ -260,23 +280,48 @@ class VectorModel(Model):
 #: Methods that compute weights from Θ; where they are an optimiser's own, loops cannot.
 COMPUTED = ("weights", "average_weights")
 
+#: Losses whose means are probabilities, which are mixed in the place of scores.
+MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
 
-class LinearModel(VectorModel):
-    """W of shape (dim, p [+ 1]), the intercept last, in the units of rows as standardised."""
+#: Rows that are scored at a time, and rows that are scored by the weights as they are stored.
+ROWS, FEW = 1024, 8
 
-    def _set_up(self, learner: Any, vector: Floats) -> None:
-        optimizer, dim = self.optimizer, self.space.dim_
+
+class LinearModel(Model):
+    """Weights (dim, p [+ 1]) of experts, one without a mixture, the intercept last.
+
+    They are in the units of rows as standardised. Scores of experts are mixed by how much each of
+    them, and of the averages of their weights, counts.
+    """
+
+    def _set_up(self, learner: Any, vectors: Floats) -> None:
         self.intercept = learner._intercept
-        summed = self.averaged and not optimizer.keeps_average
+        self.averaged = bool(learner.average and self.optimizer.averages)
         self.scale = self._new_scale(learner)
         self.width = self.scale.columns
-        width = self.width + self.intercept
-        self.state = LinearState(dim, width, vector, optimizer.blocks, summed)
         self._take_kernels()
+        self.state = self._new_state(vectors, self.space.dim_, self.width + self.intercept)
+
+    def _new_state(self, vectors: Floats, dim: int, width: int) -> LinearState:
+        optimizer = self.optimizer
+        summed = self.averaged and not optimizer.keeps_average
+        kind = MIXED_AS.get(self.loss.kernel, OF_SCORES) if optimizer.mixes else ALONE
+        self.subtracts = kind == OF_SCORES and isinstance(self.loss, FenchelYoung)
+        self.options[INNER] = self.subtracts
+        return LinearState(dim, width, vectors, optimizer.blocks, summed, kind, optimizer.rates())
 
     def _new_scale(self, learner: Any) -> RunningScale:
         """How rows are transformed."""
         return scale_of(learner, learner.n_features_in_, self.intercept)
+
+    def _experts(self) -> list[OnlineOptimizer]:
+        """See `Model`; they are kept with the loops."""
+        return self._kept("experts", self.optimizer.experts)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether there are experts that are mixed."""
+        return self.state.kind != ALONE
 
     @property
     def scores_ahead(self) -> bool:  # type: ignore[override]
@@ -286,14 +331,15 @@ class LinearModel(VectorModel):
         return all(same) and not self.optimizer.keeps_average
 
     def _kernels(self) -> tuple[Kernel, ...]:
-        """Move and score, loss, scale, step."""
-        state, optimizer = self.state, self.optimizer
-        steps = (optimizer.scale_kernel, optimizer.step_kernel)
-        move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
-        return move, self.loss.kernel, *steps
-
-    def _new_loop(self, ahead: bool = False) -> tuple[Kernel, int]:
-        return epoch_for(self._kernels(), ahead)
+        """Move and score, loss."""
+        state, dim = self.state, self.space.dim_
+        if not self.mixes:
+            move = self.optimizer.move_and_score_kernel(dim, state.by_feature, state.summed)
+        elif state.by_feature:
+            move = move_and_score_kernel(state.n_experts * dim, True)
+        else:
+            move = dense_move_and_score_pairs
+        return move, self.loss.kernel
 
     def _block_size(self, rows: Rows) -> int:
         """Rows to learn at a time; the state is stored for them."""
@@ -306,13 +352,26 @@ class LinearModel(VectorModel):
     def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """Learn one row X (1, p) with the vertex V (1, dim).
 
-        0 where it stops the model, `REFUSED` where its norm is not in range, else −1.
+        0 where it stops the model, `REFUSED` where its norm is not in range, else −1. In one call
+        of a kernel where nothing else has to be done.
         """
+        state, scale = self.state, self.scale
+        dense = state.placed and not state.by_feature and scale.counts_dense
+        if dense and X.dtype == DOUBLE and not self.subtracts:
+            learn = self._kept("row", self._row_loop)
+            if learn is not None:
+                scaled = (scale.statistics, scale.counts, scale.centred, scale.divided)
+                given = (self.intercept, norms[1] * norms[1], X, V, weight, scaled)
+                return learn(*given, state.learned, (self.params, self.options), self.work)
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:
             return REFUSED
-        self.state.store_for(self.scale.makes_sparse(rows))
+        state.store_for(scale.makes_sparse(rows))
         return self._learn(rows, FIRST, V, weight, V[:0], NOTHING)
+
+    def _row_loop(self) -> Kernel | None:
+        """What learns a row by itself; None if a kernel is interpreted."""
+        return learn_row_for(self._kernels(), self._experts())
 
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
@@ -320,50 +379,161 @@ class LinearModel(VectorModel):
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
-        loop = (self._new_loop(ahead) if ahead else self._loop())[0]
-        given, more = (ready, places, V, weight), (before, record == AVERAGE) if ahead else ()
-        rest = (self.params, self.work, theta, *more)
+        omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
+        loop, more = self._loop(ahead)[0], (before, record == AVERAGE) if ahead else ()
+        rounds = rounds_of(places, V, weight, omega)
+        results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
+        constants = self.params, self.options
         stopped = self._learn_at_once(
-            lambda state: [loop(*given, state, *rest), count, *self._besides(state, V, weight)]
+            lambda state: [loop(ready, rounds, state, *more, constants, results), count]
         )
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(undo)
             self.scale.apply(rows, block[:stopped], weight[:stopped])
         return stopped
 
-    def _besides(self, state: Any, V: Floats, weight: Floats) -> Sequence[Call]:
-        """What else a block moves."""
-        return ()
+    def shares(self, averaged: bool) -> Floats:
+        """Weights (groups, R, N) of the experts: of all, or of those that are no averages.
+
+        Not to be written to: of all they are those of the state.
+        """
+        if averaged or not self.averaged:
+            return self.state.shares
+        kept = np.array(self.state.shares)
+        kept[:, :, len(self.state.vectors) :] = 0.0
+        total = kept.sum(axis=(1, 2), keepdims=True)
+        return kept / np.where(total > 0.0, total, 1.0)
+
+    def expert_weights(self) -> Floats:
+        """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
+        weights = self.state.shares.sum(axis=1)
+        return weights if len(weights) > 1 else weights[0]
+
+    def expert_losses(self) -> Floats:
+        """Sums of the experts' surrogate losses, without the loss scale, (N,)."""
+        return self.state.sums.copy()
+
+    def expert_names(self) -> list[str]:
+        """What the experts are called."""
+        return self.optimizer.names(self.averaged)
+
+    def certificate(self, delta: float | None) -> Any:
+        """See `Model`."""
+        state = self.state if self.mixes else self.state.vector
+        return self.optimizer.certificate(self.certified_loss(), state, delta)
 
     def weights(self, averaged: bool) -> Floats:
-        """W of rows as they are given; see `Model`."""
-        return self.scale.fold(self._stored_weights(self.state.parts, averaged))
+        """W of rows as they are given, of a mixture the mean of its experts'; see `Model`."""
+        return self._mean(self._matrices(averaged), averaged)
 
-    def _stored_weights(self, parts: tuple[Floats, Floats], averaged: bool) -> Floats:
-        """W of rows as standardised, from Θ and the sums behind it."""
-        state, dim = self.state, self.space.dim_
-        if averaged:
-            return self.optimizer.average_weights(*parts, state.vector, dim)
-        return self.optimizer.weights(parts[0], state.vector, dim)
+    def _mean(self, matrices: Sequence[Floats], averaged: bool) -> Floats:
+        """The mean (dim, width) of the weights of N experts, (dim, width) each."""
+        if len(matrices) == 1:
+            return matrices[0]
+        v = self.shares(averaged).sum(axis=1)
+        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, np.stack(matrices))
+
+    def _matrices(self, averaged: bool, columns: Array | None = None) -> list[Floats]:
+        """W (dim, width) of every expert for rows as they are given, or of some columns.
+
+        Of a mixture all, else the last one or the average.
+        """
+        if columns is None:
+            parts = self.state.parts
+        else:
+            places = np.append(columns, self.width) if self.intercept else columns
+            parts = self.state.parts_of(places)
+        stored = self._stored_matrices(parts, averaged)
+        return [self.scale.fold(W, columns) for W in stored]
+
+    def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> list[Floats]:
+        """W (dim, width) of the experts for rows as standardised, from Θ and the sums behind it."""
+        state, dim, optimizer = self.state, self.space.dim_, self.optimizer
+        if not self.mixes:
+            if averaged:
+                return [optimizer.average_weights(*parts, state.vector, dim)]
+            return [optimizer.weights(parts[0], state.vector, dim)]
+        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
+        each = list(zip(self._experts(), last, state.vectors, strict=True))
+        matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
+        for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():
+            total = max(vector[WEIGHT_SUM], 1e-300)
+            matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
+        return matrices
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
-        """``XWᵀ``, (n, dim); of wide rows from the columns that have entries."""
+        """What is played, (n, dim); of wide rows by the columns that have entries."""
+        if self.mixes and batch.rows.n_rows <= FEW and not batch.rows.is_sparse:
+            return self._played_at_few(batch.rows, averaged)
         rows = self.scale.completed(batch.rows)
-        if not self._is_wide(rows):
-            return linear_scores(self.weights(averaged), rows.matrix)
-        columns, X = rows.columns()
-        return linear_scores(self._weights_of(columns, averaged), X)
+        columns, X = rows.columns() if self._is_wide(rows) else (None, rows.matrix)
+        matrices = self._matrices(averaged, columns)
+        if not self.mixes:
+            return linear_scores(matrices[0], X)
+        return self._played(np.stack(matrices), self.shares(averaged), X)
 
     def _is_wide(self, rows: Rows) -> bool:
         """Whether few of the columns have entries in these rows."""
         by_feature = getattr(self.state, "by_feature", False)
         return rows.is_sparse and by_feature and 2 * len(rows.indices) < rows.width
 
-    def _weights_of(self, columns: Array, averaged: bool) -> Floats:
-        """`weights` of some columns, and of the intercept."""
-        places = np.append(columns, self.width) if self.intercept else columns
-        W = self._stored_weights(self.state.parts_of(places), averaged)
-        return self.scale.fold(W, columns)
+    def _played_at_few(self, rows: Rows, averaged: bool) -> Floats:
+        """`scores` of a few dense rows, without weights in their units."""
+        raw, state = self._raw(self.scale.transformed_matrix(rows)), self.state
+        played = np.empty((len(raw), self.space.dim_))
+        play = self._kept("play", lambda: play_rows_for(self._experts()))
+        without = np.empty((0, 0))
+        play((without, 0, *map(writable, state.played)), raw, averaged, played)
+        return played
+
+    def _raw(self, Z: Floats) -> Floats:
+        """Θz of a few rows as standardised."""
+        width, Theta = self.width, self.state.matrix
+        raw = Z @ Theta[:, :width].T
+        return raw + Theta[:, width] if self.intercept else raw
+
+    def play_alone(self, X: Floats, longest: float) -> Floats | None:
+        """Scores and means (2, dim) at one dense float64 row, as `scores` of the average.
+
+        None where it takes more than a kernel: for single optimisers, rows longer than `longest` or
+        with gaps, and scores that are not finite.
+        """
+        state, scale = self.state, self.scale
+        if state.kind not in (CLASSES, LABELS) or state.by_feature:
+            return None
+        if type(state.Theta) is not np.ndarray or not scale.used or scale.indicators:
+            return None  # what is mapped from a file is of another type
+        play = self._kept("alone", self._play_loop)
+        if play is None:
+            return None
+        out = np.empty((2, self.space.dim_))
+        how = (self.intercept, longest * longest, X, scale.statistics, state.Theta, state.summed)
+        return (
+            out if play(*how, state.vectors, state.shares, state.kind, state.which, out) else None
+        )
+
+    def _play_loop(self) -> Kernel | None:
+        """What plays a row by itself; None if a kernel is interpreted."""
+        return play_row_for(self.loss.kernel, self._experts())
+
+    def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
+        """`scores`, some rows at a time."""
+        dim = matrices.shape[1]
+        played = np.empty((X.shape[0], dim))
+        for start in range(0, len(played), ROWS):
+            rows = slice(start, start + ROWS)
+            theta = self._scored(matrices, X[rows])
+            means = theta
+            if self.state.kind != OF_SCORES:
+                means = self.loss.mean(theta.reshape(-1, dim)).reshape(theta.shape)
+            mix_rows(self.state.kind, writable(shares), theta, means, played[rows])
+        return played
+
+    def _scored(self, matrices: Floats, X: Matrix) -> Floats:
+        """Scores (n, N, dim) by every expert."""
+        experts, dim, _ = matrices.shape
+        flat = linear_scores(matrices.reshape(experts * dim, -1), X)
+        return np.ascontiguousarray(flat).reshape(-1, experts, dim)
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""

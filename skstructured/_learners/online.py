@@ -30,7 +30,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
     writable,
 )
-from skstructured._engine.mixture import REFUSED
+from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners.models import (
     AVERAGE,
@@ -99,7 +99,7 @@ class OnlineEstimator(LinearWeights, OnlineLearner, BaseEstimator):
 
     def _new_model(self) -> Model:
         """What is learned, with zero weights."""
-        return getattr(self.optimizer_, "model", LinearModel)(self)
+        return LinearModel(self)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
@@ -436,7 +436,7 @@ class OnlineEstimator(LinearWeights, OnlineLearner, BaseEstimator):
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
         self._model = self._new_model()
-        self._model.state.vector[DECAYS] = float(self._average_decays())
+        self._model.state.vectors[:, DECAYS] = float(self._average_decays())
 
     def _average_decays(self) -> bool:
         """Whether round t counts t³ in the average."""

@@ -1,6 +1,7 @@
-"""First-order bandits with W = s Θ, simulated by the compiled epoch: Banditron and Gaptron."""
+"""First-order bandits with W = s Θ, simulated by the compiled loop: Banditron and Gaptron."""
 
 import math
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -13,10 +14,9 @@ from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import epoch_for
-from skstructured._engine.state import OWN, LinearState, at_once, new_state
+from skstructured._engine.rounds import NO_FLOATS, loop_for, rounds_of
+from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import FOREIGN, BanditClassifier, BanditModel, mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -33,7 +33,7 @@ from skstructured.losses.gap import (
     gap,
 )
 
-# The state vector, after the epoch's own entries; the gradient kernels read it too.
+# The state vector, after the loop's own entries; the gradient kernels read it too.
 KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
@@ -45,10 +45,9 @@ BANDITRON = 3.0
 
 
 @kernel
-def sum_step(state, raw, g, x_sq, weight):
+def sum_step(state, inner, square, bound, weight):
     """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<g, raw> + ‖g‖²‖x‖²."""
-    inner, g_sq = products(g, raw)
-    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + g_sq * x_sq, 0.0)
+    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + square, 0.0)
     return -1.0
 
 
@@ -137,6 +136,10 @@ def add_moves(theta, codes, shares, kind, G):
         add_move(theta[i], codes[i], kind, shares[i], G[i])
 
 
+#: What moves Θ, as the loop wants it.
+STEPS = SimpleNamespace(scale_kernel=bandit_scale, step_kernel=sum_step)
+
+
 class ScaledWeights(BanditModel):
     """W = s Θ of K classes, moved by the surrogate `loss`, or as the Banditron's without one."""
 
@@ -148,7 +151,7 @@ class ScaledWeights(BanditModel):
         vector[N_CLASSES], vector[LEARN_NORM] = K, 1.0
         vector[HORIZON] = learner.horizon or 0.0
         vector[EXPLORATION] = -1.0 if learner.exploration is None else learner.exploration
-        self.state, self.loss = LinearState(K, width, vector), loss
+        self.state, self.loss = LinearState(K, width, vector[None]), loss
 
     def next_round(self, Z):
         """s and ρ of the next round, whose rows z count in it; nothing is changed."""
@@ -191,14 +194,14 @@ class ScaledWeights(BanditModel):
         learned = self.state.matrix
         vector[THETA_SQ] = float(np.vdot(learned, learned))
 
-    def _epoch(self, sparse):
+    def _loop(self, sparse):
         """The compiled loop over rounds, and how many it takes."""
         move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
-        return epoch_for((move_and_score, play_round, bandit_scale, sum_step))
+        return loop_for((move_and_score, play_round), [STEPS])
 
     def block_size(self, learner, rows):
         scale = learner._scale
-        return scale.block_size(self._epoch(scale.makes_sparse(rows))[1], rows)
+        return scale.block_size(self._loop(scale.makes_sparse(rows))[1], rows)
 
     def simulate(self, learner, rows, block, codes):
         m, state, scale = len(block), self.state, learner._scale
@@ -206,9 +209,12 @@ class ScaledWeights(BanditModel):
         state.store_for(sparse)
         drawn[:, UNIFORM] = learner.random_state_.random_sample(m)
         found = scale.counted(rows, block, np.ones(m))
-        given = (found.rows, found.places, learner.space_.unpack(codes), np.ones(m))
+        rounds = rounds_of(found.places, learner.space_.unpack(codes), np.ones(m))
+        options = np.zeros(OPTIONS, dtype=np.int64)
+        options[DIM] = len(learner.classes_)
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
-        loop = self._epoch(sparse)[0](*given, state, state.vector, drawn, np.empty((0, 0)))
+        results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
+        loop = self._loop(sparse)[0](found.rows, rounds, state, (state.vector, options), results)
         stopped, _ = at_once(loop, found.commit)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(found.undo)

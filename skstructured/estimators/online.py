@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.platt_calibration import calibrator_for
 from skstructured._learners.predictions import DecodedPredictions
@@ -21,7 +22,7 @@ from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._model import chain_model
+from skstructured.sequences._model import ChainModel
 from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
@@ -264,8 +265,7 @@ class OnlineStructuredPredictor(
         return self.n_features_in_ * (1 + (self.missing == "indicator"))
 
     def _new_model(self):
-        sequences = isinstance(self.space_, LabelSequence)
-        return chain_model(self) if sequences else super()._new_model()
+        return (ChainModel if isinstance(self.space_, LabelSequence) else LinearModel)(self)
 
     def _start(self, space, passes=1):
         super()._start(space, passes)

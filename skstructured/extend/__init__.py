@@ -2,7 +2,6 @@
 
 from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products  # noqa: F401
 from skstructured._engine.state import OWN, new_state  # noqa: F401
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, ExpertComparison, Losses, OnlineLearner

@@ -2,19 +2,21 @@
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from numba import int64
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import NORM_AT, SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
 from skstructured.extend._types import Array, Bound, Floats, Ints, Kernel, Loss
 
 
 @kernel
-def unit_scale(state: Floats, x_sq: float, weight: float) -> float:
+def unit_scale(state: Floats, bound: float, weight: float) -> float:
     """s = 1: Θ are the weights."""
     return 1.0
 
@@ -22,26 +24,39 @@ def unit_scale(state: Floats, x_sq: float, weight: float) -> float:
 class OnlineOptimizer(Component, ABC):
     """How a learner moves: a state vector and two kernels over it.
 
-    ``scale_kernel(state, x_sq, weight) -> s`` gives the weights ``W = s Θ`` of the round, before it
-    is played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
-    where ``raw = Θx`` and g is the gradient of the loss in θ, without its scale. The state belongs
-    to the fitted estimator, its first entries to the epoch: see `skstructured._engine.state`, whose
+    ``scale_kernel(state, bound, weight) -> s`` gives the weights ``W = s Θ`` of the round, before
+    it is played; ``step_kernel(state, inner, square, bound, weight) -> u`` moves ``Θ ← Θ + u G``
+    after it, G the gradient of the loss in W, without its scale. Both are functions of numbers:
+    `inner` is <G, Θ> and `square` ‖G‖²; for a row x, G is ``g xᵀ`` and `bound` ‖x‖², the
+    intercept's 1 included; for rounds of several rows `bound` is a bound on ‖G‖². The state belongs
+    to the fitted estimator, its first entries to the loop: see `skstructured._engine.state`, whose
     `new_state` makes it.
     """
 
     scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
     step_kernel: Kernel = None  # type: ignore[assignment]
 
-    #: How many entries of the state, behind the epoch's own, belong to the kernels.
+    #: How many entries of the state, behind the loop's own, belong to the kernels.
     entries: int = 0
 
     @abstractmethod
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state, a float64 vector."""
 
+    #: Whether it is a mixture of several `experts`, and whether their averages may be kept.
+    mixes, averages = False, True
+
+    def experts(self) -> list["OnlineOptimizer"]:
+        """The optimisers that move weights: itself, unless it is a mixture."""
+        return [self]
+
+    def rates(self) -> Sequence[float]:
+        """Rates of sharing, of a mixture."""
+        return (THINNING,)
+
     #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)
-    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the loop keeps them in A.
     keeps_average = False
 
     def specialised(self) -> "OnlineOptimizer":
@@ -88,7 +103,7 @@ def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None
 
 
 @kernel
-def weight_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
+def weight_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
     """u = w, which multiplies gradients."""
     return weight
 

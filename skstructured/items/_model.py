@@ -21,17 +21,23 @@ from skstructured._engine.moments import (
 )
 from skstructured._engine.rows import SHORTEST, Rows
 from skstructured._engine.standardize import Counted, Moments, RunningScale
+from skstructured._engine.state import (
+    DIM,
+    FRESH,
+    INNER,
+    ROOM,
+)
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.kernel._features_model import BALANCE, SEEN, MappedScale
 from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
-from skstructured.items._rounds import CENTRED, INTERCEPT, ITERATIVE, MIXED, item_epoch_for
+from skstructured.items._rounds import CENTRED, INTERCEPT, SCRATCH, gather_items, prepare_items
 from skstructured.losses.oracles import RESIDUAL_TOL
-from skstructured.optimizers import GradientDescent, StepMixture
+from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
-from skstructured.sequences._ragged import RoundMixture, RoundModel, RoundState, blocks_of
+from skstructured.sequences._ragged import RoundModel, blocks_of
 
 
 @kernel
@@ -152,25 +158,24 @@ class ItemModel(RoundModel):
     names = "items", "round"
     left_at_most = RESIDUAL_TOL
 
-    def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
-        self.intercept = learner._intercept
-        centred = self.intercept or self.space.constant_sum
+    def _set_up(self, learner: Any, vectors: Floats) -> None:
         self.steps = learner._steps
-        columns = learner.n_features_in_ if self.steps is None else len(self.steps)
-        self.scale: Any = scale_of(learner, columns, centred, kind=RoundScale)
-        if getattr(learner, "kernel", None) == "rbf":
-            self.scale = mapped_rounds(self.scale, learner)
-        self.width = self.scale.columns
-        width = self.width + self.intercept
-        self.state = RoundState(width, 1, vectors, rates, self.averaged, mixed)
-        self.options = np.zeros(4, dtype=np.int64)
-        self.options[INTERCEPT], self.options[MIXED] = self.intercept, mixed
-        self.options[CENTRED] = self.space.constant_sum
-        self.options[ITERATIVE] = self.loss._terms()[2].iterative
-        self.params = self.loss._terms()[1].kernel_params()
-
+        super()._set_up(learner, vectors)
         kinds = (GradientDescent, RelativeStep)
-        self.by_ratio = np.array([isinstance(e, kinds) for e in self._experts()], dtype=np.int64)
+        self.state.which[:] = [isinstance(expert, kinds) for expert in self._experts()]
+
+    def _new_scale(self, learner: Any) -> Any:
+        centred = self.intercept or self.space.constant_sum
+        columns = learner.n_features_in_ if self.steps is None else len(self.steps)
+        scale = scale_of(learner, columns, centred, kind=RoundScale)
+        return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
+
+    def _take_kernels(self) -> None:
+        _, regularizer, oracle = self.loss._terms()
+        self.params, self.options = regularizer.kernel_params(), np.zeros(CENTRED + 1, np.int64)
+        self.options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
+        self.options[ROOM], self.options[INTERCEPT] = SCRATCH + self.width, self.intercept
+        self.options[CENTRED] = self.space.constant_sum
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """See `Model`: the width of a kernel goes by the rows."""
@@ -182,32 +187,28 @@ class ItemModel(RoundModel):
         columns = math.ceil(math.sqrt(self.width))
         return blocks_of(order, batch.X.lengths, columns, self.steps is not None)
 
-    def _loop(self) -> Any:
-        return item_epoch_for(self.loss.kernel, self._experts())
+    def _kernels(self) -> Any:
+        return None, self.loss.kernel, prepare_items, gather_items
 
     def _rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
         rows, places = super()._rows(batch, block)
         return (rows, places) if self.steps is None else self.steps.rows(rows, places)
 
     def _counted(self, rows: Rows, places: Ints, weight: Floats, offsets: Ints) -> Counted:
-        getattr(self.scale, "inner", self.scale).offsets = offsets
+        scale: Any = self.scale
+        getattr(scale, "inner", scale).offsets = offsets
         return super()._counted(rows, places, weight, offsets)
 
-    def _of_rounds(self, truth: Ragged) -> tuple[Any, ...]:
-        lengths = truth.lengths
-        return (
-            *self.loss.geometries(lengths),
-            self.loss.omegas(truth),
-            self.loss.work_sizes(lengths),
-            self.by_ratio,
-        )
+    def _of_rounds(self, truth: Ragged) -> Any:
+        lengths, loss = truth.lengths, self.loss
+        terms = np.column_stack(loss.geometries(lengths))
+        return loss.omegas(truth), terms, loss.work_sizes(lengths)
 
-    def _results(self, truth: Ragged, record: int) -> tuple[Any, ...]:
-        work = np.zeros(int(self.loss.work_sizes(truth.lengths).max()))
-        return self.params, work, np.empty(len(truth.values)), np.empty(len(truth))
+    def _scratch(self, truth: Ragged) -> Floats:
+        return np.zeros((1, int(self.loss.work_sizes(truth.lengths).max())))
 
-    def _read(self, truth: Ragged, results: tuple[Any, ...]) -> tuple[Any, ...]:
-        return Ragged(results[2], truth.offsets), truth
+    def _read(self, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
+        return Ragged(results[0], truth.offsets), truth
 
     def concatenated(self, scores: Sequence[Any]) -> Ragged:
         """The scores of several blocks."""
@@ -221,7 +222,7 @@ class ItemModel(RoundModel):
             return self.scale.fold(W)
         return self.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
 
-    def scores(self, batch: Batch, averaged: bool) -> Ragged:
+    def scores(self, batch: Batch, averaged: bool) -> Any:
         """``XW``, of the items of every round."""
         W, rows = self.weights(averaged)[0], batch.rows
         parts = [rows] if self.steps is None else self.steps.blocks(rows)
@@ -230,15 +231,3 @@ class ItemModel(RoundModel):
         )
         offsets: Any = batch.offsets
         return Ragged(theta + W[self.width] if self.intercept else theta, offsets)
-
-
-class ItemMixture(RoundMixture, ItemModel):
-    """Weights of several experts over the same rounds; scores are mixed."""
-
-    def _mean(self, v: Floats, matrices: Floats) -> Floats:
-        return v[None] @ matrices[:, 0]
-
-
-def item_model(learner: Any) -> ItemModel:
-    """The model of a learner of items."""
-    return (ItemMixture if isinstance(learner.optimizer_, StepMixture) else ItemModel)(learner)

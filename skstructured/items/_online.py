@@ -19,7 +19,7 @@ from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
 from skstructured.items._decoding import ItemDecoding
 from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
-from skstructured.items._model import item_model
+from skstructured.items._model import ItemModel
 from skstructured.items._reading import Items, read_items
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
@@ -69,7 +69,7 @@ class ItemLearner(OnlineEstimator):
         return resolve_optimizer(self.optimizer)
 
     def _new_model(self) -> Any:
-        return item_model(self)
+        return ItemModel(self)
 
     def _start(self, space: Any, passes: int = 1) -> None:
         super()._start(space, passes)

@@ -4,35 +4,32 @@ import math
 
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)
 
-#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the loop is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 
 @kernel
-def ball_scale(state: Floats, x_sq: float, weight: float) -> float:
+def ball_scale(state: Floats, bound: float, weight: float) -> float:
     """s, as the last projection left it; keeps the largest w‖x‖²."""
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     return state[SHRINK]
 
 
 @kernel
-def ball_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
-    """u = −η_t w/s with η_t = √2 R/√(Σ w²‖g‖²‖x‖²); then s ← s min(1, R/‖sΘ‖).
+def ball_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+    """u = −η_t w/s with η_t = √2 R/√(Σ w²‖G‖²); then s ← s min(1, R/‖sΘ‖).
 
-    ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖². The loss scale c, a factor of η⁻¹ and of G, cancels.
+    ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖². The loss scale c, a factor of η⁻¹ and of G, cancels.
     """
-    inner, g_sq = products(g, raw)
-    # Products of roots, and not of squares: these neither over- nor underflow.
-    length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
+    length = weight * math.sqrt(square)
     state[SUM_SQ] += length * length
     if length == 0.0 or state[SUM_SQ] == 0.0:
         return 0.0

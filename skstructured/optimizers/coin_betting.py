@@ -4,20 +4,19 @@ import math
 
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, CoinBettingCertificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
 SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, FLUSHED_SQ = range(OWN + 5, OWN + 11)
 
 #: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
 NEWTON = 2.0 / (2.0 - math.log(3.0))
 
-#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the loop is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 #: Wealth is kept as a logarithm; a bet, which is divided by N, is computed from at most this one.
@@ -25,10 +24,10 @@ LARGEST_LOG = 400.0
 
 
 @kernel
-def bet_scale(state: Floats, x_sq: float, weight: float) -> float:
+def bet_scale(state: Floats, bound: float, weight: float) -> float:
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
-    norm = weight * math.sqrt(x_sq)
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    norm = weight * math.sqrt(bound)
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     state[NORM] = max(state[NORM], norm)
     if state[NORM] == 0.0:
         return 0.0
@@ -41,15 +40,14 @@ def bet_scale(state: Floats, x_sq: float, weight: float) -> float:
 
 
 @kernel
-def bet_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
+def bet_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
     """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
 
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
     ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``; ``D ← Π(D − η_t G_t)`` on the unit ball.
     """
-    inner, g_sq = products(g, raw)
     unit, norm = weight / state[DIAMETER], state[NORM]
-    length = unit * math.sqrt(g_sq) * math.sqrt(x_sq)
+    length = unit * math.sqrt(square)
     state[SUM_SQ] += length * length
     if length == 0.0 or state[SUM_SQ] == 0.0:
         return 0.0

@@ -6,7 +6,6 @@ from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
@@ -14,14 +13,14 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
 from skstructured.losses.gap import GapSurrogate
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
 
 
 @kernel
-def descent_scale(state: Floats, x_sq: float, weight: float) -> float:
+def descent_scale(state: Floats, bound: float, weight: float) -> float:
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     s = state[GAIN]
     if state[LEARN_NORM] > 0.0:
         s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
@@ -31,12 +30,11 @@ def descent_scale(state: Floats, x_sq: float, weight: float) -> float:
 
 
 @kernel
-def descent_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
-    """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
+def descent_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+    """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖² where there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:
-        inner, g_sq = products(g, raw)
-        moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * g_sq * x_sq
+        moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * square
         state[THETA_SQ] = max(moved, 0.0)
     return -weight
 
@@ -194,14 +192,14 @@ LARGEST_FIXED_SQ = OWN + 1
 
 
 @kernel
-def measured_scale(state, x_sq, weight):
+def measured_scale(state, bound, weight):
     """s = 1; notes the largest w‖x‖²."""
-    state[LARGEST_FIXED_SQ] = max(state[LARGEST_FIXED_SQ], weight * x_sq)
+    state[LARGEST_FIXED_SQ] = max(state[LARGEST_FIXED_SQ], weight * bound)
     return 1.0
 
 
 @kernel
-def fixed_step(state, raw, g, x_sq, weight):
+def fixed_step(state, inner, square, bound, weight):
     """u = −η w."""
     return -state[OWN] * weight
 
@@ -217,7 +215,7 @@ class FixedStep(OnlineOptimizer):
         self.eta = eta
 
     def init(self, loss):
-        """The initial state, with η behind the epoch's own entries."""
+        """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
         state[OWN] = check_positive("eta", self.eta)
         return state

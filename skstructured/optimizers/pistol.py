@@ -9,14 +9,13 @@ import numpy as np
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_size
-from skstructured._engine.gradients import products
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats, Kernel, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
 
-# The state vector, after the epoch's own entries.
+# The state vector, after the loop's own entries.
 PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
 THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
 
@@ -95,10 +94,10 @@ def bet(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, f
 
 
 @kernel
-def next_reach(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
+def next_reach(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
     """u = w; R is at least twice the largest |g| of the rounds before."""
     state[NORM] = max(state[NORM], 2.0 * state[LARGEST])
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     state[ROUNDS] += weight > 0.0
     return weight
 
@@ -177,10 +176,10 @@ class CoordinatePiSTOL(CoordinateOptimizer):
 
 
 @kernel
-def exponential_scale(state: Floats, x_sq: float, weight: float) -> float:
-    """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖g‖‖x‖); first N ← max(N, w‖x‖)."""
-    state[NORM] = max(state[NORM], weight * math.sqrt(x_sq))
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+def exponential_scale(state: Floats, bound: float, weight: float) -> float:
+    """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖G‖); first N ← max(N, w‖x‖)."""
+    state[NORM] = max(state[NORM], weight * math.sqrt(bound))
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)
     reach = state[LIPSCHITZ] * state[NORM]
     alpha = state[PARAMETER_A] * reach * (reach + state[PATH])
@@ -194,10 +193,11 @@ def exponential_scale(state: Floats, x_sq: float, weight: float) -> float:
 
 
 @kernel
-def exponential_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
-    """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<g, raw> + w²‖g‖²‖x‖², and Σ w‖g‖‖x‖ grows."""
-    inner, g_sq = products(g, raw)
-    length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
+def exponential_step(
+    state: Floats, inner: float, square: float, bound: float, weight: float
+) -> float:
+    """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<G, Θ> + w²‖G‖², and Σ w‖G‖ grows."""
+    length = weight * math.sqrt(square)
     state[PATH] += length
     state[ROUNDS] += 1.0 if weight > 0.0 else 0.0
     state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * weight * inner + length * length, 0.0)

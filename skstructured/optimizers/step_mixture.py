@@ -9,11 +9,9 @@ import numpy as np
 from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.gradients import products
 from skstructured._engine.mixing import THINNING
-from skstructured._engine.mixture import experts_are_compiled
+from skstructured._engine.rounds import bound
 from skstructured._engine.state import OWN, new_state
-from skstructured._learners.mixture import MixtureModel
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability, unit_scale
 from skstructured.guarantees.certificates import certificate_of
@@ -22,32 +20,30 @@ from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
-# The state vectors, after the epoch's own entries.
+# The state vectors, after the loop's own entries.
 ETA, MEAN_SQ, SEEN = range(OWN, OWN + 3)
 LENGTH, SUM_SQ = range(OWN, OWN + 2)
 
 
 @kernel
-def mean_square(state, x_sq, weight):
+def mean_square(state, bound, weight):
     """s = 1; keeps the mean of ‖x‖² over the rows so far, this one included."""
     if weight > 0.0:
         state[SEEN] += weight
-        state[MEAN_SQ] += (x_sq - state[MEAN_SQ]) * (weight / state[SEEN])
+        state[MEAN_SQ] += (bound - state[MEAN_SQ]) * (weight / state[SEEN])
     return 1.0
 
 
 @kernel
-def relative_step(state, raw, g, x_sq, weight):
+def relative_step(state, inner, square, bound, weight):
     """u = −η w/mean‖x‖²."""
     return -state[ETA] * weight / state[MEAN_SQ] if state[MEAN_SQ] > 0.0 else 0.0
 
 
 @kernel
-def root_step(state, raw, g, x_sq, weight):
-    """u = −D w/√(Σ w²‖g‖²‖x‖²)."""
-    _, g_sq = products(g, raw)
-    # Products of roots, and not of squares: these neither over- nor underflow.
-    length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
+def root_step(state, inner, square, bound, weight):
+    """u = −D w/√(Σ w²‖G‖²)."""
+    length = weight * math.sqrt(square)
     state[SUM_SQ] += length * length
     if length == 0.0 or state[SUM_SQ] == 0.0:
         return 0.0
@@ -65,7 +61,7 @@ class RelativeStep(OnlineOptimizer):
         self.eta = eta
 
     def init(self, loss):
-        """The initial state, with η behind the epoch's own entries."""
+        """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
         state[ETA] = check_positive("steps", self.eta)
         return state
@@ -82,7 +78,7 @@ class RootStep(OnlineOptimizer):
         self.length = length
 
     def init(self, loss):
-        """The initial state, with D behind the epoch's own entries."""
+        """The initial state, with D behind the loop's own entries."""
         state = new_state(self.entries)
         state[LENGTH] = check_positive("adaptive", self.length)
         return state
@@ -173,10 +169,7 @@ class StepMixture(OnlineOptimizer):
     (14,)
     """
 
-    model = MixtureModel
-
-    #: Experts have what they need in a state of their own.
-    blocks = (0, 0)
+    mixes = True
 
     steps: Sequence[float] = (1.0, 4.0, 16.0)
     adaptive: Sequence[float] = (0.25, 1.0, 4.0)
@@ -190,19 +183,19 @@ class StepMixture(OnlineOptimizer):
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(f"others must be optimisers of one scale and step, got {other!r}.")
-            if is_compiled(unit_scale) and not experts_are_compiled([kernels_of(other)]):
+            if is_compiled(unit_scale) and not bound((), [other]).known:
                 raise ValueError(f"others must have compiled kernels, got {other!r}.")
         found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not found:
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
         return found
 
-    def rates(self) -> Floats:
+    def rates(self) -> Sequence[float]:
         """Rates of sharing (R,), `THINNING` for "thinning"."""
         given = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
         if not given:
             raise ValueError('share must be "thinning", a number or several of them, got none.')
-        return np.array([_rate(rate) for rate in given])
+        return [_rate(rate) for rate in given]
 
     def init(self, loss: Loss) -> Floats:
         """The initial vectors of the experts (N, length), one per row, filled up with zeros."""
@@ -235,11 +228,6 @@ class StepMixture(OnlineOptimizer):
         """
         no_high_probability(self, delta)
         return certificate_of(self, loss, state)
-
-
-def kernels_of(expert: OnlineOptimizer) -> tuple[Any, Any]:
-    """Scale and step of an expert."""
-    return expert.scale_kernel, expert.step_kernel
 
 
 def _rate(given):

@@ -12,18 +12,26 @@ from numpy.typing import ArrayLike
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
+from skstructured._engine.mixing import ALONE
 from skstructured._engine.mixing import SCORES as OF_SCORES
-from skstructured._engine.mixing import THINNING, fresh_weights
+from skstructured._engine.rounds import (
+    NO_FLOATS,
+    NO_INTS,
+)
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Learned, at_once
-from skstructured._learners.models import SCORES, Model, Played
-from skstructured._learners.weights import ExpertWeights
+from skstructured._engine.state import (
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    LinearState,
+    at_once,
+)
+from skstructured._learners.models import NOTHING, SCORES, LinearModel, Played
 from skstructured.extend._types import Array, Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.optimizers import GradientDescent
-from skstructured.sequences._rounds import LARGEST_RATIO, LARGEST_SQ, LEFT
 
 
 @documented(FenchelYoung)
@@ -88,49 +96,6 @@ class RoundLoss(FenchelYoung):
         return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
 
 
-class RoundState(Learned):
-    """Weights of E experts, a row per feature, and how much each of them counts.
-
-    Parameters
-    ----------
-    width, k : int
-        Rows of Θ, and columns of each expert.
-    vectors : ndarray of shape (E, length)
-        The vectors of the experts' optimisers, one per row, filled up with zeros.
-    rates : ndarray of shape (R,)
-        Rates of sharing.
-    summed : bool
-        Whether there are averages: their sums are columns behind.
-    mixed : bool
-        Whether averages are experts too.
-    """
-
-    #: Scores are mixed.
-    kind = OF_SCORES
-
-    def __init__(
-        self, width: int, k: int, vectors: Floats, rates: Floats, summed: bool, mixed: bool
-    ) -> None:
-        blocks = len(vectors) * (2 if summed else 1)
-        self.n_experts = blocks if mixed else len(vectors)
-        self.Theta = np.zeros((width, blocks * k))
-        self.vectors, self.rates, self.summed = vectors, rates, summed
-        self.shares = fresh_weights(1, len(rates), self.n_experts)
-        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
-        self.numbers, self.slot = np.zeros(3), np.full(width, -1, dtype=np.int64)
-
-    @property
-    def vector(self) -> Floats:
-        """The vector of the first expert, which counts the rounds as those of all others do."""
-        return self.vectors[0]
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What loops move, but for `numbers` and `slot`."""
-        mixed = (self.shares, self.rates, self.totals, self.sums)
-        return (self.Theta, self.summed, self.vectors, *mixed)
-
-
 #: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
 
@@ -152,49 +117,64 @@ def blocks_of(order: Ints, lengths: Ints, k: int, record: bool) -> list[Ints]:
     return [order[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-class RoundModel(Model):
-    """Weights that one optimiser moves by rounds of several rows, with k columns."""
+class RoundModel(LinearModel):
+    """A linear model of rounds of several rows, with k scores of each row."""
 
     loss: Any
-    options: Ints
     k = 1
-    #: What users call the rounds, all of them and one; the dtype of truths as the loop reads them;
-    #: and what projections may leave.
+    #: What users call the rounds, all of them and one.
     names: ClassVar[tuple[str, str]]
-    dtype: ClassVar[Any] = np.float64
+    #: What projections may leave.
     left_at_most: ClassVar[float] = LEFT_AT_MOST
+    learns_alone = False
+    play_alone: Any = None
+    scores_ahead = False  # type: ignore[assignment]
 
-    def _set_up(self, learner: Any, vector: Floats) -> None:
-        if self.optimizer.blocks != (1, 0):
+    def _set_up(self, learner: Any, vectors: Floats) -> None:
+        optimizer = self.optimizer
+        if optimizer.blocks != (1, 0):
             raise ValueError(
-                f"optimizer={self.optimizer!r} keeps more than the weights of a feature: "
+                f"optimizer={optimizer!r} keeps more than the weights of a feature: "
                 f"{self.names[0]} have no loop for it."
             )
-        self._begin(learner, vector[None], np.array([THINNING]), False)
+        if optimizer.mixes and any(isinstance(e, GradientDescent) for e in optimizer.experts()):
+            what = self.names[0]
+            raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
+        self.intercept = learner._intercept
+        self.averaged = bool(learner.average and optimizer.averages)
+        self.scale = self._new_scale(learner)
+        self.width = self.scale.columns
+        self._take_kernels()
+        width = self.width + self.intercept + self._more_rows()
+        kind = OF_SCORES if optimizer.mixes else ALONE
+        given = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
+        self.state = LinearState(self.k, width, *given)
+        self.state.by_feature = True
+        self.state.slot = np.full(width, -1, dtype=np.int64)
 
     @abstractmethod
-    def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
-        """`scale`, `state` and `options`, for the vectors of the optimisers."""
+    def _take_kernels(self) -> None:
+        """`params` of the loss's kernel, `work`, and `options` of the loop."""
 
-    @abstractmethod
-    def _loop(self) -> Any:
-        """What makes the `Call` of the loop."""
+    def _more_rows(self) -> int:
+        """Rows of Θ behind those of features and the intercept."""
+        return 0
 
     def _counted(self, rows: Rows, places: Ints, weight: Floats, offsets: Ints) -> Counted:
         """Rows of rounds of weights (n,), as they are learned."""
         return self.scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
 
-    @abstractmethod
-    def _results(self, truth: Ragged, record: int) -> tuple[Any, ...]:
-        """What is handed to the loop last, with the arrays that it writes."""
+    def _of_rounds(self, truth: Ragged) -> tuple[Floats, Floats, Ints]:
+        """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
+        return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
+
+    def _results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
+        """Scores, gradients and losses that the loop writes."""
+        return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
 
     @abstractmethod
-    def _read(self, truth: Ragged, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _read(self, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
         """Scores, truths, and losses if the loop knows them, of `Played`."""
-
-    def _experts(self) -> list[Any]:
-        """What moves."""
-        return [self.optimizer]
 
     def noting(self, batch: Batch) -> "RoundModel":
         """The model whose loss is for rounds of all sizes so far."""
@@ -215,31 +195,31 @@ class RoundModel(Model):
         """Rows, and the places of those of some rounds."""
         return batch.rows, batch.X.places(block)
 
-    def _of_rounds(self, truth: Ragged) -> tuple[Any, ...]:
-        """What the loop has to know of rounds besides."""
-        return ()
-
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
         """See `Model`; scores are those that were played."""
         truth = batch.packed[block]
+        self.state.store_for(True)
         rows, places = self._rows(batch, block)
         counted = self._counted(rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
-        values = np.asarray(truth.values, dtype=self.dtype)
-        given = (*counted.rows.arrays, firsts, truth.lengths, values, weight)
-        given = (*given, *self._of_rounds(truth))
-        loop, results = self._loop(), self._results(truth, record)
+        values = np.asarray(truth.values, dtype=np.float64)
+        omega, terms, sizes = self._of_rounds(truth)
+        rounds = (firsts, truth.lengths, values, weight, omega, terms, sizes)
+        results = self._results(truth, record)
+        given = ((self.params, self.options), (self._scratch(truth), *results))
+        loop, _ = self._loop()
         stopped = self._learn_at_once(
-            lambda state: [
-                loop(*given, *state.arrays, self.options, state.numbers, state.slot, *results),
-                counted.commit,
-            ]
+            lambda state: [loop(counted.rows, rounds, state, *given), counted.commit]
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
             at_once(counted.undo)
             kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(self._counted(rows, kept, weight[:stopped], offsets).commit)
         return Played(stopped, *self._read(truth, results))
+
+    @abstractmethod
+    def _scratch(self, truth: Ragged) -> Floats:
+        """Scratch (1, .) of the loss's kernel for some rounds."""
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
@@ -257,18 +237,9 @@ class RoundModel(Model):
         return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
 
     def _stored_weights(self, averaged: bool) -> Array:
-        """Weights (k, width) for rows as standardised."""
-        return self._matrix(len(self.state.vectors) if averaged and self.averaged else 0)
-
-    def _matrix(self, b: int) -> Array:
-        """Those of an expert, or of the average of one."""
-        state, k, few = self.state, self.k, len(self.state.vectors)
-        e = b % few
-        W, vector = state.Theta[:, e * k : (e + 1) * k].T, state.vectors[e]
-        if b < few:
-            return self._experts()[e].weights(W, vector, k)
-        A = state.Theta[:, b * k : (b + 1) * k].T
-        return (vector[SCALED_WEIGHT_SUM] * W + A) / max(vector[WEIGHT_SUM], 1e-300)
+        """Weights (k, width) for rows as standardised, of a mixture the mean of its experts'."""
+        averaged = averaged and self.averaged
+        return self._mean(self._stored_matrices(self.state.parts, averaged), averaged)
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """No comparator can be found by search: a GuaranteeError says what to use."""
@@ -276,9 +247,6 @@ class RoundModel(Model):
             f"Comparators over {self.names[0]} are not searched for: use certificate().bound(loss, "
             "norm) with the surrogate loss and the norm of all weights of one."
         )
-
-    def _troubles(self) -> list[str]:
-        return super().trouble()
 
     def trouble(self) -> list[str]:
         """Also projections that were not found."""
@@ -299,33 +267,6 @@ class RoundModel(Model):
             raise GuaranteeError(
                 "With eta as a number the scale must be one too: give loss_scale a number."
             )
-        told = numbers[LARGEST_SQ]
-        stretch = numbers[LARGEST_RATIO] / told if told > 0.0 and not by_ratio else 1.0
+        largest = numbers[LARGEST_SQ]
+        stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0
         return self.loss.over_sizes(self.loss.sizes, stretch)
-
-
-class RoundMixture(ExpertWeights, RoundModel):
-    """Weights of several experts over the same rounds; scores are mixed."""
-
-    def __init__(self, learner: Any) -> None:
-        self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
-        if any(isinstance(expert, GradientDescent) for expert in self._experts()):
-            what = self.names[0]
-            raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
-        vectors = self.optimizer.init(self.loss)
-        vectors[:, DECAYS] = float(learner._average_decays())
-        self.averaged = bool(learner.average and self.optimizer.averages)
-        self._begin(learner, vectors, self.optimizer.rates(), True)
-
-    def _stored_weights(self, averaged: bool) -> Array:
-        """The mean (k, width) of the experts' weights, for rows as standardised."""
-        v = self.shares(averaged)[0].sum(axis=0)
-        return self._mean(v, np.array([self._matrix(b) for b in range(self.state.n_experts)]))
-
-    def _mean(self, v: Floats, matrices: Floats) -> Array:
-        """Σ_b v_b W_b of matrices (N, k, width)."""
-        return np.einsum("n,nkp->kp", v, matrices)
-
-    def certificate(self, delta: float | None) -> Any:
-        """See `Model`."""
-        return self.optimizer.certificate(self.certified_loss(), self.state, delta)

@@ -182,11 +182,8 @@ def _mean(shards, shares, averaged):
 def _store(state, last, average):
     """Put weights, and averages, into a new state, which is stored by row or by feature."""
     both = np.concatenate([last, average])
-    if hasattr(state, "store_for"):
-        state.store_for(False)
-        state.Theta[...] = both
-    else:
-        state.Theta[...] = both.T
+    state.store_for(state.by_feature)
+    state.Theta[...] = both.T if state.by_feature else both
 
 
 def _check_shards(estimators):

@@ -140,9 +140,9 @@ def check_space(space: OutputSpace, outputs: Outputs) -> None:
 
     Examples
     --------
-    >>> from skstructured.spaces import KSubsets
+    >>> from skstructured.spaces import Hypercube
     >>> from skstructured.utils import check_space
-    >>> check_space(KSubsets(k=2), [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])
+    >>> check_space(Hypercube(), [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])
     """
     _run_all(space_checks(space, outputs))
 

@@ -143,7 +143,7 @@ BAD = [
     (mixture(others=(optimizers.AdaGrad(),)), "others must be optimisers of one scale and step"),
     (mixture(others=("adagrad",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
-    (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels and sequences have no loop for"),
+    (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels have no loop for it"),
 ]
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstructured import ListwiseRanker, MulticlassPerceptron, OnlineStructuredPredictor
-from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
@@ -271,7 +271,7 @@ def test_a_signal_before_the_row_leaves_it(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(MixtureModel, "learn_alone", interrupted)
+        patch.setattr(LinearModel, "learn_alone", interrupted)
         model.partial_fit(X[3:4], y[3:4])
     other = begun(clone(model), X, y)
     assert_same(model, other, X)

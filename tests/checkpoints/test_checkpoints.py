@@ -110,7 +110,7 @@ DAMAGES += [(".npy", array_of(shape)) for shape in ((5,), (5, 1), (10**15,))]
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.short("default*", "kernel plain", "folklore", "rankings", "prediction*")
+@pytest.mark.short("default*", "kernel plain", "rankings", "prediction*")
 def test_every_estimator_comes_back_and_goes_on_bit_for_bit(name, path):
     case = FITTED[name]
     model = case.started()
@@ -524,6 +524,7 @@ class TestCraftedStates:
         refused(path, "is damaged.* does not fit a learner")
 
     @pytest.mark.parametrize("name", ["default", "kernel", "sequences", "folklore", "table"])
+    @pytest.mark.short("default", "kernel", "table")
     def test_what_passes_have_learned_fits(self, name, path):
         case = FITTED[name]
         model = clone(case.estimator).fit(case.X, case.y)

@@ -350,6 +350,7 @@ def test_pipelines_and_names_of_the_estimator():
 
 
 @pytest.mark.parametrize("task", ["ordinal", "hypercube", "subsets", "birkhoff", "permutahedron"])
+@pytest.mark.short("ordinal", "hypercube", "permutahedron")
 def test_a_pipeline_has_the_sets_of_its_learner(task):
     X, y = problem(task)
     alone = PredictionSets(learner(task), random_state=0).fit(X, y)

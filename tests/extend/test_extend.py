@@ -60,13 +60,13 @@ class SignDescent(extend.CoordinateOptimizer):
 
 
 @extend.kernel
-def still(state, x_sq, weight):
+def still(state, bound, weight):
     return 1.0
 
 
 @extend.kernel
-def root_step(state, raw, g, x_sq, weight):
-    state[extend.OWN] += weight * weight * extend.products(g, raw)[1] * x_sq
+def root_step(state, inner, square, bound, weight):
+    state[extend.OWN] += weight * weight * square
     return -weight / np.sqrt(state[extend.OWN]) if state[extend.OWN] > 0.0 else 0.0
 
 

@@ -230,7 +230,7 @@ def test_the_wealth_is_as_large_as_the_theorem_says(kind):
         assert abs(state[BET]) <= 0.5 / N
         # ‖ŷ − y‖ = D_2, so that the coin may be as large as ‖x‖ = N.
         raw = np.array([coin, -coin]) * 0.5 * math.sqrt(2.0) / state[SHRINK]
-        bet_step(state, raw, np.array([1.0, -1.0]), N * N, 1.0)
+        bet_step(state, raw[0] - raw[1], 2.0 * N * N, N * N, 1.0)
         won, V = won - coin, V + coin * coin
         v = np.clip(won / (2.0 * V), -0.5 / N, 0.5 / N)
         r = beta / 8.0 + beta * math.log(N) + math.log1p(4.0 * V) / (2.0 * beta)
@@ -248,7 +248,7 @@ def test_a_coin_is_never_larger_than_its_bound():
         bet_scale(state, N * N, 1.0)
         raw = 10.0 * sign * N * g * 0.5 * math.sqrt(2.0) / state[SHRINK]  # a coin of 10 N
         state[BET], before = sign * 0.5 / N, state[LOG_WEALTH]
-        bet_step(state, raw, g, N * N, 1.0)
+        bet_step(state, raw @ g, 2.0 * N * N, N * N, 1.0)
         assert state[LOG_WEALTH] - before == pytest.approx(math.log(0.5))
 
 
@@ -260,7 +260,8 @@ def play_coins(optimizer, gradients, L):
         w = exponential_scale(state, 1.0, 1.0) * Theta
         won -= gradient * w
         raw = Theta * g / L
-        Theta += exponential_step(state, raw, g * gradient / L, 1.0, 1.0) * gradient
+        G = g * gradient / L
+        Theta += exponential_step(state, raw @ G, G @ G, 1.0, 1.0) * gradient
         path += abs(gradient)
     return won, Theta, optimizer.a * L * norm * (L * norm + path), path
 

@@ -24,7 +24,7 @@ OF_SEVERAL_ROOMS = {"every_learner", "house"}
 
 #: Loops over rows, which calls of parts would slow down: as long as they need. And what makes those
 #: that score rows ahead, whose arguments take half of the lines.
-HOT_LOOPS = ["epoch", "mixture_epoch", "ahead", "ahead_of", "mixture_ahead_of", "item_epoch"]
+HOT_LOOPS = ["learn_rounds"]
 
 
 def imports_of(tree):

@@ -194,7 +194,7 @@ def test_directions_are_projected_descent_while_they_are_rescaled():
     for _ in range(300):
         g = np.array([1.0, -1.0]) + 0.5 * rng.randn(2)
         bet_scale(state, 1.0, 1.0)
-        u = bet_step(state, theta.copy(), g, 1.0, 1.0)
+        u = bet_step(state, g @ theta, g @ g, 1.0, 1.0)
         rescaled += state[RESCALE] != 1.0
         theta = state[RESCALE] * theta + u * g
         state[RESCALE] = 1.0

@@ -14,6 +14,12 @@ from streams import words
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor
 from skstructured._base.ragged import Ragged
+from skstructured._engine.state import (
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    OPTIONS,
+)
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
@@ -26,15 +32,8 @@ from skstructured.optimizers import (
 from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss, indicators
-from skstructured.sequences._rounds import (
-    BY_RATIO,
-    LARGEST_RATIO,
-    LARGEST_SQ,
-    LEFT,
-    mean_cost,
-    norms,
-    sizes,
-)
+from skstructured.sequences._model import mean_costs
+from skstructured.sequences._rounds import norms, sizes
 from skstructured.spaces import LabelSequence
 
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
@@ -270,9 +269,8 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
     ratios = [w * square * f for w, (_, square), f in zip(weight, told, flat, strict=True)]
-    by_ratio = model._model.options[BY_RATIO] > 0
-    assert by_ratio == (optimizer == "ogd")
-    norms = ratios if by_ratio else [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
+    assert model._state.which[0] == (optimizer == "ogd")
+    norms = [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
     numbers = model._state.numbers
     assert numbers[LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
     assert numbers[LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
@@ -283,7 +281,7 @@ def test_steps_count_where_features_are_small():
     data = np.full(9, 1e-3)
     rows = data, np.zeros(9, np.int32), np.arange(10, dtype=np.int32), 1
     for M in (1, 2, 3, 5, 9):
-        _, ratio = sizes(*rows, 0, M, np.array([0, 0, 1, 1, 0]))
+        _, ratio = sizes(*rows, 0, M, np.array([*[0] * OPTIONS, 0, 1, 0]))
         assert ratio == pytest.approx(max(2.0 + M * 1e-6, M - 1.0), rel=1e-12)
 
 
@@ -292,7 +290,8 @@ def test_the_cost_is_that_of_the_answer_where_the_label_is_true():
     labels = np.array([0, 1, 2, 2])
     means = np.array([[0.6, 0.3, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.2, 0.3]])
     wanted = np.mean(costs[means.argmax(axis=1), labels])
-    assert mean_cost(means - np.eye(3)[labels], labels, costs) == pytest.approx(wanted, rel=1e-12)
+    found = mean_costs(means - np.eye(3)[labels], Ragged(labels, np.array([0, 4])), costs)
+    assert found == pytest.approx([wanted], rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -186,20 +186,30 @@ def test_of_items_with_equal_scores_the_first_comes_first(d):
     np.testing.assert_array_equal(order, np.arange(d))
 
 
-@pytest.mark.parametrize(
-    ("word", "name"),
-    [
-        ("multiclass", "simplex"),
-        ("multilabel", "hypercube"),
-        ("assignment", "birkhoff"),
-        ("ranking", "permutahedron"),
-    ],
-)
-def test_the_words_of_the_field_name_spaces(word, name):
+#: The field's words for spaces.
+WORDS = {
+    "multiclass": "simplex",
+    "multilabel": "hypercube",
+    "assignment": "birkhoff",
+    "ranking": "permutahedron",
+}
+
+
+def small(name):
+    """Three rows of a space."""
     y = {"simplex": [0, 1, 2], "hypercube": np.eye(3, dtype=int)}.get(name, [[1, 2, 3]] * 3)
-    y = np.subtract(y, name == "birkhoff")
+    return np.eye(3), np.subtract(y, name == "birkhoff")
+
+
+@pytest.mark.parametrize(("word", "name"), WORDS.items())
+def test_the_words_of_the_field_name_spaces(word, name):
     learners = [OnlineStructuredPredictor(space, random_state=0) for space in (word, name)]
-    first, second = (learner.fit(np.eye(3), y).coef_ for learner in learners)
+    first, second = (learner.fit(*small(name)).coef_ for learner in learners)
     np.testing.assert_array_equal(first, second)
     assert resolve_space(word).task == resolve_space(name).task
-    assert type(MaxMinMarginNetwork(word).fit(np.eye(3), y).space_) is type(resolve_space(name))
+
+
+@pytest.mark.parametrize(("word", "name"), WORDS.items())
+def test_the_words_of_the_field_name_spaces_of_margins(word, name):
+    model = MaxMinMarginNetwork(word).fit(*small(name))
+    assert type(model.space_) is type(resolve_space(name))

@@ -7,12 +7,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_finite
-from skstructured._engine.experts import near_move_and_score, with_near
+from skstructured._engine.move_and_score import with_near
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
 from skstructured._learners.weights import linear_scores
@@ -20,59 +19,6 @@ from skstructured.estimators.kernel._features import features_of, new_features
 from skstructured.estimators.kernel._values import MANY, counted_rows, tried_gamma, width_of
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import certificate_of
-
-
-class BesideLine(MixtureModel):
-    """Experts over [z, φ(z)], and as many over z, all of them mixed as one.
-
-    The latter are the last ones; each has the optimiser of one of the former, which sees ‖z‖² in
-    the place of ‖[z, φ(z)]‖².
-    """
-
-    def _vectors(self):
-        return np.vstack([super()._vectors()] * 2)
-
-    def _set_up(self, learner, vectors):
-        super()._set_up(learner, vectors)
-        state, many = self.state, len(vectors)
-        near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
-        state.totals = with_near(state.totals, *near)
-
-    def _experts(self):
-        return super()._experts() * 2
-
-    def _kernels(self):
-        (_, *rest), pairs = super()._kernels()
-        return (near_move_and_score, *rest), pairs
-
-    def expert_names(self):
-        names = self.optimizer.names(False)
-        names = names + [f"{name} of the line" for name in names]
-        return names + [f"average of {name}" for name in names] if self.averaged else names
-
-    def certificate(self, delta):
-        """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
-        no_high_probability(self.optimizer, delta)
-        return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
-
-    def _scored(self, matrices, X):
-        W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
-        n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
-        theta = np.empty((n, *W.shape[:3]))
-        shape = (n, len(W), few, self.space.dim_)
-        theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
-        lines = flat(W[:, few:, :, [*range(near), -1]])
-        theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
-        return theta.reshape(n, len(matrices), -1)
-
-    def _raw(self, Z):
-        raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
-        rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
-        for at, start in enumerate(range(0, raw.shape[1], rows)):
-            columns, part = near if at % 2 else width, slice(start, start + rows)
-            Theta = self.state.matrix[part]
-            raw[:, part] = Z[:, :columns] @ Theta[:, :columns].T + Theta[:, width]
-        return raw
 
 
 def flat(W):
@@ -181,8 +127,12 @@ SCORED = 1024
 BALANCE = 3.0
 
 
-class OverFeatures:
-    """What is the same for all models over [z, φ(z)]."""
+class FeatureModel(LinearModel):
+    """A linear model over [z, φ(z)]; a mixture has as many experts over z alone.
+
+    The latter are the last ones; each has the optimiser of one of the former, which sees ‖z‖² in
+    the place of ‖[z, φ(z)]‖².
+    """
 
     search = FOURIER
 
@@ -190,8 +140,60 @@ class OverFeatures:
     learns_alone = False
     play_alone: Any = None
 
-    #: Set in the place of a new scale.
+    #: Set in the place of a new scale, of a model without features.
     given_scale = None
+
+    #: Whether a mixture has experts over z alone too.
+    wants_lines = True
+
+    def _set_up(self, learner, vectors):
+        has_features = self.given_scale is None
+        self.has_lines = self.wants_lines and self.optimizer.mixes and has_features
+        super()._set_up(learner, np.vstack([vectors] * (1 + self.has_lines)))
+        if self.has_lines:
+            state, many = self.state, len(self.state.vectors)
+            near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
+            state.totals, state.which[many // 2 :] = with_near(state.totals, *near), 1
+
+    def _experts(self):
+        return super()._experts() * (1 + self.has_lines)
+
+    def expert_names(self):
+        """See `LinearModel`."""
+        names = self.optimizer.names(False)
+        if self.has_lines:
+            names = names + [f"{name} of the line" for name in names]
+        return names + [f"average of {name}" for name in names] if self.averaged else names
+
+    def certificate(self, delta):
+        """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
+        if not self.has_lines:
+            return super().certificate(delta)
+        no_high_probability(self.optimizer, delta)
+        return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
+
+    def _scored(self, matrices, X):
+        if not self.has_lines:
+            return super()._scored(matrices, X)
+        W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
+        n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
+        theta = np.empty((n, *W.shape[:3]))
+        shape = (n, len(W), few, self.space.dim_)
+        theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
+        lines = flat(W[:, few:, :, [*range(near), -1]])
+        theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
+        return theta.reshape(n, len(matrices), -1)
+
+    def _raw(self, Z):
+        if not self.has_lines:
+            return super()._raw(Z)
+        raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
+        rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
+        for at, start in enumerate(range(0, raw.shape[1], rows)):
+            columns, part = near if at % 2 else width, slice(start, start + rows)
+            Theta = self.state.matrix[part]
+            raw[:, part] = Z[:, :columns] @ Theta[:, :columns].T + Theta[:, width]
+        return raw
 
     def _new_scale(self, learner):
         """What standardises rows and maps them; widths are those of a stream."""
@@ -247,12 +249,11 @@ class OverFeatures:
 
     def _without_features(self, learner):
         """The model over z alone, which has learned nothing."""
-        mixed, state = isinstance(self, BesideLine), self.state
-        twin = object.__new__(LineMixtureModel if mixed else FourierModel)
+        twin, state = object.__new__(FeatureModel), self.state
         vars(twin).update({name: value for name, value in vars(self).items() if name != "_loops"})
         twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
-        vectors = state.vectors[: len(state.vectors) // 2] if mixed else state.vector
-        twin._set_up(learner, vectors.copy())
+        few = len(state.vectors) // (1 + self.has_lines)
+        twin._set_up(learner, state.vectors[:few].copy())
         del twin.given_scale
         return twin
 
@@ -264,24 +265,6 @@ class OverFeatures:
             part = every[start : start + SCORED]
             theta[part] = super().scores(batch.take(part), averaged)
         return theta if self.factor == 1.0 else self.factor * theta
-
-
-class FourierModel(OverFeatures, LinearModel):
-    """One matrix of weights, moved by an optimiser."""
-
-
-class FourierMixtureModel(OverFeatures, BesideLine):
-    """A mixture of them, and of lines."""
-
-
-class LineMixtureModel(OverFeatures, MixtureModel):
-    """The lines alone."""
-
-
-def features_model(learner):
-    """The model of a learner over [z, φ(z)], by its optimiser."""
-    mixed = getattr(learner.optimizer_, "model", LinearModel) is MixtureModel
-    return (FourierMixtureModel if mixed else FourierModel)(learner)
 
 
 def _gamma_of(learner):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from skstructured._learners.lock import lock_of
-from skstructured.estimators.kernel._features_model import OverFeatures, features_model
+from skstructured.estimators.kernel._features_model import FeatureModel
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.estimators.kernel._user_kernels import is_precomputed
 from skstructured.extend._types import Array, Floats, Ints
@@ -29,7 +29,7 @@ class KernelLearner:
 
     def _new_model(self):
         if self._approximates:
-            return features_model(self)
+            return FeatureModel(self)
         return super()._new_model() if self._in_primal() else KernelModel(self)
 
     def _partial_fit(self, X, y, classes, sample_weight):
@@ -82,7 +82,7 @@ class KernelLearner:
 
     def _refuse_features(self, what):
         """An AttributeError with random features."""
-        if isinstance(self._fitted_model(what), OverFeatures):
+        if isinstance(self._fitted_model(what), FeatureModel):
             raise AttributeError(
                 f"{what} not available with random features: last_weights_ are those of "
                 "[z, phi(z)], z the rows as standardised."

@@ -6,11 +6,11 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_finite, check_integer, dtype_of
-from skstructured._engine.rounds import epoch_for
+from skstructured._engine.rounds import NO_FLOATS, rounds_of
 from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.models import VectorModel
+from skstructured._learners.models import Model
 from skstructured._learners.pass_selection import KERNEL
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
 from skstructured.estimators.kernel._support import support_for
@@ -27,7 +27,7 @@ from skstructured.estimators.kernel._values import (
 PRODUCTS = 1 << 32
 
 
-class KernelModel(VectorModel):
+class KernelModel(Model):
     """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
     It is made with the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size` of a
@@ -36,8 +36,13 @@ class KernelModel(VectorModel):
 
     search = KERNEL
 
-    def _set_up(self, learner, vector):
+    def _set_up(self, learner, vectors):
         optimizer, dim = self.optimizer, self.space.dim_
+        if optimizer.mixes:
+            raise ValueError(
+                f"optimizer={optimizer!r} is for rows and weights of features: kernels have no "
+                "loop for it."
+            )
         if optimizer.keeps_average or optimizer.blocks != (1, 0):
             raise ValueError(
                 f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
@@ -46,7 +51,7 @@ class KernelModel(VectorModel):
             setattr(self, name, getattr(learner, name))
         self.cache, self.intercept = check_cache_size(learner.cache_size), learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
-        self.state = LinearState(dim, 1, vector, (1, 0), self.averaged)
+        self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
         self.scale = scale_of(learner, self.width, True, self.dtype)
         self.is_precomputed = is_precomputed(self.kernel)
         self.scale.used = self.scale.used and not self.is_precomputed
@@ -141,9 +146,8 @@ class KernelModel(VectorModel):
         self.expansion.settle(n_rounds)
         self.given = None
 
-    def _new_loop(self):
-        steps = (self.optimizer.scale_kernel, self.optimizer.step_kernel)
-        return epoch_for((block_move_and_score, self.loss.kernel, *steps))
+    def _kernels(self):
+        return block_move_and_score, self.loss.kernel
 
     def _block_size(self, rows):
         support = self.expansion.support
@@ -179,7 +183,7 @@ class KernelModel(VectorModel):
         if lost != 0.0:
             self.optimizer.forget(vector, lost)
         change = (vars(self.expansion).update, vars(after))
-        at_once(change, (vars(self.state).update, {"vector": vector}))
+        at_once(change, (vars(self.state).update, {"vectors": vector[None]}))
 
     def _pass_by(self, rows, block, V, weight, theta):
         """Count rows of weight 0, whose scores count for nothing."""
@@ -192,10 +196,11 @@ class KernelModel(VectorModel):
         taken, counted = self._take(rows, block, weight)
         expansion, learn = self.expansion, self._loop()[0]
         self.state.Theta, self.state.by_feature = expansion.Theta, True
-        rest = (self.params, self.work, theta)
+        rounds, constants = rounds_of(taken[1], V, weight), (self.params, self.options)
+        results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
         stopped = self._learn_at_once(
             lambda state: [
-                learn(*taken, V, weight, state, *rest),
+                learn(taken[0], rounds, state, constants, results),
                 expansion.keeping(len(block), state.Theta),
                 counted.commit,
             ]

@@ -6,7 +6,7 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._learners.predictions import over_sequences
 from skstructured.estimators.kernel._features import count_of, wants_features
-from skstructured.estimators.kernel._features_model import OverFeatures
+from skstructured.estimators.kernel._features_model import FeatureModel
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.kernel._values import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -214,7 +214,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     def n_components_(self):
         """Random features in use; set by `fit` or `partial_fit` with an approximation."""
         model = self._fitted_model("n_components_ is")
-        if not isinstance(model, OverFeatures):
+        if not isinstance(model, FeatureModel):
             raise AttributeError("n_components_ is for random features; here kernels are exact.")
         return model.scale.features.columns
 

@@ -26,7 +26,7 @@ from skstructured.estimators.kernel import _features as _approximations
 from skstructured.estimators.kernel import _features_model, structured
 from skstructured.estimators.kernel import _values as _tried_widths
 from skstructured.estimators.kernel._features import FourierMap, ReluMap
-from skstructured.estimators.kernel._features_model import FourierMixtureModel, LineMixtureModel
+from skstructured.estimators.kernel._features_model import FeatureModel
 from skstructured.estimators.kernel._values import WIDTHS, some_of
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -480,8 +480,8 @@ def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
         X, y = noisy(n, 20, seed)
         line = OnlineStructuredPredictor(max_iter=1, random_state=seed).fit(X[:n], y[:n])
         row = [line.score(X[n:], y[n:])]
-        for kind in (FourierMixtureModel, LineMixtureModel):
-            monkeypatch.setattr(_features_model, "FourierMixtureModel", kind)
+        for has_lines in (True, False):
+            monkeypatch.setattr(FeatureModel, "wants_lines", has_lines)
             model = learner(**many, random_state=seed)
             row.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
         points.append(row)

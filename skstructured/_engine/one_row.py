@@ -1,0 +1,193 @@
+"""One row by itself, learned or played by one compiled call, and a few rows that are played."""
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import float64, int64, types
+
+from skstructured._engine.addresses import (
+    MATRIX,
+    READ_CUBE,
+    READ_INT64,
+    READ_MATRIX,
+    READ_VECTOR,
+    VECTOR,
+    address,
+    as_loss,
+    function_at,
+)
+from skstructured._engine.arrays import Array, Floats, Kernel
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
+from skstructured._engine.rounds import (
+    CONSTANTS,
+    KERNELS,
+    LEARNED,
+    SIGNATURE,
+    bound,
+    compiled_loop,
+    play_raw,
+)
+from skstructured._engine.state import copy_into
+
+#: Returned for rows out of range, or with gaps: nothing was done.
+REFUSED = -2
+
+_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
+STANDARDIZE = types.FunctionType(
+    types.void(READ_VECTOR, int64, READ_INT64, READ_VECTOR, *_COUNT)  # see `standardize_rows`
+)
+LOOP = types.FunctionType(SIGNATURE)
+
+as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
+
+
+def learn_row(
+    standardize: Any,
+    loop: Any,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
+    intercept: float,
+    longest_sq: float,
+    x: Floats,
+    truth: Floats,
+    weight: Floats,
+    scale: Any,
+    learned: Any,
+    constants: Any,
+    work: Floats,
+) -> int:
+    """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
+
+    `intercept` is 1 where there is one, `scale` what `standardize_rows` is told of statistics.
+    """
+    (statistics, counts, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
+    width, x_sq = x.shape[1], intercept
+    for j in range(width):
+        x_sq += x[0, j] * x[0, j]
+    if not x_sq <= longest_sq:
+        return REFUSED
+    first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
+    copy_into(before, statistics.reshape(-1))
+    counted, recent = counts[0], counts[1]
+    as_standardize(standardize)(
+        x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
+    )
+    row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
+    alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
+    stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
+    if stopped >= 0:
+        copy_into(statistics.reshape(-1), before)
+        counts[0], counts[1] = counted, recent
+    return stopped
+
+
+@functools.cache
+def _compiled_learn_row() -> Kernel:
+    row = (float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
+    scale = types.Tuple((MATRIX, VECTOR, types.boolean, types.boolean))
+    learned = (scale, LEARNED, CONSTANTS, MATRIX)
+    return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
+
+
+def learn_row_for(kernels: Any, experts: Any) -> Kernel | None:
+    """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
+    found = bound(kernels, experts)
+    if not found.known:
+        return None
+    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(), LOOP)
+    return functools.partial(_compiled_learn_row(), *loops, *found[:3])
+
+
+def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: Floats) -> None:
+    """Scores `played` (n, dim) at raw scores Θz (n, .) of rows as standardised."""
+    theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
+    means = np.empty_like(theta)
+    for i in range(played.shape[0]):
+        play_raw(learned, scales, raws[i : i + 1], averaged, theta, means, played[i])
+
+
+@kernel(fastmath=FASTMATH)
+def scores_of_dense(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> None:
+    """Raw scores Θz, and the intercepts behind the features."""
+    width = z.shape[0]
+    for k in range(Theta.shape[0]):
+        total = 0.0
+        for j in range(width):
+            total += Theta[k, j] * z[j]
+        raw[k] = total + Theta[k, width] if intercept else total
+
+
+def play_row(
+    loss: Any,
+    scales: Any,
+    intercept: bool,
+    longest_sq: float,
+    x: Floats,
+    statistics: Floats,
+    Theta: Floats,
+    summed: bool,
+    vectors: Floats,
+    shares: Floats,
+    kind: int,
+    which: Array,
+    out: Floats,
+) -> bool:
+    """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
+
+    The row is standardised as for predictions, scored by all experts, and played as one, by the
+    averages. Returns whether the row, and what is played at it, are finite and in range; else `out`
+    is not to be read.
+    """
+    z, x_sq = np.empty(x.shape[1]), 0.0
+    for j in range(z.shape[0]):
+        x_sq += x[0, j] * x[0, j]
+        scaled = (x[0, j] - statistics[MEAN, j]) * statistics[INVERSE, j]
+        z[j] = scaled if scaled == scaled else 0.0
+    if not x_sq <= longest_sq:
+        return False
+    dim, nothing = out.shape[1], np.zeros(out.shape[1])
+    learned = (Theta, 0, summed, vectors, shares, nothing, nothing, nothing, kind, which)
+    raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
+    scores_of_dense(Theta, z, intercept, raws[0])
+    behind = (nothing, np.empty(0, dtype=np.int64))
+    play_raw((*learned, *behind), scales, raws, True, theta, np.empty_like(theta), out[0])
+    size = 0.0
+    for k in range(dim):
+        size += out[0, k] * out[0, k]
+    as_loss(loss)(out[0], nothing, out[1], nothing, nothing)
+    return size < np.inf
+
+
+@functools.cache
+def _compiled_play(one: bool) -> Kernel:
+    if one:
+        row = (types.boolean, float64, READ_MATRIX, READ_MATRIX)
+        state = (READ_MATRIX, types.boolean, READ_MATRIX, READ_CUBE, int64, READ_INT64)
+        signature = (int64, READ_INT64, *row, *state, MATRIX)
+        return kernel(play_row, signature=types.boolean(*signature))
+    given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
+    return kernel(play_rows, signature=types.void(*given))
+
+
+def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
+    """`play_row` with a loss of probabilities; None if a kernel is interpreted.
+
+    The loss's kernel has no parameters, and needs no scratch.
+    """
+    found = bound((None, loss), experts)
+    return (
+        functools.partial(_compiled_play(True), found.loop[1], found.scales)
+        if found.known
+        else None
+    )
+
+
+def play_rows_for(experts: Any) -> Kernel:
+    """`play_rows`, to be called with all but the experts' kernels."""
+    found = bound((), experts)
+    play = _compiled_play(False) if found.known else play_rows
+    return lambda learned, *rest: play(learned, found.scales, *rest)
