@@ -1,9 +1,9 @@
 """The base of all bandit learners: choices, updates, simulation, replay."""
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.validation import check_integer, own_arrays, unchanged_on_error
+from skstructured._base.validation import (
+    check_integer,
+    check_share,
+    own_arrays,
+    refuse_row,
+    unchanged_on_error,
+)
 from skstructured._engine.rows import Rows
+from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.classifier import ClassScores
-from skstructured._learners.lock import Locked, learned_aside
+from skstructured._learners.classifier import ClassScores, with_intercept
+from skstructured._learners.lock import Locked, learned_aside, lock_of
 from skstructured._learners.passes import is_verbose, with_progress
+from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
-from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs, Seed
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
@@ -50,12 +58,23 @@ def refuse(bad, given, name, allowed, unit="row"):
         raise ValueError(f"{name} must be {allowed}; {unit} {row} has {value!r}.")
 
 
-def check_entries(name, given, n, unit="rounds"):
+def check_entries(name, given, n, unit="rounds", what="entry"):
     """A ValueError unless there are n entries."""
     if given.shape != (n,):
         raise ValueError(
-            f"{name} must have one entry for each of the {n} {unit}, got shape {given.shape}."
+            f"{name} must have one {what} for each of the {n} {unit}, got shape {given.shape}."
         )
+
+
+def read_numbers(name, given, n, largest, allowed, unit="row"):
+    """n real numbers of size at most `largest`, as float64."""
+    given = np.asarray(given)
+    check_entries(name, given, n, what="number")
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers, got an array of {given.dtype}.")
+    numbers = given.astype(np.float64)
+    refuse(~(np.abs(numbers) <= largest), numbers, name, allowed, unit)
+    return numbers
 
 
 def check_propensities(given, n, unit="rounds"):
@@ -64,6 +83,13 @@ def check_propensities(given, n, unit="rounds"):
     check_entries("propensities", given, n, unit)
     refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
     return given
+
+
+def warn_of_certainty(propensities, more=""):
+    """Warn of a log, of rounds with several actions, whose propensities are all 1."""
+    if len(propensities) and np.all(propensities == 1.0):
+        told = "All propensities are 1: such a log has nothing to say of other choices than its own"
+        warnings.warn(f"{told}{more}.", GuaranteeWarning, stacklevel=4)
 
 
 def invert(P, uniforms):
@@ -77,6 +103,12 @@ def mix_uniform(theta, share):
     P[:] = (np.asarray(share) / theta.shape[1]).reshape(-1, 1)
     P[np.arange(len(P)), np.argmax(theta, axis=1)] += 1.0 - np.asarray(share)
     return P
+
+
+def mix_softmax(theta, share, alpha=1.0):
+    """``(1 − share) softmax(αθ) + share/K`` for every row."""
+    p = np.exp(alpha * (theta - theta.max(axis=1, keepdims=True)))
+    return (1.0 - share) * (p / p.sum(axis=1, keepdims=True)) + share / theta.shape[1]
 
 
 #: What voids the bounds; see `BanditClassifier._account`.
@@ -96,47 +128,113 @@ def fingerprint(X, codes, propensities):
     return *row, int(codes[0]), float(propensities[0])
 
 
-#: Rounds simulated at a time.
-BLOCK = 64
-
 #: A horizon is a number of rounds, which float64 counts up to here.
 LONGEST_HORIZON = 2**53
 
 
-class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, BaseEstimator):
-    """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
+class BanditModel(Locked, Learned, ABC):
+    """What a bandit has learned, what it plays by that, and how it learns.
 
-    A subclass sets up its weights in `_setup`, makes rows `_ready`, scores them in `_scores_at`,
-    plays `_distribution`, and learns in `_learn_at`. Batches are scored, and learned, with the
-    weights before them.
+    A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in
+    ``learn(Z, codes, rewards, propensities, coins)``: rounds of rows z, `codes` the positions of
+    the actions, `coins` numbers drawn for them. Batches are scored, and learned, with the weights
+    before them.
     """
 
+    W: Floats
+
+    #: Whether rows are dense, with the 1 of the intercept.
+    dense = True
     #: Rounds simulated at a time.
-    block = BLOCK
+    block = 64
+
+    def scores(self, Z: Matrix) -> Floats:
+        """Scores (n, K) of rows that are played next."""
+        return Z @ self.W.T
+
+    def predicted(self, Z: Matrix) -> Floats:
+        """Scores (n, K) of rows that are not played."""
+        return self.scores(Z)
+
+    @abstractmethod
+    def distribution(self, theta: Floats, Z: Matrix, rho: float) -> Floats:
+        """Probabilities (n, K) of playing each class, given scores and the exploration ρ."""
+
+    def block_size(self, learner: "BanditClassifier", rows: Rows) -> int:
+        """How many rounds are simulated at a time."""
+        return self.block
+
+    def simulate(
+        self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints, **given: Any
+    ) -> tuple[Any, Any, int]:
+        """Play and learn a block of rows of a learner whose model this is.
+
+        Returns positions of the actions, propensities, and the place of a row in the block that
+        stopped it, or −1. `given` are metadata for who is wrapped, if any is.
+        """
+        Z = learner._ready(rows.X[block[0] : block[-1] + 1], learner._scale)
+        uniforms = learner.random_state_.random_sample((len(block), learner.draws))
+        played = []
+        for i, u in enumerate(uniforms):
+            own = part_of(given, [block[i]], rows.n_rows)
+            played.append(learner._round(Z[i : i + 1], codes[i], u, **own))
+            learner._count(played[i][0] != codes[i])
+        return *zip(*played, strict=True), -1  # type: ignore[return-value]  # one pair at least
+
+
+class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+    """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
+
+    A subclass makes its `BanditModel` in `_new_model`.
+    """
 
     #: Uniform numbers a simulated round draws.
     draws = 1
     #: Whether rewards between 0 and 1 are allowed, or only 0 and 1.
     fractional_rewards = False
 
-    @abstractmethod
-    def _setup(self, K, width):
-        """Zero weights for K classes and rows of `width` features, the intercept included."""
+    exploration: float | None = None
+    horizon: int | None = None
+    _model: Any
 
     @abstractmethod
-    def _distribution(self, theta, X):
-        """Probabilities (n, K) of playing each class, given the scores of checked rows."""
+    def _new_model(self, K, width):
+        """The model for K classes and rows of `width` features, the intercept included."""
 
-    @abstractmethod
-    def _learn_at(self, Z, codes, rewards, propensities):
-        """Learn rounds of rows that are ready; `codes` are positions of the actions."""
+    # What linear learners have; a model without weights has none.
+    coef_ = LinearWeights.coef_
+    intercept_ = LinearWeights.intercept_
+    missing_coef_ = LinearWeights.missing_coef_
+
+    def _weights(self):
+        if not hasattr(self, "classes_"):
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
+        with lock_of(self):
+            return self._scale.fold(self._model.W.copy())
+
+    def _rho(self):
+        """ρ as given, or ``min(½, √(K/T))``."""
+        if self.exploration is not None:
+            return float(self.exploration)
+        return min(0.5, np.sqrt(len(self.classes_) / (self.horizon or self.t_ + 1)))
 
     def _ready(self, X, scale):
         """Checked rows as they are played and learned, which count in `scale`."""
-        return scale.apply(Rows.from_array(X))[0].matrix
+        return self._formed(scale.apply(Rows.from_array(X))[0])
+
+    def _formed(self, rows):
+        """Transformed rows, in the form that the model takes."""
+        return with_intercept(rows.matrix, self._intercept) if self._model.dense else rows.matrix
 
     def _thetas(self, X):
-        return self._scores_at(self._ready(X, self._scale.copy()))
+        rows = self._scale.transformed(Rows.from_array(X))
+        return self._model.predicted(self._formed(rows))
+
+    def _played(self, X):
+        """Scores of checked rows in the next round, and the probabilities of each class."""
+        Z = self._ready(X, self._scale.copy())
+        theta = self._model.scores(Z)
+        return theta, self._model.distribution(theta, Z, self._rho())
 
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose a class for every row, before anything about it is known.
@@ -161,10 +259,9 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             Before the first round, if the classes are not known.
         """
         X, *_ = self._started(X)
-        with self.lock:
-            theta = self._thetas(X)
+        with lock_of(self):
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
-            P = self._distribution(theta, X)
+            _, P = self._played(X)
         codes = invert(P, rng.random_sample(len(P)))
         return self.classes_[codes], self._propensities_of(X, codes, P, random_state)
 
@@ -196,9 +293,10 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             and rewards that are not allowed; the fitted state is then unchanged.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
-        with self.lock, learned_aside(self, self.draws > 1) as twin:
+        with lock_of(self), learned_aside(self, self.draws > 1) as twin:
             twin._account(X, checked[0], checked[2])
-            twin._learn_at(twin._ready(X, twin._scale), *checked)
+            coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
+            twin._learn(twin._ready(X, twin._scale), *checked, coins)
             twin.t_ += X.shape[0]
         self.warn_of_trouble()
         return self
@@ -287,32 +385,24 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             could not, and a GuaranteeWarning says so.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
-        if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
-            warnings.warn(
-                "All propensities are 1: such a log has nothing to say of other choices than its "
-                "own, and the mean of these numbers is no estimate.",
-                GuaranteeWarning,
-                stacklevel=3,
-            )
+        if len(self.classes_) > 1:
+            warn_of_certainty(checked[2], ", and the mean of these numbers is no estimate")
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]
-            pi = self._distribution(self._thetas(x), x)[0, code]
+            pi = self._played(x)[1][0, code]
             estimates[i] = reward * pi / propensity
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
 
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
-        with self.lock:
-            X = self._fitted_rows(X)
-            return self._distribution(self._thetas(X), X)
+        with lock_of(self):
+            return self._played(self._fitted_rows(X))[1]
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
-        X, codes = rounds.X[which], rounds.packed[which]
-        theta = self._thetas(X)
-        P = self._distribution(theta, X)
+        codes, (theta, P) = rounds.packed[which], self._played(rounds.X[which])
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
@@ -325,8 +415,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         kept = []
         for i in np.asarray(which):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
-            theta = self._thetas(x)
-            P = self._distribution(theta, x)
+            theta, P = self._played(x)
             actions, _ = self._simulate(Rows.from_array(x), code)
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
@@ -334,7 +423,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
         check_is_fitted(self)
-        return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
+        return 1.0 - V @ self._played(x)[1][0]
 
     def _losses(self, theta, P, actions, codes):
         """`Losses` of actions drawn from the rows of P, given the scores."""
@@ -344,44 +433,39 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
 
     def _surrogate(self, theta, codes):
         """Surrogate losses of scores; NaN for learners that state no bound against one."""
-        loss = getattr(self, "loss_", None)
-        if loss is None:
-            return np.full(len(theta), np.nan)
-        return loss.mean_and_value(theta, self.space_.unpack(codes))[1]
+        return np.full(len(theta), np.nan)
 
     def _simulate(self, rows, codes, **given):
         """Play and learn row by row; returns positions of the actions, and propensities.
 
         `given` are metadata for who is wrapped, if any is.
         """
-        X, n = rows.X, len(codes)
+        n, size = len(codes), self._model.block_size(self, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in with_progress(self, range(0, n, self.block), n):
-            block = range(start, min(start + self.block, n))
-            with self.lock, learned_aside(self, draws=True) as twin:
-                Z = twin._ready(X[block.start : block.stop], twin._scale)
-                uniforms = twin.random_state_.random_sample((len(block), self.draws))
-                for i, u in zip(block, uniforms, strict=True):
-                    z, own = Z[i - start : i - start + 1], part_of(given, [i], n)
-                    actions[i], propensities[i] = twin._round(z, codes[i], u, **own)
-                    twin._count(actions[i : i + 1], codes[i : i + 1])
+        for start in with_progress(self, range(0, n, size), n):
+            block = np.arange(start, min(start + size, n))
+            with lock_of(self), learned_aside(self, draws=True) as twin:
+                *played, stopped = twin._model.simulate(twin, rows, block, codes[block], **given)
+                actions[block], propensities[block] = played
+            if stopped >= 0:
+                refuse_row(self, rows.X, block[stopped])
         return actions, propensities
 
     def _round(self, z, truth, uniforms, **given):
         """Play and learn a row that is ready; the position of the action, and its propensity."""
-        P = self._distribution(self._scores_at(z), z)
+        P = self._model.distribution(self._model.scores(z), z, self._rho())
         code = invert(P, uniforms[:1])
-        propensity = P[0, code]
-        self._learn_simulated(z, code, code == truth, propensity, uniforms, **given)
+        right, propensity = (code == truth).astype(np.float64), P[0, code]
+        self._learn(z, code, right, propensity, uniforms[None, 1:], **given)
         return code[0], propensity[0]
 
-    def _count(self, actions, codes):
-        """Count rounds that were simulated."""
-        self.t_ += len(codes)
-        self.n_mistakes_ += int(np.count_nonzero(actions != codes))
+    def _learn(self, Z, codes, rewards, propensities, coins):
+        self._model.learn(Z, codes, rewards, propensities, coins)
 
-    def _learn_simulated(self, z, code, right, propensity, uniforms):
-        self._learn_at(z, code, right.astype(np.float64), propensity)
+    def _count(self, wrong):
+        """Count rounds that were simulated; `wrong` says where they were mistakes."""
+        self.t_ += np.size(wrong)
+        self.n_mistakes_ += int(np.count_nonzero(wrong))
 
     # The proofs take every action as drawn with the weights it is learned with, whatever happened
     # before: so each must be a single row, chosen and learned before the next is played. None may
@@ -438,12 +522,13 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         self._awaited, self._uncovered = None, False
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        self._setup(space.dim_, self._scale.columns + self._intercept)
+        self._model = self._new_model(space.dim_, self._scale.columns + self._intercept)
 
     def _check_parameters(self):
-        horizon = getattr(self, "horizon", None)
-        if horizon is not None:
-            check_integer("horizon", horizon, highest=LONGEST_HORIZON)
+        if self.horizon is not None:
+            check_integer("horizon", self.horizon, highest=LONGEST_HORIZON)
+        if self.exploration is not None:
+            check_share("exploration", self.exploration)
 
     def _check_feedback(self, n, actions, rewards, propensities):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
@@ -461,12 +546,11 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
 
     def warn_of_trouble(self) -> None:
         """Warn once if the rounds exceed the horizon."""
-        horizon = getattr(self, "horizon", None)
-        if horizon is not None and self.t_ > horizon and not self._horizon_warned:
+        if self.horizon is not None and self.t_ > self.horizon and not self._horizon_warned:
             self._horizon_warned = True
             warnings.warn(
-                f"{self.t_} rounds exceed horizon={horizon}: exploration and steps stay those for "
-                "the horizon, and the regret bound does not cover the rounds beyond it.",
+                f"{self.t_} rounds exceed horizon={self.horizon}: exploration and steps stay those "
+                "for the horizon, and the regret bound does not cover the rounds beyond it.",
                 GuaranteeWarning,
                 stacklevel=4,
             )

@@ -12,33 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import (
-    check_share,
-    check_size,
-    refuse_row,
-)
+from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import (
-    NO_FLOATS,
-    loop_for,
-    rounds_of,
-)
-from skstructured._engine.rows import Rows
-from skstructured._engine.state import (
-    DIM,
-    OPTIONS,
-    OWN,
-    LinearState,
-    at_once,
-    new_state,
-)
-from skstructured._learners.lock import learned_aside
-from skstructured._learners.passes import with_progress
+from skstructured._engine.rounds import NO_FLOATS, loop_for, rounds_of
+from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured.bandits._base import FOREIGN, BanditClassifier, mix_uniform
+from skstructured.bandits._base import FOREIGN, BanditClassifier, BanditModel, mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Features, Floats, Kernel
+from skstructured.extend._types import Features, Floats
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import (
@@ -55,9 +37,11 @@ from skstructured.losses.gap import (
 KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
-
 #: What a round's row of scratch holds: a uniform number, and what was drawn with it.
 UNIFORM, ACTION, PROPENSITY = range(3)
+
+#: The Banditron, which has no surrogate, among the kinds of surrogates.
+BANDITRON = 3.0
 
 
 @kernel
@@ -82,119 +66,14 @@ def draw(theta, share, work):
     return action, propensity
 
 
-class FirstOrderBandit(LinearWeights, BanditClassifier):
-    """Bandit learners with W = s Θ, simulated by the compiled loop."""
-
-    fractional_rewards = True
-    _learns_singles = True
-    scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
-    gradient_kernel: Kernel = None  # type: ignore[assignment]
-
-    def _setup(self, dim, width):
-        vector = new_state(11, THETA_SQ)
-        vector[N_CLASSES] = float(dim)
-        vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
-        vector[EXPLORATION] = self._exploration()
-        vector[LEARN_NORM] = 1.0
-        self._state = LinearState(dim, width, vector[None])
-
-    def _exploration(self):
-        """ρ as given, or −1 for the schedule of theory."""
-        if self.exploration is None:
-            return -1.0
-        return check_share("exploration", self.exploration)
-
-    def _largest_sq(self, X):
-        sparse = hasattr(X, "multiply")
-        squares = (X.multiply(X) if sparse else np.square(X, dtype=np.float64)).sum(axis=1)
-        return float(np.max(squares)) + float(self._intercept)
-
-    def _next_round(self, X):
-        """Rows, s and the vector of the next round, whose rows count in it; nothing is changed."""
-        vector = self._state.vector.copy()
-        Z = self._ready(X, self._scale.copy())
-        return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
-
-    def _thetas(self, X):
-        Z, s, _ = self._next_round(X)
-        return s * linear_scores(self._state.matrix, Z)
-
-    def _scores(self, X):
-        """Scores of new rows, which do not count."""
-        rows = Rows.from_array(self._fitted_rows(X))
-        with self.lock:
-            return linear_scores(self._weights(), self._scale.completed(rows).matrix)
-
-    def _rho(self, X):
-        return self._next_round(X)[2][RHO]
-
-    def _learn_at(self, X, codes, rewards, propensities):
-        self._state.store_for(hasattr(X, "indptr"))
-        vector, Theta, p = self._state.vector, self._state.own, X.shape[1]
-        s = self.scale_kernel(vector, self._largest_sq(X), 1.0)
-        theta = s * linear_scores(self._state.matrix, X)
-        vector[ROUND] += X.shape[0] - 1
-        G = self._gradients(np.ascontiguousarray(theta), codes, rewards / propensities)
-        Theta[:, :p] -= np.asarray((X.T @ G).T)
-        if Theta.shape[1] > p:
-            Theta[:, p] -= G.sum(axis=0)
-        learned = self._state.matrix
-        vector[THETA_SQ] = float(np.vdot(learned, learned))
-
-    def _simulate(self, rows, codes):
-        n = len(codes)
-        sparse = self._scale.makes_sparse(rows)
-        self._state.store_for(sparse)
-        move_and_score = move_and_score_kernel(len(self.classes_), sparse)
-        optimizer = SimpleNamespace(scale_kernel=self.scale_kernel, step_kernel=sum_step)
-        learn, size = loop_for((move_and_score, self.gradient_kernel), [optimizer])
-        size = self._scale.block_size(size, rows)
-        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in with_progress(self, range(0, n, size), n):
-            block = np.arange(start, min(start + size, n))
-            with self.lock, learned_aside(self, draws=True) as twin:
-                drawn, stopped = twin._simulate_block(learn, rows, block, codes[block])
-                learned = block[: stopped if stopped >= 0 else None]
-                actions[block], propensities[block] = drawn[:, ACTION], drawn[:, PROPENSITY]
-                twin._count(actions[learned], codes[learned])
-            if stopped >= 0:
-                refuse_row(self, rows.X, block[stopped])
-        return actions, propensities
-
-    def _simulate_block(self, learn, rows, block, codes):
-        """Play and learn rows; what was drawn, and the place of a row that stopped it, or -1."""
-        m, state = len(block), self._state
-        drawn = np.zeros((m, 3))
-        drawn[:, UNIFORM] = self.random_state_.random_sample(m)
-        found = self._scale.counted(rows, block, np.ones(m))
-        rounds = rounds_of(found.places, self.space_.unpack(codes), np.ones(m))
-        options = np.zeros(OPTIONS, dtype=np.int64)
-        options[DIM] = len(self.classes_)
-        # The state is what the gradient kernels read as parameters: ρ is another in every round.
-        results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
-        loop = learn(found.rows, rounds, state, (state.vector, options), results)
-        stopped, _ = at_once(loop, found.commit)
-        if stopped >= 0:  # the rows before it are counted again, without it
-            at_once(found.undo)
-            self._scale.apply(rows, block[:stopped])
-        return drawn, stopped
-
-    def _weights(self):
-        if not hasattr(self, "classes_"):
-            raise AttributeError("coef_ and intercept_ are set by the first round.")
-        with self.lock:
-            state = self._state
-            return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)
-
-
 @kernel
-def gap_bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
+def bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
 
     With T the horizon, or the round where none is given: logistic ``ρ = KXD/√(T ln 2)``,
     ``η = ρ ln 2/(2K²X²)``; hinge ``ρ = √(K³X²D²/(2(1−1/K)(K−1)T))``, ``η = ρ(1−1/K)/(K²X²)``;
     smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
-    ``η = ln 2 e^{−2DX}/(2K²X²)``.
+    ``η = ln 2 e^{−2DX}/(2K²X²)``. Of the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
     """
     state[ROUND] += 1.0
     state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
@@ -204,6 +83,8 @@ def gap_bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
     rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
     if state[EXPLORATION] >= 0.0:
         rho = state[EXPLORATION]
+    elif state[KIND] == BANDITRON:
+        rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
     elif state[KIND] == LOGISTIC:
         rho = k * reach / math.sqrt(rounds * math.log(2.0))
     elif state[KIND] == HINGE:
@@ -212,6 +93,8 @@ def gap_bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
         rho = k * reach * math.sqrt(2.0 / rounds)
     rho = min(rho, 1.0)
     state[RHO] = rho
+    if state[KIND] == BANDITRON:
+        return 1.0
     if state[X_SQ] == 0.0:
         return 0.0
     share = rho if rho > 0.0 else math.exp(-2.0 * reach)
@@ -224,21 +107,121 @@ def gap_bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
 
 
 @kernel
-def gap_bandit(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
-    """Play p'; g = 1[y' = y]/p'(y') ∇ℓ(θ; y'); returns the reward."""
-    action, propensity = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
+def add_move(theta, action, kind, share, g):
+    """g ← g + share ∇ℓ(θ; y'), or g + e_{y*} − share e_{y'} of the Banditron."""
+    if kind == BANDITRON:
+        g[best_class(theta)] += 1.0
+        g[action] -= share
+    elif share != 0.0:
+        add_gradient(theta, action, kind, share, g)
+
+
+@kernel
+def play_round(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
+    """Play p', and g of `add_move` with share 1[y' = y]/p'(y'); returns the reward."""
+    kind, share = params[KIND], params[RHO]
+    if kind != BANDITRON:
+        share = max(gap(theta, kind), share)
+    action, propensity = draw(theta, share, work)
     for k in range(theta.shape[0]):
         g[k] = 0.0
-    if truth[action] == 1.0:
-        add_gradient(theta, action, params[KIND], 1.0 / propensity, g)
+    add_move(theta, action, kind, truth[action] / propensity, g)
     return truth[action]
 
 
 @kernel
-def _gap_gradients(theta, codes, shares, kind, G):
+def add_moves(theta, codes, shares, kind, G):
+    """`add_move` of every row."""
     for i in range(theta.shape[0]):
-        if shares[i] != 0.0:
-            add_gradient(theta[i], codes[i], kind, shares[i], G[i])
+        add_move(theta[i], codes[i], kind, shares[i], G[i])
+
+
+#: What moves Θ, as the loop wants it.
+STEPS = SimpleNamespace(scale_kernel=bandit_scale, step_kernel=sum_step)
+
+
+class ScaledWeights(BanditModel):
+    """W = s Θ of K classes, moved by the surrogate `loss`, or as the Banditron's without one."""
+
+    dense = False
+
+    def __init__(self, K, width, learner, loss=None):
+        vector = new_state(11, THETA_SQ)
+        vector[KIND] = BANDITRON if loss is None else KINDS[loss.kind]
+        vector[N_CLASSES], vector[LEARN_NORM] = K, 1.0
+        vector[HORIZON] = learner.horizon or 0.0
+        vector[EXPLORATION] = -1.0 if learner.exploration is None else learner.exploration
+        self.state, self.loss = LinearState(K, width, vector[None]), loss
+
+    def next_round(self, Z):
+        """s and ρ of the next round, whose rows z count in it; nothing is changed."""
+        vector = self.state.vector.copy()
+        return bandit_scale(vector, self._largest_sq(Z), 1.0), vector[RHO]
+
+    def _largest_sq(self, Z):
+        sparse, intercept = hasattr(Z, "multiply"), self.state.matrix.shape[1] - Z.shape[1]
+        squares = (Z.multiply(Z) if sparse else np.square(Z, dtype=np.float64)).sum(axis=1)
+        return float(np.max(squares)) + intercept
+
+    @property
+    def W(self):
+        """Weights of the next round."""
+        return bandit_scale(self.state.vector.copy(), 0.0, 1.0) * self.state.matrix
+
+    def scores(self, Z):
+        return self.next_round(Z)[0] * linear_scores(self.state.matrix, Z)
+
+    def predicted(self, Z):
+        return linear_scores(self.W, Z)
+
+    def distribution(self, theta, Z, rho):
+        share = self.next_round(Z)[1]
+        return mix_uniform(
+            theta, share if self.loss is None else np.maximum(self.loss.gaps(theta), share)
+        )
+
+    def learn(self, Z, codes, rewards, propensities, coins):
+        self.state.store_for(hasattr(Z, "indptr"))
+        vector, Theta, p = self.state.vector, self.state.own, Z.shape[1]
+        s = bandit_scale(vector, self._largest_sq(Z), 1.0)
+        theta = np.ascontiguousarray(s * linear_scores(self.state.matrix, Z))
+        vector[ROUND] += Z.shape[0] - 1
+        G = np.zeros_like(theta)
+        add_moves(theta, codes, rewards / propensities, vector[KIND], G)
+        Theta[:, :p] -= np.asarray((Z.T @ G).T)
+        if Theta.shape[1] > p:
+            Theta[:, p] -= G.sum(axis=0)
+        learned = self.state.matrix
+        vector[THETA_SQ] = float(np.vdot(learned, learned))
+
+    def _loop(self, sparse):
+        """The compiled loop over rounds, and how many it takes."""
+        move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
+        return loop_for((move_and_score, play_round), [STEPS])
+
+    def block_size(self, learner, rows):
+        scale = learner._scale
+        return scale.block_size(self._loop(scale.makes_sparse(rows))[1], rows)
+
+    def simulate(self, learner, rows, block, codes):
+        m, state, scale = len(block), self.state, learner._scale
+        sparse, drawn = scale.makes_sparse(rows), np.zeros((m, 3))
+        state.store_for(sparse)
+        drawn[:, UNIFORM] = learner.random_state_.random_sample(m)
+        found = scale.counted(rows, block, np.ones(m))
+        rounds = rounds_of(found.places, learner.space_.unpack(codes), np.ones(m))
+        options = np.zeros(OPTIONS, dtype=np.int64)
+        options[DIM] = len(learner.classes_)
+        # The state is what the gradient kernels read as parameters: ρ is another in every round.
+        results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
+        loop = self._loop(sparse)[0](found.rows, rounds, state, (state.vector, options), results)
+        stopped, _ = at_once(loop, found.commit)
+        if stopped >= 0:  # the rows before it are counted again, without it
+            at_once(found.undo)
+            scale.apply(rows, block[:stopped])
+        actions = drawn[:, ACTION].astype(np.intp)
+        learner._count((actions != codes)[: stopped if stopped >= 0 else m])
+        return actions, drawn[:, PROPENSITY], stopped
 
 
 def _is_logistic(learner):
@@ -248,7 +231,7 @@ def _is_logistic(learner):
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class BanditGaptronClassifier(FirstOrderBandit):
+class BanditGaptronClassifier(BanditClassifier):
     r"""Gaptron with bandit feedback.
 
     Plays ``p' = (1 − max(a_t, ρ_t)) e_{y*} + max(a_t, ρ_t)/K`` and, if rewarded, moves along the
@@ -321,8 +304,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
     >>> model = model.update(X[:5], actions, actions == y[:5], propensities)
     """
 
-    scale_kernel = staticmethod(gap_bandit_scale)
-    gradient_kernel = staticmethod(gap_bandit)
+    fractional_rewards = True
+    _learns_singles = True
+    comparison = LinearWeights.comparison
 
     loss: Literal["logistic", "hinge", "smooth_hinge"] = "logistic"
     radius: float | None = None
@@ -345,25 +329,23 @@ class BanditGaptronClassifier(FirstOrderBandit):
                 "feedback; for features of norm X, radius=5/X is a start."
             )
         check_size("radius", self.radius)
-        if self._exploration() == 0.0 and self.loss != "logistic":
+        if self.exploration == 0.0 and self.loss != "logistic":
             raise ValueError(f"exploration=0 needs loss='logistic', got loss={self.loss!r}.")
 
-    def _setup(self, dim, width):
-        super()._setup(dim, width)
+    def _new_model(self, K, width):
         self.loss_ = GapSurrogate(self.space_, self.loss)
-        self._state.vector[KIND], self._state.vector[RADIUS] = KINDS[self.loss], float(self.radius)
+        model = ScaledWeights(K, width, self, self.loss_)
+        vector = model.state.vector
+        vector[RADIUS] = self.radius
         if self.feature_norm is not None:
-            self._state.vector[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
-            self._state.vector[LEARN_NORM] = 0.0
+            vector[X_SQ], vector[LEARN_NORM] = (
+                check_size("feature_norm", self.feature_norm) ** 2,
+                0.0,
+            )
+        return model
 
-    def _distribution(self, theta, X):
-        gaps = GapSurrogate(kind=self.loss).gaps(theta)
-        return mix_uniform(theta, np.maximum(gaps, self._rho(X)))
-
-    def _gradients(self, theta, codes, shares):
-        G = np.zeros_like(theta)
-        _gap_gradients(theta, codes, shares, KINDS[self.loss], G)
-        return G
+    def _surrogate(self, theta, codes):
+        return self.loss_.mean_and_value(theta, self.space_.unpack(codes))[1]
 
     @available_if(_is_logistic)
     def predict_proba(self, X: Features) -> Floats:
@@ -395,8 +377,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         if trouble is not None:
             raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
-        reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius  # type: ignore[operator]  # given
-        if self._exploration() == 0.0:
+        reach = dim * math.sqrt(self._model.state.vector[X_SQ]) * self.radius  # type: ignore[operator]  # given
+        if self.exploration == 0.0:
             factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
             return factor * reach**2 / math.log(2.0)
         if self.horizon is None:
@@ -415,20 +397,20 @@ class BanditGaptronClassifier(FirstOrderBandit):
         """
         check_is_fitted(self, "classes_")
         no_high_probability(self, delta)
-        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state.vector[X_SQ])}
+        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._model.state.vector[X_SQ])}
         name = f"Gaptron with bandit feedback, {self.loss}"
         return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)  # type: ignore[arg-type]
 
     def _why_no_bound(self):
         """What voids the theorems, or None."""
         check_is_fitted(self, "classes_")
-        if self._exploration() > 0.0:
+        if self.exploration is not None and self.exploration > 0.0:
             return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
         if self._uncovered:
             return FOREIGN
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
-        largest = math.sqrt(self._state.vector[LARGEST_SQ])
+        largest = math.sqrt(self._model.state.vector[LARGEST_SQ])
         if self.feature_norm is not None and largest > self.feature_norm * (1.0 + 1e-9):
             return f"A row with ‖x‖ = {largest:.6g} exceeded feature_norm={self.feature_norm:g}."
         if self.horizon is None and self.exploration is None and self.loss != "logistic":
@@ -436,32 +418,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
         return None
 
 
-@kernel
-def banditron_scale(state: Floats, x_sq: float, weight: float) -> float:
-    """s = 1; ρ = min(½, (K/T)^{1/3}) unless it was given."""
-    state[ROUND] += 1.0
-    rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
-    state[RHO] = min(0.5, (state[N_CLASSES] / rounds) ** (1.0 / 3.0))
-    if state[EXPLORATION] >= 0.0:
-        state[RHO] = state[EXPLORATION]
-    return 1.0
-
-
-@kernel
-def banditron(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
-    """Play (1−ρ) e_{y*} + ρ/K; g = e_{y*} − 1[y' = y]/p'(y') e_{y'}; returns the reward."""
-    action, propensity = draw(theta, params[RHO], work)
-    for k in range(theta.shape[0]):
-        g[k] = 0.0
-    g[best_class(theta)] = 1.0
-    if truth[action] == 1.0:
-        g[action] -= 1.0 / propensity
-    return truth[action]
-
-
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
-class BanditronClassifier(FirstOrderBandit):
+class BanditronClassifier(BanditClassifier):
     """The Banditron: a Perceptron that explores.
 
     Plays ``p' = (1 − ρ) e_{y*} + ρ/K``; ``W ← W + (1[y' = y]/p'(y') e_{y'} − e_{y*}) xᵀ``.
@@ -503,8 +462,8 @@ class BanditronClassifier(FirstOrderBandit):
     """
 
     _no_theorem = "Its theorem is for one exploration rate in all rounds, chosen with ‖U‖ known."
-    scale_kernel = staticmethod(banditron_scale)
-    gradient_kernel = staticmethod(banditron)
+    fractional_rewards = True
+    _learns_singles = True
 
     exploration: float | None = None
     horizon: int | None = None
@@ -515,16 +474,5 @@ class BanditronClassifier(FirstOrderBandit):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        self._exploration()
-
-    def _distribution(self, theta, X):
-        return mix_uniform(theta, self._rho(X))
-
-    def _gradients(self, theta, codes, shares):
-        rows = np.arange(len(codes))
-        G = np.zeros_like(theta)
-        G[rows, np.argmax(theta, axis=1)] = 1.0
-        G[rows, codes] -= shares
-        return G
+    def _new_model(self, K, width):
+        return ScaledWeights(K, width, self)

@@ -341,7 +341,7 @@ class LinearThompsonSampling(ItemBandit):
             return 1.0 if mean >= 0.0 else 0.0
         return 0.5 * erfc(-mean / (margin * sqrt(2.0)))
 
-    def _probabilities(self, Z: Floats, rng=None) -> Floats:
+    def _probabilities(self, Z: Floats) -> Floats:
         if len(Z) <= 2:
             p = self._first_of_two(Z) if len(Z) == 2 else 1.0
             return np.array([p, 1.0 - p][: len(Z)])

@@ -1,7 +1,17 @@
-"""The base of bandits whose actions have features: choices, updates, estimates."""
+"""The base of bandits whose actions have features: choices, updates, estimates by ridge regression.
+
+Rows come one by one, and features are standardised by all of them so far.
+``A = λI + Σ w_t z_t z_tᵀ`` is kept as a triangle, ``A = RᵀR``, and ``Rᵀr = Σ w_t y_t z_t``. Rows z
+are (1, standardised features): where means and deviations change, the earlier rows change by an
+upper triangular matrix, z ← z N, so that the triangle of the data alone, times N, is again one.
+The regularization is rotated into a copy of it. Estimates are then those of all rows in today's
+units, whatever the units and the origins of the features are; the 1 is not regularized there, so
+that the origin of the rewards does not matter either.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,17 +29,26 @@ from skstructured._base.validation import (
     is_ready,
     unchanged_on_error,
 )
+from skstructured._engine.compiled import kernel
+from skstructured._engine.moments import DEVIATION, INVERSE, MEAN
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import Locked, learned_aside
-from skstructured.bandits._base import check_entries, check_propensities, invert, refuse
-from skstructured.bandits._ridge import RunningRidge
+from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
+from skstructured.bandits._base import (
+    check_entries,
+    check_propensities,
+    invert,
+    read_numbers,
+)
 from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.items._reading import Items, read_items
 
 #: Rewards are at most this in size: their squares are summed.
 LARGEST_REWARD = 1e100
+REWARDS = f"finite numbers of size at most {LARGEST_REWARD:g}"
 
 
 def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
@@ -40,48 +59,190 @@ def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
     return actions
 
 
-def rows_of(actions: Items, codes: Any) -> Ints:
-    """Rows, among those available, of the actions at `codes` (n,), places in their rounds.
-
-    A ValueError names the round whose place is none, or that of a hidden action.
-    """
-    given, n = np.asarray(codes), len(actions)
-    check_entries("actions", given, n)
+def places_of(actions: Any, lengths: Ints, else_given: str = "") -> Ints:
+    """Places (n,) of actions in rounds of these lengths; a ValueError names one that is none."""
+    given = np.asarray(actions)
+    check_entries("actions", given, len(lengths))
     if given.dtype.kind not in "iu":
         raise ValueError(
-            f"actions must be places of actions in their rounds, integers from 0, got an array of "
-            f"{given.dtype}."
+            f"actions must be places of actions in their rounds, integers from 0{else_given}, got "
+            f"an array of {given.dtype}."
         )
-    outside = (given < 0) | (given >= actions.given_lengths)
-    if outside.any():
-        i = int(np.flatnonzero(outside)[0])
-        length = actions.given_lengths[i]
+    outside = np.flatnonzero((given < 0) | (given >= lengths))
+    if len(outside):
+        i = int(outside[0])
         raise ValueError(
-            f"actions must be places from 0 to {length - 1} in round {i}, which has {length} "
-            f"actions; got {given[i]}."
+            f"actions must be places from 0 to {lengths[i] - 1} in round {i}, which has "
+            f"{lengths[i]} actions; round {i} has {given[i]}."
         )
-    chosen = actions.places_in_rounds == np.repeat(given, actions.lengths)
-    found = actions.sums(chosen)
-    if not found.all():
-        i = int(np.flatnonzero(found == 0)[0])
+    return given.astype(np.intp)
+
+
+def rows_of(items: Items, actions: Any) -> Ints:
+    """Rows, among those available, of actions (n,); a ValueError for one that is hidden."""
+    given = places_of(actions, items.given_lengths)
+    chosen = items.places_in_rounds == np.repeat(given, items.lengths)
+    hidden = np.flatnonzero(items.sums(chosen) == 0)
+    if len(hidden):
+        i = int(hidden[0])
         raise ValueError(f"actions must be available: in round {i} action {given[i]} is hidden.")
     return np.flatnonzero(chosen)
 
 
-def check_rewards(rewards: Any, n: int) -> Floats:
-    """Rewards (n,) as float64: finite numbers, whose squares are."""
-    given = np.asarray(rewards)
-    if given.dtype.kind not in "biuf":
-        raise ValueError(f"rewards must be real numbers, got an array of {given.dtype}.")
-    given = given.astype(np.float64)
-    check_entries("rewards", given, n)
-    wrong = ~(np.abs(given) <= LARGEST_REWARD)
-    refuse(wrong, given, "rewards", f"finite numbers of size at most {LARGEST_REWARD:g}")
-    return given
+@kernel
+def learn_term(
+    R: Floats, r: Floats, rest: Floats, z: Floats, target: float, weight: float, scratch: Floats
+) -> None:
+    """Add ``weight (target − <w, z>)²`` to the least squares of (R, r), whose least is rest[0]."""
+    root = math.sqrt(weight)
+    for j in range(z.shape[0]):
+        scratch[j] = root * z[j]
+    left = rotate_in(R, r, scratch, root * target)
+    rest[0] += left * left
 
 
-class ItemState(Locked, BaseEstimator):
-    """Ridge regression on the features of actions; what `ItemBandit` chooses by."""
+@kernel
+def regularize(
+    D: Floats, d: Floats, lost: float, roots: Floats, R: Floats, r: Floats, scratch: Floats
+) -> float:
+    """(R, r) = (D, d) with ``Σ (roots_i w_i)²`` added; returns the least, that of (D, d) `lost`."""
+    n = D.shape[0]
+    for i in range(n):
+        r[i] = d[i]
+        for j in range(n):
+            R[i, j] = D[i, j]
+    for i in range(n):
+        for j in range(n):
+            scratch[j] = 0.0
+        scratch[i] = roots[i]
+        left = rotate_in(R, r, scratch, 0.0)
+        lost += left * left
+    return lost
+
+
+@kernel
+def widths_of(R: Floats, Z: Floats, widths: Floats, scratch: Floats) -> None:
+    """√(zᵀA⁻¹z) of every row of Z, A = RᵀR."""
+    for i in range(Z.shape[0]):
+        widths[i] = math.sqrt(solve_transposed(R, Z[i], scratch))
+
+
+class RunningRidge(Learned):
+    """Weights w that minimise ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``.
+
+    Where rows are standardised, the weight of the 1 of the intercept is not part of ‖w‖.
+
+    Parameters
+    ----------
+    scale : RunningScale
+        How features become z.
+    width : int
+        Features p.
+    intercept : bool
+        Whether z begins with a 1.
+    lam : float
+        λ > 0.
+
+    Attributes
+    ----------
+    R, r, w : ndarray of shape (d, d), (d,) and (d,)
+        The triangle, its right side, and the weights, d = p + intercept.
+    weight : float
+        Σ w_t.
+    """
+
+    def __init__(self, scale: RunningScale, width: int, intercept: bool, lam: float) -> None:
+        d = width + intercept
+        self.scale, self.lam, self.intercept = scale, lam, intercept
+        self.R, self.r, self.w = math.sqrt(lam) * np.eye(d), np.zeros(d), np.zeros(d)
+        self.weight, self._rest, self._scratch = 0.0, np.zeros(1), np.empty(d)
+        self._data = (np.zeros((d, d)), np.zeros(d), np.zeros(1)) if scale.used else None
+        self._free = int(intercept and scale.used)
+
+    def ready(self, X: Floats) -> Floats:
+        """Rows z (n, d) of X (n, p), as they are transformed now."""
+        Z: Any = self.scale.transformed(Rows.from_array(X)).matrix
+        return np.hstack([np.ones((len(Z), 1)), Z]) if self.intercept else np.ascontiguousarray(Z)
+
+    def means(self, Z: Floats) -> Floats:
+        """Estimates (n,) of rows z, the same bits for one alone and among others."""
+        return (Z * self.w).sum(axis=1)
+
+    def widths(self, Z: Floats) -> Floats:
+        """√(zᵀA⁻¹z), (n,), of rows z."""
+        found = np.empty(len(Z))
+        widths_of(self.R, Z, found, np.empty(Z.shape[1]))
+        return found
+
+    @property
+    def loss(self) -> float:
+        """The least of ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``."""
+        return float(self._rest[0])
+
+    @property
+    def log_determinant(self) -> float:
+        """ln det A − ln det λI, at least 0; of the features alone where they are standardised."""
+        roots = np.diagonal(self.R)[self._free :] / math.sqrt(self.lam)
+        return 2.0 * float(np.log(roots).sum())
+
+    @property
+    def norm(self) -> float:
+        """The root of what is regularized, ‖w‖."""
+        return float(np.linalg.norm(self.w[self._free :]))
+
+    @property
+    def weights(self) -> Floats:
+        """Weights (p [+ 1]) of features in their own units, the intercept last."""
+        last = np.roll(self.w, -1) if self.intercept else self.w
+        return self.scale.fold(last[None])[0]
+
+    def count(self, X: Floats, weight: float) -> None:
+        """Have rows X count in the means and deviations, each with this weight."""
+        if not self.scale.used:
+            return
+        before = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
+        self.scale.apply(Rows.from_array(X), None, np.full(len(X), weight))
+        now = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
+        if self.weight > 0.0 and not np.array_equal(before, now):
+            self._change_units(before, now)
+
+    def learn(self, z: Floats, target: float, weight: float) -> None:
+        """Learn a row z (d,), in the units of now."""
+        learn_term(self.R, self.r, self._rest, z, target, weight, self._scratch)
+        if self._data is not None:
+            learn_term(*self._data, z, target, weight, self._scratch)
+            if self.weight == 0.0:  # before it, the intercept was regularized, to be solved for
+                self._regularize()
+        solve_upper(self.R, self.r, self.w)
+        self.weight += weight
+
+    def _change_units(self, before: Floats, now: Floats) -> None:
+        """Have the rows learned so far be as if they had been transformed as those of now."""
+        mean, deviation, inverse = before
+        ratio = np.where(inverse > 0.0, deviation, 0.0) * now[2]
+        shift = (mean - now[0]) * now[2]
+        D = self._data[0]  # type: ignore[index]  # there is one where rows are standardised
+        D[:, self.intercept :] *= ratio
+        if self.intercept:
+            D[0, 1:] += D[0, 0] * shift
+        self._regularize()
+        solve_upper(self.R, self.r, self.w)
+
+    def _regularize(self) -> None:
+        """Make the triangle anew of that of the data."""
+        D, d, lost = self._data  # type: ignore[misc]
+        roots = np.full(len(d), math.sqrt(self.lam))
+        roots[: self._free] = 0.0
+        own = (self.R, self.r, self._scratch)
+        self._rest[0] = regularize(D, d, float(lost[0]), roots, *own)
+
+
+class ItemBandit(Locked, BaseEstimator):
+    """Base of bandits whose actions have features; a subclass plays `_probabilities`.
+
+    Rewards are estimated by ridge regression on the features of the actions that were played;
+    parameters `lam`, `noise_scale`, `standardize` and `fit_intercept`.
+    """
 
     lam: float
     noise_scale: float | None
@@ -90,80 +251,6 @@ class ItemState(Locked, BaseEstimator):
 
     #: Whether choices are drawn.
     randomized: ClassVar[bool] = True
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights (p,) of features in their own units."""
-        return self._weights()[: self.n_features_in_]
-
-    @property
-    def intercept_(self) -> float:
-        """The estimated reward where all features are 0; 0 without an intercept."""
-        weights = self._weights()
-        return float(weights[-1]) if self._intercept else 0.0
-
-    @property
-    def noise_scale_(self) -> float:
-        """R: as given, or learned."""
-        check_is_fitted(self, "t_")
-        return self._noise()
-
-    @property
-    def _scale(self) -> RunningScale:
-        return self._ridge.scale
-
-    def _weights(self):
-        if not hasattr(self, "t_"):
-            raise AttributeError("coef_ and intercept_ are set by the first round.")
-        with self.lock:
-            return self._ridge.weights
-
-    def _noise(self):
-        """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
-        if self.noise_scale is not None:
-            return float(self.noise_scale)
-        ridge = self._ridge
-        return np.sqrt(ridge.loss / ridge.weight) if ridge.loss > 0.0 else 1.0
-
-    def _fitted(self, X_actions, qid, available) -> tuple[Items, Floats]:
-        check_is_fitted(self, "t_")
-        actions, X = self._read(X_actions, qid, available)
-        return actions, self._ridge.ready(X)
-
-    def _read(self, X_actions, qid, available) -> tuple[Items, Floats]:
-        """The rounds, and the rows (N', p) of available actions, checked."""
-        actions = read_actions(X_actions, qid, available)
-        fresh, X = not hasattr(self, "t_"), actions.values
-        if fresh or not is_ready(self, X):
-            wanted = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-            X = validate_data(self, X, reset=fresh, **wanted)
-        check_finite(self, Rows.from_array(X), fresh)
-        return actions, X
-
-    def _start_with(self, X):
-        self._check_parameters()
-        if hasattr(self, "t_"):
-            return
-        self._intercept = bool(self.fit_intercept)
-        scale = scale_of(self, X.shape[1], self._intercept)
-        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.lam))
-        if self.randomized:
-            self.random_state_ = check_random_state(self.random_state)
-        self.t_ = 0
-
-    def _check_parameters(self):
-        check_positive("lam", self.lam)
-        check_bool("fit_intercept", self.fit_intercept)
-        if self.noise_scale is not None:
-            check_positive("noise_scale", self.noise_scale)
-
-
-class ItemBandit(ItemState):
-    """Base of bandits whose actions have features; a subclass plays `_probabilities`.
-
-    Rewards are estimated by ridge regression on the features of the actions that were played;
-    parameters `lam`, `noise_scale`, `standardize` and `fit_intercept`.
-    """
 
     @abstractmethod
     def _probabilities(self, Z: Floats) -> Floats:
@@ -288,7 +375,7 @@ class ItemBandit(ItemState):
         with unchanged_on_error(self, not hasattr(self, "t_")) as new:
             given, X = new._read(X_actions, qid, available)
             chosen, n = rows_of(given, actions), len(given)
-            rewards = check_rewards(rewards, n)
+            earned = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
             if propensities is not None:
                 check_propensities(propensities, n)
             weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
@@ -296,7 +383,7 @@ class ItemBandit(ItemState):
         for i, rows in enumerate(given.rounds):
             if weight[i] > 0.0:
                 with self.lock, learned_aside(self) as twin:
-                    twin._learn(X[rows], chosen[i] - rows.start, rewards[i], weight[i])
+                    twin._learn(X[rows], chosen[i] - rows.start, earned[i], weight[i])
                     twin.t_ += 1
         return self
 
@@ -359,6 +446,72 @@ class ItemBandit(ItemState):
             actions, Z = self._fitted(X_actions, qid, available)
             P = [self._probabilities(Z[rows]) for rows in actions.rounds]
         return actions.unstacked(np.concatenate(P), hidden=0.0)
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights (p,) of features in their own units."""
+        return self._weights()[: self.n_features_in_]
+
+    @property
+    def intercept_(self) -> float:
+        """The estimated reward where all features are 0; 0 without an intercept."""
+        weights = self._weights()
+        return float(weights[-1]) if self._intercept else 0.0
+
+    @property
+    def noise_scale_(self) -> float:
+        """R: as given, or learned."""
+        check_is_fitted(self, "t_")
+        return self._noise()
+
+    @property
+    def _scale(self) -> RunningScale:
+        return self._ridge.scale
+
+    def _weights(self):
+        if not hasattr(self, "t_"):
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
+        with self.lock:
+            return self._ridge.weights
+
+    def _noise(self):
+        """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
+        if self.noise_scale is not None:
+            return float(self.noise_scale)
+        ridge = self._ridge
+        return np.sqrt(ridge.loss / ridge.weight) if ridge.loss > 0.0 else 1.0
+
+    def _fitted(self, X_actions, qid, available) -> tuple[Items, Floats]:
+        check_is_fitted(self, "t_")
+        actions, X = self._read(X_actions, qid, available)
+        return actions, self._ridge.ready(X)
+
+    def _read(self, X_actions, qid, available) -> tuple[Items, Floats]:
+        """The rounds, and the rows (N', p) of available actions, checked."""
+        actions = read_actions(X_actions, qid, available)
+        fresh, X = not hasattr(self, "t_"), actions.values
+        if fresh or not is_ready(self, X):
+            wanted = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+            X = validate_data(self, X, reset=fresh, **wanted)
+        check_finite(self, Rows.from_array(X), fresh)
+        return actions, X
+
+    def _start_with(self, X):
+        self._check_parameters()
+        if hasattr(self, "t_"):
+            return
+        self._intercept = bool(self.fit_intercept)
+        scale = scale_of(self, X.shape[1], self._intercept)
+        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.lam))
+        if self.randomized:
+            self.random_state_ = check_random_state(self.random_state)
+        self.t_ = 0
+
+    def _check_parameters(self):
+        check_positive("lam", self.lam)
+        check_bool("fit_intercept", self.fit_intercept)
+        if self.noise_scale is not None:
+            check_positive("noise_scale", self.noise_scale)
 
     def _draw(self, Z, rng):
         """The position of an action drawn from a round, and its propensity."""

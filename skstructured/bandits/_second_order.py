@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
-from skstructured._base.validation import check_positive, check_real, check_share, check_size
+from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.rows import Rows
-from skstructured._learners.classifier import with_intercept
 from skstructured._learners.second_order import (
     SecondOrderWeights,
     along,
@@ -23,57 +21,36 @@ from skstructured._learners.second_order import (
     solve_transposed,
     solve_upper,
 )
-from skstructured._learners.weights import LinearWeights
-from skstructured.bandits._base import BanditClassifier, mix_uniform
+from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax, mix_uniform
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats
 from skstructured.spaces.simplex import log_softmax
 
 
-class SecondOrderBandit(LinearWeights, BanditClassifier):
-    """Bandit learners with dense weights W (K, p [+ 1]) and matrices over them.
+class SOBAModel(BanditModel):
+    """Weights of `SecondOrderWeights`, played with uniform exploration."""
 
-    Rows z are learned as `standardize` says, the row of a round counted before it is played.
-    """
+    def __init__(self, K, width, alpha):
+        self.learned = SecondOrderWeights(K, width, alpha)
 
-    def _ready(self, X, scale):
-        return with_intercept(super()._ready(X, scale), self._intercept)
+    @property
+    def W(self):
+        """Weights A⁻¹b."""
+        return self.learned.W
 
-    def _scores_at(self, Z):
-        """Scores (n, K) of rows z."""
-        return Z @ self._W.T
+    def distribution(self, theta, Z, rho):
+        return mix_uniform(theta, rho)
 
-    def _scores(self, X):
-        """Scores of new rows, which do not count."""
-        rows = Rows.from_array(self._fitted_rows(X))
-        with self.lock:
-            ready = self._scale.transformed(rows).matrix
-            return self._scores_at(with_intercept(ready, self._intercept))
-
-    def _rho(self):
-        """ρ as given, or ``min(½, √(K/T))``."""
-        if self.exploration is not None:
-            return float(self.exploration)
-        rounds = self.horizon or self.t_ + 1
-        return min(0.5, np.sqrt(len(self.classes_) / rounds))
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        given = getattr(self, "exploration", None)
-        if given is not None:
-            check_share("exploration", given)
-
-    def _weights(self):
-        if not hasattr(self, "classes_"):
-            raise AttributeError("coef_ and intercept_ are set by the first round.")
-        with self.lock:
-            return self._scale.fold(self._W.copy())
+    def learn(self, Z, codes, rewards, propensities, coins):
+        theta = self.scores(Z)
+        for i in np.flatnonzero(rewards):
+            self.learned.learn(theta[i], Z[i], codes[i], propensities[i])
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
-class SOBAClassifier(SecondOrderBandit):
+class SOBAClassifier(BanditClassifier):
     r"""SOBA: a second-order Perceptron with bandit feedback.
 
     Plays ``(1 − ρ) e_{y*} + ρ/K``. Only where the choice ỹ was right, with
@@ -137,25 +114,92 @@ class SOBAClassifier(SecondOrderBandit):
         super()._check_parameters()
         check_positive("alpha", self.alpha)
 
-    def _setup(self, dim, width):
-        self._learned = SecondOrderWeights(dim, width, self.alpha)
+    def _new_model(self, K, width):
+        return SOBAModel(K, width, self.alpha)
 
-    @property
-    def _W(self):
-        return self._learned.W
 
-    def _distribution(self, theta, X):
-        return mix_uniform(theta, self._rho())
+class NewtronModel(BanditModel):
+    """W of the least sum of quadratic bounds over the ball, played as softmax(αWx)."""
 
-    def _learn_at(self, Z, codes, rewards, propensities):
-        theta = self._scores_at(Z)
-        for i in np.flatnonzero(rewards):
-            self._learned.learn(theta[i], Z[i], codes[i], propensities[i])
+    def __init__(self, K, width, alpha, beta, radius):
+        self.alpha, self.beta, self.radius = alpha, beta, radius
+        self.W = np.zeros((K, width))
+        size, self._basis = (K - 1) * width, np.zeros((K - 1, K))
+        self._A, self._R = np.eye(size) / radius, np.eye(size) / np.sqrt(radius)
+        self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0  # type: ignore[misc]
+
+    def distribution(self, theta, Z, rho):
+        return mix_softmax(theta, rho, self.alpha)
+
+    def learn(self, Z, codes, rewards, propensities, coins):
+        P, W = mix_softmax(self.scores(Z), 0.0, self.alpha), self.W.reshape(-1).copy()
+        for x, p, code, reward, propensity in zip(Z, P, codes, rewards, propensities, strict=True):
+            # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
+            others = np.delete(p, code).sum()
+            size = (others if reward else -p[code]) / propensity
+            g = np.full(len(p), size / len(p))
+            g[code] -= size
+            kappa = propensity if reward else 1.0
+            self._newton_step(g, x, kappa * self.beta, along(W, g, x))
+        self._V = self._solve()
+        expand(self._basis, self._V, self.W.reshape(-1))
+
+    def _newton_step(self, g, x, weight, inner):
+        """A ← A + weight ggᵀ and b ← b + (weight <g, W> − 1) g, in A and b and in R and r."""
+        full, root = np.empty(len(self._b)), np.sqrt(weight)
+        reduce_term(self._basis, g, x, full)
+        rank_one(self._A, weight, full)
+        self._b += (weight * inner - 1.0) * full
+        rotate_in(self._R, self._r, root * full, root * inner - 1.0 / root)
+
+    def _solve(self):
+        """argmin ½<W, AW> − <b, W> over the ball: (A + μI)⁻¹ b, μ ≥ 0 by Newton's method.
+
+        The secular equation 1/‖W(μ)‖ = 1/D is nearly linear in μ, and the last round's μ is close.
+        """
+        mu, free = self._mu, np.empty(len(self._b))
+        solve_upper(self._R, self._r, free)
+        W = slope = self._shifted(mu, self._b, self._V) if mu > 0.0 else free
+        for _ in range(50):
+            norm = np.linalg.norm(W)
+            if abs(norm / self.radius - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.radius):
+                break
+            slope = self._shifted(mu, W, slope) if mu > 0.0 else self._unshifted(W)
+            mu = max(mu + (norm / self.radius - 1.0) * norm * norm / (W @ slope), 0.0)
+            W = self._shifted(mu, self._b, W) if mu > 0.0 else free
+        self._mu = mu
+        return W * min(1.0, self.radius / max(np.linalg.norm(W), 1e-300))
+
+    def _shifted(self, mu, right, start):
+        """(A + μI)⁻¹ right by conjugate gradients, from `start`, in units of the diagonal."""
+        W, diagonal = start, np.diag(self._A) + mu
+        residual, enough = right - self._A @ W - mu * W, 1e-28 * (right @ (right / diagonal))
+        direction = residual / diagonal
+        size = residual @ direction
+        for _ in range(10 * len(W)):
+            image = self._A @ direction + mu * direction
+            curvature = direction @ image
+            if size <= enough or curvature <= 0.0:  # which underflows with rows of 1e100
+                break
+            step = size / curvature
+            W = W + step * direction
+            residual = residual - step * image
+            scaled = residual / diagonal
+            size, before = residual @ scaled, size
+            direction = scaled + (size / before) * direction
+        return W
+
+    def _unshifted(self, right):
+        """A⁻¹ right, by the two triangles."""
+        half, W = np.empty(len(right)), np.empty(len(right))
+        solve_transposed(self._R, right, half)
+        solve_upper(self._R, half, W)
+        return W
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
-class NewtronClassifier(SecondOrderBandit):
+class NewtronClassifier(BanditClassifier):
     r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
 
     Plays ``p' = (1 − ρ) P + ρ/K``, ``P = softmax(αWx)``. If the choice ŷ was right,
@@ -227,92 +271,16 @@ class NewtronClassifier(SecondOrderBandit):
         check_positive("beta", self.beta)
         check_size("radius", self.radius)
 
-    def _setup(self, dim, width):
-        self._W = np.zeros((dim, width))
-        size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
-        self._A, self._R = np.eye(size) / self.radius, np.eye(size) / np.sqrt(self.radius)
-        self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0  # type: ignore[misc]
-
-    def _softmax(self, theta):
-        p = np.exp(self.alpha * (theta - theta.max(axis=1, keepdims=True)))
-        return p / p.sum(axis=1, keepdims=True)
-
-    def _distribution(self, theta, X):
-        rho = self._rho()
-        return (1.0 - rho) * self._softmax(theta) + rho / theta.shape[1]
+    def _new_model(self, K, width):
+        return NewtronModel(K, width, self.alpha, self.beta, self.radius)
 
     def predict_proba(self, X: Features) -> Floats:
         """softmax(αWx), (n, K)."""
-        return self._softmax(self._scores(X))
+        return mix_softmax(self._scores(X), 0.0, self.alpha)
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
         return log_softmax(self.alpha * self._scores(X))
-
-    def _learn_at(self, Z, codes, rewards, propensities):
-        P, W = self._softmax(self._scores_at(Z)), self._W.reshape(-1).copy()
-        for x, p, code, reward, propensity in zip(Z, P, codes, rewards, propensities, strict=True):
-            # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
-            others = np.delete(p, code).sum()
-            size = (others if reward else -p[code]) / propensity
-            g = np.full(len(p), size / len(p))
-            g[code] -= size
-            kappa = propensity if reward else 1.0
-            self._newton_step(g, x, kappa * self.beta, along(W, g, x))
-        self._V = self._solve()
-        expand(self._basis, self._V, self._W.reshape(-1))
-
-    def _newton_step(self, g, x, weight, inner):
-        """A ← A + weight ggᵀ and b ← b + (weight <g, W> − 1) g, in A and b and in R and r."""
-        full, root = np.empty(len(self._b)), np.sqrt(weight)
-        reduce_term(self._basis, g, x, full)
-        rank_one(self._A, weight, full)
-        self._b += (weight * inner - 1.0) * full
-        rotate_in(self._R, self._r, root * full, root * inner - 1.0 / root)
-
-    def _solve(self):
-        """argmin ½<W, AW> − <b, W> over the ball: (A + μI)⁻¹ b, μ ≥ 0 by Newton's method.
-
-        The secular equation 1/‖W(μ)‖ = 1/D is nearly linear in μ, and the last round's μ is close.
-        """
-        mu, free = self._mu, np.empty(len(self._b))
-        solve_upper(self._R, self._r, free)
-        W = slope = self._shifted(mu, self._b, self._V) if mu > 0.0 else free
-        for _ in range(50):
-            norm = np.linalg.norm(W)
-            if abs(norm / self.radius - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.radius):
-                break
-            slope = self._shifted(mu, W, slope) if mu > 0.0 else self._unshifted(W)
-            mu = max(mu + (norm / self.radius - 1.0) * norm * norm / (W @ slope), 0.0)
-            W = self._shifted(mu, self._b, W) if mu > 0.0 else free
-        self._mu = mu
-        return W * min(1.0, self.radius / max(np.linalg.norm(W), 1e-300))
-
-    def _shifted(self, mu, right, start):
-        """(A + μI)⁻¹ right by conjugate gradients, from `start`, in units of the diagonal."""
-        W, diagonal = start, np.diag(self._A) + mu
-        residual, enough = right - self._A @ W - mu * W, 1e-28 * (right @ (right / diagonal))
-        direction = residual / diagonal
-        size = residual @ direction
-        for _ in range(10 * len(W)):
-            image = self._A @ direction + mu * direction
-            curvature = direction @ image
-            if size <= enough or curvature <= 0.0:  # which underflows with rows of 1e100
-                break
-            step = size / curvature
-            W = W + step * direction
-            residual = residual - step * image
-            scaled = residual / diagonal
-            size, before = residual @ scaled, size
-            direction = scaled + (size / before) * direction
-        return W
-
-    def _unshifted(self, right):
-        """A⁻¹ right, by the two triangles."""
-        half, W = np.empty(len(right)), np.empty(len(right))
-        solve_transposed(self._R, right, half)
-        solve_upper(self._R, half, W)
-        return W
 
 
 @kernel
@@ -329,9 +297,49 @@ def unit(Z):
     return Z / np.where(norms > 0.0, norms, 1.0)
 
 
+class ConfiditModel(BanditModel):
+    """W and one matrix per class, over rows of norm 1, played by upper confidence bounds."""
+
+    def __init__(self, K, width, alpha, eta):
+        self.W, self.alpha, self.eta = np.zeros((K, width)), alpha, eta
+        self._R = np.tile((1.0 + alpha) * np.eye(width), (K, 1, 1))
+
+    def scores(self, Z):
+        return np.clip(unit(Z) @ self.W.T, -self.alpha, 1.0)
+
+    def distribution(self, theta, Z, rho):
+        found = [self.bounds(*self.clipped(x)) for x in unit(Z)]
+        return mix_uniform(np.array(found), 0.0)
+
+    def clipped(self, x):
+        """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
+        v, width, inner = np.empty(self.W.shape), np.empty(len(self.W)), self.W @ x
+        solve_each(self._R, x, v, width, np.empty(len(x)))
+        return np.clip(inner, -self.alpha, 1.0), inner, width, v
+
+    def bounds(self, clipped, inner, width, v):
+        """Upper confidence bounds (K,) of a row of which `clipped` was found."""
+        return clipped + np.sqrt(self.eta * width)
+
+    def learn(self, Z, codes, rewards, propensities, coins):
+        for x, code, reward, coin in zip(unit(Z), codes, rewards, coins[:, 0], strict=True):
+            self.learn_one(x, self.clipped(x), code, reward == 1.0, coin)
+
+    def learn_one(self, x, found, code, right, coin):
+        """Learn a unit row of which `clipped` was `found`."""
+        clipped, inner, width, v = found
+        s = 1.0 if right or coin < (1.0 - self.alpha) / 2.0 else -1.0
+        touched = width > 0.0
+        shift = np.divide(clipped - inner, width, out=np.zeros_like(inner), where=touched)
+        self.W += shift[:, None] * v
+        # A_new⁻¹(A w' + s x) = w' + (s − w'·x) A_new⁻¹ x, and A_new⁻¹ x = A⁻¹x/(1 + xᵀA⁻¹x).
+        self.W[code] += (s - clipped[code]) / (1.0 + width[code]) * v[code]
+        rotate_in(self._R[code], np.zeros(len(x)), x.copy(), 0.0)
+
+
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
-class ConfiditClassifier(SecondOrderBandit):
+class ConfiditClassifier(BanditClassifier):
     r"""Confidit: upper confidence bounds for every class.
 
     Rows, standardised, are scaled to ‖x‖ = 1. Every class has ``A_i = (1+α)² I`` and w_i = 0; in a
@@ -395,26 +403,15 @@ class ConfiditClassifier(SecondOrderBandit):
         check_positive("eta", self.eta)
         check_real("alpha", self.alpha, lambda v: -1.0 < v <= 1.0, "lie in (-1, 1]")
 
-    def _setup(self, dim, width):
-        self._W = np.zeros((dim, width))
-        self._R = np.tile((1.0 + self.alpha) * np.eye(width), (dim, 1, 1))
+    def _new_model(self, K, width):
+        return ConfiditModel(K, width, self.alpha, self.eta)
 
-    def _clipped(self, x):
-        """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
-        v, width, inner = np.empty(self._W.shape), np.empty(len(self._W)), self._W @ x
-        solve_each(self._R, x, v, width, np.empty(len(x)))
-        return np.clip(inner, -self.alpha, 1.0), inner, width, v
-
-    def _scores_at(self, Z):
-        return np.clip(unit(Z) @ self._W.T, -self.alpha, 1.0)
-
-    def _distribution(self, theta, X):
-        found = map(self._clipped, unit(self._ready(X, self._scale.copy())))
-        return mix_uniform(np.array([self._bounds(*each) for each in found]), 0.0)
-
-    def _bounds(self, clipped, inner, width, v):
-        """Upper confidence bounds (K,) of a row of which `_clipped` was found."""
-        return clipped + np.sqrt(self.eta * width)
+    def _round(self, z, truth, uniforms):
+        x, model = unit(z)[0], self._model
+        found = model.clipped(x)
+        code = int(np.argmax(model.bounds(*found)))
+        model.learn_one(x, found, code, code == truth, uniforms[1])
+        return code, 1.0
 
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
@@ -423,27 +420,3 @@ class ConfiditClassifier(SecondOrderBandit):
         raise ValueError(
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
         )
-
-    def _round(self, z, truth, uniforms):
-        """Play and learn one row; the position of the action, and its propensity, 1."""
-        x = unit(z)[0]
-        found = self._clipped(x)
-        code = int(np.argmax(self._bounds(*found)))
-        self._learn_one(x, found, code, code == truth, uniforms[1])
-        return code, 1.0
-
-    def _learn_at(self, Z, codes, rewards, propensities):
-        uniforms = self.random_state_.random_sample(len(codes))
-        for x, code, reward, u in zip(unit(Z), codes, rewards, uniforms, strict=True):
-            self._learn_one(x, self._clipped(x), code, reward == 1.0, u)
-
-    def _learn_one(self, x, found, code, right, uniform):
-        """Learn a unit row of which `_clipped` was `found`."""
-        clipped, inner, width, v = found
-        s = 1.0 if right or uniform < (1.0 - self.alpha) / 2.0 else -1.0
-        touched = width > 0.0
-        shift = np.divide(clipped - inner, width, out=np.zeros_like(inner), where=touched)
-        self._W += shift[:, None] * v
-        # A_new⁻¹(A w' + s x) = w' + (s − w'·x) A_new⁻¹ x, and A_new⁻¹ x = A⁻¹x/(1 + xᵀA⁻¹x).
-        self._W[code] += (s - clipped[code]) / (1.0 + width[code]) * v[code]
-        rotate_in(self._R[code], np.zeros(len(x)), x.copy(), 0.0)

@@ -2,6 +2,7 @@
 
 import math
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,38 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_real, check_share, check_weights
+from skstructured._base.validation import check_real, check_weights
+from skstructured._learners.lock import lock_of
 from skstructured._learners.metadata import RoutesToEstimator
-from skstructured.bandits._base import BanditClassifier
+from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.logistic import FolkloreClassifier
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.simplex import log_softmax
+
+
+class _Taught(BanditModel):
+    """A learner with class probabilities, and how many rounds it was taught."""
+
+    dense, block = False, 1
+
+    def __init__(self, K, estimator):
+        self.K, self.estimator, self.n_taught = K, estimator, 0
+
+    def scores(self, X):
+        """Log-probabilities of the learner; uniform before it has learned anything."""
+        if self.n_taught == 0:
+            return np.zeros((X.shape[0], self.K))
+        return np.log(np.maximum(self.estimator.predict_proba(X), 1e-300))
+
+    def distribution(self, theta, X, rho):
+        return mix_softmax(theta, rho)
+
+    def teach(self, X, y, classes, **given):
+        """Teach rows and their labels."""
+        estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
+        estimator.partial_fit(X, y, classes=classes, **given)
+        self.estimator, self.n_taught = estimator, self.n_taught + len(y)
 
 
 @documented(BanditGaptronClassifier)
@@ -87,7 +113,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     5
     """
 
-    draws, block = 2, 1
+    draws = 2
     fit_intercept = False
 
     estimator: BaseEstimator | None = None
@@ -109,8 +135,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         self._simulate_labels(X, y, classes, **given)
         return self
 
+    estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
+    n_taught_ = property(attrgetter("_model.n_taught"), doc="Rounds it has learned.")
+
     def _wrapped(self):
-        return self._default() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
     def _checked(self, X, given):
         """Metadata for the estimator, weights checked before any round is played."""
@@ -126,22 +157,17 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.exploration is not None:
-            check_share("exploration", self.exploration)
         wanted = "be a non-negative number"
         check_real("radius", self.radius, lambda v: 0.0 <= v < math.inf, wanted)
 
-    def _setup(self, dim, width):
+    def _new_model(self, K, width):
         given = self._wrapped()
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")
         if self.exploration is None:
             self._check_certified(clone(given))
-        self.estimator_, self.n_taught_ = clone(given), 0
-
-    def _default(self):
-        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
+        return _Taught(K, clone(given))
 
     def _check_certified(self, unfitted):
         """Teach it a row of zeros, to see whether it will state a regret bound."""
@@ -159,16 +185,6 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
                 f"({error})."
             ) from error
 
-    def _ready(self, X, scale):
-        return X
-
-    def _scores_at(self, X):
-        """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
-        if self.n_taught_ == 0:
-            return np.zeros((X.shape[0], len(self.classes_)))
-        p = self.estimator_.predict_proba(X)
-        return np.log(np.maximum(p, 1e-300))
-
     def _rho(self):
         if self.exploration is not None:
             return float(self.exploration)
@@ -178,36 +194,21 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         rounds = self.horizon or self.t_ + 1
         return float(min(1.0, np.sqrt(len(self.classes_) * regret / rounds)))
 
-    def _distribution(self, theta, X):
-        p, rho = np.exp(theta - theta.max(axis=1, keepdims=True)), self._rho()
-        return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
-
-    def _learn_at(self, X, codes, rewards, propensities):
-        rho = self._rho()  # where it raises, nothing has been drawn yet
-        uniforms = self.random_state_.random_sample(len(codes))
-        self._teach(X, codes, rewards, uniforms * propensities * len(self.classes_) < rho)
-
-    def _learn_simulated(self, x, code, right, propensity, uniforms, **given):
-        explored = uniforms[1:] * propensity * len(self.classes_) < self._rho()
-        self._teach(x, code, right.astype(np.float64), explored, **given)
-
-    def _teach(self, X, codes, rewards, explored, **given):
+    def _learn(self, X, codes, rewards, propensities, coins, **given):
+        explored = coins[:, 0] * propensities * len(self.classes_) < self._rho()
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             y = self.classes_[codes[taught]]
-            estimator = deepcopy(self.estimator_)  # an interruption leaves the one that was there
-            estimator.partial_fit(X[taught], y, classes=self.classes_, **given)
-            self.estimator_, self.n_taught_ = estimator, self.n_taught_ + len(taught)
+            self._model.teach(X[taught], y, self.classes_, **given)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""
-        p = np.exp(self._scores(X))
-        return p / p.sum(axis=1, keepdims=True)
+        return mix_softmax(self._scores(X), 0.0)
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)
-        with self.lock:
+        with lock_of(self):
             if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
                 return self.estimator_.predict_log_proba(X)
             return log_softmax(self._thetas(X))

@@ -10,9 +10,8 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
-from skstructured.evaluation.cross_fitting import cross_fitted_rewards
 from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
-from skstructured.evaluation.off_policy import PolicyValue, off_policy_value
+from skstructured.evaluation.off_policy import PolicyValue, cross_fitted_rewards, off_policy_value
 from skstructured.evaluation.validation import progressive_validate
 
 __all__ = [

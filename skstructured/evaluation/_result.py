@@ -306,10 +306,6 @@ def _share(last):
         raise GuaranteeError(str(error)) from None
 
 
-#: What a mean is kept of, in the order of `Losses`.
-KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
-
-
 @documented(ProgressiveResult)
 class StreamResult:
     """Result of a progressive validation over chunks; its size does not grow with the rounds.
@@ -341,15 +337,18 @@ class StreamResult:
         self._risk, self._in_range = RecentBound(delta), True
         self._rows: list[tuple[float, ...]] = []
         self._rise, self._order = RiseTest(delta), OrderTest(delta)
-        self.n_rounds, self._sums = 0, np.zeros(len(KINDS))
+        self.n_rounds, self._sums = 0, np.zeros(3)
+        self.target_loss = self.expected_target_loss = self.surrogate_loss = math.nan
 
     def add_chunk(self, losses: Floats, packed: Any = None) -> None:
         """Add the losses (3, m) of a chunk, and its packed outputs."""
         if isinstance(packed, np.ndarray):
             self._order.update(packed)
         m, sums = losses.shape[1], losses.sum(axis=1)
-        self._rows.append((m, *(sums / m if m else np.full(len(KINDS), math.nan))))
+        self._rows.append((m, *(sums / m if m else np.full(3, math.nan))))
         self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
+        means = self._sums / self.n_rounds if self.n_rounds else np.full(3, math.nan)
+        self.target_loss, self.expected_target_loss, self.surrogate_loss = means.tolist()
         expected = np.clip(losses[1], 0.0, 1.0)
         self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= ROUNDING))
         self._risk.update(expected)
@@ -358,26 +357,7 @@ class StreamResult:
     @property
     def chunks(self) -> Floats:
         """One row per chunk: rounds, mean target, expected target and surrogate loss."""
-        return np.array(self._rows, dtype=np.float64).reshape(-1, 1 + len(KINDS))
-
-    def _mean(self, kind):
-        total = self._sums[KINDS.index(kind)]
-        return float(total / self.n_rounds) if self.n_rounds else math.nan
-
-    @property
-    def target_loss(self) -> float:
-        """Mean target loss of the outputs drawn."""
-        return self._mean("target_loss")
-
-    @property
-    def expected_target_loss(self) -> float:
-        """Mean exact expectation of the target loss."""
-        return self._mean("expected_target_loss")
-
-    @property
-    def surrogate_loss(self) -> float:
-        """Mean surrogate loss of the weights played."""
-        return self._mean("surrogate_loss")
+        return np.array(self._rows, dtype=np.float64).reshape(-1, 4)
 
     @property
     def changed_(self) -> bool:

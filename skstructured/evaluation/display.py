@@ -466,11 +466,12 @@ def _named(result, name):
     if isinstance(result, Mapping):
         if name is not None:
             raise ValueError(f"name must be None where the results are a dict, got {name!r}.")
-        names, results = [str(key) for key in result], list(result.values())
-    else:
-        results = list(result) if isinstance(result, (list, tuple)) else [result]
-        names = _default_names(results) if name is None else name
-        names = [names] if isinstance(names, str) else list(names)
+        name, result = [str(key) for key in result], list(result.values())
+    results = list(result) if isinstance(result, (list, tuple)) else [result]
+    if name is None:
+        name = [type(getattr(one, "estimator", None)).__name__ for one in results]
+        name = name if len(name) == 1 else [f"{kind} {i}" for i, kind in enumerate(name, 1)]
+    names = [name] if isinstance(name, str) else list(name)
     if not results or len(names) != len(results):
         raise ValueError(
             f"result must hold one run or more, and name one name for each; "
@@ -480,11 +481,6 @@ def _named(result, name):
         if not hasattr(one, "expected_target_loss"):
             raise TypeError(f"result must hold ProgressiveResult only, got {one!r}.")
     return names, results
-
-
-def _default_names(results):
-    kinds = [type(getattr(result, "estimator", None)).__name__ for result in results]
-    return kinds if len(kinds) == 1 else [f"{kind} {i}" for i, kind in enumerate(kinds, 1)]
 
 
 def _curves(result, comparator, risk_delta=None):

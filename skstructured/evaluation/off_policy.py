@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
-from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.validation import check_choice, check_real, check_weights
-from skstructured.bandits._base import refuse
-from skstructured.extend._types import Array, Floats, Ints
+from skstructured._base.validation import check_choice, check_integer, check_real, check_weights
+from skstructured.bandits._base import (
+    check_entries,
+    read_numbers,
+    refuse,
+    warn_of_certainty,
+)
+from skstructured.bandits._item_base import places_of, read_actions, rows_of
+from skstructured.extend._types import Floats, Ints
 from skstructured.items._reading import Items, read_items
 
 #: Probabilities of a round may sum to 1 up to this.
 ROUNDING = 1e-6
+
+#: Numbers are finite if they are at most this in size.
+LARGEST = np.finfo(np.float64).max
 
 
 def read_table(given: Any, name: str, qid: Any = None) -> Items:
@@ -57,40 +70,17 @@ def read_policy(given: Any, qid: Any = None) -> Items:
     return table
 
 
-def read_numbers(name: str, given: Any, n: int) -> Floats:
+def read_finite(name: str, given: Any, n: int) -> Floats:
     """Finite numbers (n,) as float64."""
-    numbers = np.asarray(given)
-    if numbers.dtype.kind not in "biuf" or numbers.shape != (n,):
-        raise ValueError(
-            f"{name} must have one number for each of the {n} rounds, got an array of "
-            f"{numbers.dtype} of shape {numbers.shape}."
-        )
-    numbers = numbers.astype(np.float64)
-    refuse(~np.isfinite(numbers), numbers, name, "finite", "round")
-    return numbers
+    return read_numbers(name, given, n, LARGEST, "finite", "round")
 
 
-def places_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
+def read_actions_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
     """Places (n,) of logged actions in their rounds, or among `classes`."""
-    given, n = np.asarray(actions), len(lengths)
-    if given.shape != (n,):
-        raise ValueError(
-            f"actions must have one entry for each of the {n} rounds of policy, got shape "
-            f"{given.shape}."
-        )
-    if classes is not None:
-        return _among(given, np.asarray(classes), lengths)
-    if given.dtype.kind not in "iu":
-        raise ValueError(
-            f"actions must be places from 0, integers, or labels with classes=…, got an array of "
-            f"{given.dtype}."
-        )
-    outside, allowed = (given < 0) | (given >= lengths), "places of actions of their rounds"
-    refuse(outside, given, "actions", allowed, "round")
-    return given.astype(np.intp)
-
-
-def _among(given: Array, classes: Array, lengths: Ints) -> Ints:
+    if classes is None:
+        return places_of(actions, lengths, ", or labels with classes=…")
+    given, classes = np.asarray(actions), np.asarray(classes)
+    check_entries("actions", given, len(lengths))
     place = {label: k for k, label in enumerate(classes.tolist())}
     if classes.ndim != 1 or len(place) != len(classes):
         raise ValueError(f"classes must be distinct labels, (K,), got {classes.tolist()!r}.")
@@ -339,19 +329,15 @@ def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight
     policy, q, qid = of_actions
     table = read_policy(policy, qid)
     n = len(table.lengths)
-    at = table.offsets[:-1] + places_of(actions, table.lengths, classes)
-    rewards, p = read_numbers("rewards", rewards, n), read_numbers("propensities", propensities, n)
+    at = table.offsets[:-1] + read_actions_of(actions, table.lengths, classes)
+    rewards, p = read_finite("rewards", rewards, n), read_finite("propensities", propensities, n)
     allowed = "in (0, 1], the probabilities with which the logged actions were chosen"
     refuse(~((p > 0.0) & (p <= 1.0)), p, "propensities", allowed, "round")
     weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
     if np.count_nonzero(weight) < 2:
         raise ValueError("a standard error needs two rounds of positive weight or more.")
-    if (p == 1.0).all() and (table.lengths > 1).any():
-        warnings.warn(
-            "All propensities are 1: such a log has nothing to say of other choices than its own.",
-            GuaranteeWarning,
-            stacklevel=3,
-        )
+    if (table.lengths > 1).any():
+        warn_of_certainty(p)
     return Log(table, at, rewards, p, weight, _read_estimates(q, qid, table))
 
 
@@ -385,3 +371,103 @@ def _estimated(log, method):
         expected = log.policy.sums(log.policy.values * log.rewards_of)
         phi = expected + w * (log.rewards - log.rewards_of[log.at])
     return float(share @ phi), phi
+
+
+def cross_fitted_rewards(
+    X: Any,
+    actions: ArrayLike,
+    rewards: ArrayLike,
+    *,
+    reward_model: BaseEstimator | None = None,
+    n_splits: int = 5,
+    qid: ArrayLike | None = None,
+    available: Any = None,
+    classes: ArrayLike | None = None,
+) -> Any:
+    """Estimate the rewards of all actions of logged rounds, each by models of the other rounds.
+
+    The rounds are split into n_splits parts, in their order. For each part a regressor learns the
+    rewards of the other parts, and predicts for all actions of the part: no estimate depends on the
+    reward of its own round, as doubly robust estimates need it.
+
+    Parameters
+    ----------
+    X : list of n matrices (m, p), array of shape (n, m, p), or of (N, p) with `qid`, or (n, p)
+        Features of the actions of every round; with `classes` features of the rounds, (n, p), for
+        which every class has a regressor of its own.
+    actions : array-like of shape (n,)
+        Places of the logged actions in their rounds, hidden ones counted; labels with `classes`.
+    rewards : array-like of shape (n,)
+        What they earned.
+    reward_model : estimator or None, default=None
+        A regressor of scikit-learn; None is ridge regression on standardised features.
+    n_splits : int, default=5
+        Parts, 2 or more.
+    qid, available : array-like or None, default=None
+        As in ``choose`` of `skstructured.bandits.LinUCB`.
+    classes : array-like of shape (K,) or None, default=None
+        Labels of the actions, where they have no features.
+
+    Returns
+    -------
+    list of n arrays (m,), with `qid` ndarray of shape (N,), with `classes` of shape (n, K)
+        Estimated rewards, NaN for hidden actions. A class that was never played in the other parts
+        gets the mean of their rewards.
+
+    Raises
+    ------
+    ValueError
+        For rounds that are none, actions that are none, rewards that are not finite, and fewer
+        rounds than parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.evaluation import cross_fitted_rewards
+    >>> rng = np.random.RandomState(0)
+    >>> offers, actions = rng.normal(size=(100, 3, 2)), rng.randint(3, size=100)
+    >>> rewards = offers[np.arange(100), actions] @ [1.0, -1.0] + rng.normal(size=100)
+    >>> estimates = cross_fitted_rewards(offers, actions, rewards)
+    >>> len(estimates), estimates[0].shape
+    (100, (3,))
+    """
+    check_integer("n_splits", n_splits, lowest=2)
+    model = reward_model or make_pipeline(StandardScaler(), Ridge())
+    if classes is not None:
+        return _of_classes(X, actions, rewards, np.asarray(classes), model, n_splits)
+    return _of_items(X, (qid, available), actions, rewards, model, n_splits)
+
+
+def _of_items(X, given, actions, rewards, model, n_splits):
+    items = read_actions(X, *given)
+    n, Z, at = len(items), check_array(items.values, dtype=np.float64), rows_of(items, actions)
+    y = read_finite("rewards", rewards, n)
+    found, of_round = np.empty(len(Z)), np.repeat(np.arange(n), items.lengths)
+    for learned, held in _parts(n, n_splits):
+        rows = np.isin(of_round, held)
+        found[rows] = _predicted(model, Z[at[learned]], y[learned], Z[rows])
+    return items.unstacked(found)
+
+
+def _of_classes(X, actions, rewards, classes, model, n_splits):
+    X = check_array(X, dtype=np.float64)
+    n, K = len(X), len(classes)
+    codes = read_actions_of(actions, np.full(n, K), classes)
+    y, found = read_finite("rewards", rewards, n), np.empty((n, K))
+    for learned, held in _parts(n, n_splits):
+        for k in range(K):
+            rows = learned[codes[learned] == k]
+            none = np.full(len(held), y[learned].mean())
+            found[held, k] = _predicted(model, X[rows], y[rows], X[held]) if len(rows) else none
+    return found
+
+
+def _parts(n, n_splits):
+    """Rounds that are learned and rounds that are held out, for each part."""
+    if n < n_splits:
+        raise ValueError(f"n_splits={n_splits} must be at most the number of rounds, {n}.")
+    return KFold(n_splits).split(np.empty(n))
+
+
+def _predicted(model, X, y, Z):
+    return np.asarray(clone(model).fit(X, y).predict(Z), dtype=np.float64)

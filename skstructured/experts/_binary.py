@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import _name_estimators
 from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skstructured._base.validation import (
@@ -178,19 +179,16 @@ def folds(codes, cv):
     return fold
 
 
-def opinions_out_of_fold(name, expert, X, codes, classes, fold, given):
-    """What clones say of the rows of a fold, fitted on the other folds; 0 if one class is left.
+def out_of_fold(found, fold, codes, learned):
+    """`found` (n,) with what ``learned(others)`` says of the rows of each fold.
 
-    `given` are the metadata of ``fit``.
+    Rows stay as they are if the other folds have one class alone.
     """
-    said = np.zeros(len(codes))
     for k in np.unique(fold):
-        inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        if len(np.unique(codes[outside])) == 2:
-            more = part_of(given, outside, len(codes))
-            twin = clone(expert).fit(rows_of(X, outside), classes[codes[outside]], **more)
-            said[inside] = opinions(name, twin, rows_of(X, inside), classes)
-    return said
+        inside, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
+        if len(np.unique(codes[others])) == 2:
+            found[inside] = learned(others)(inside)
+    return found
 
 
 @dataclass
@@ -206,7 +204,7 @@ class Expert(Learned):
         Whether it is trained.
     naive : bool
         Whether it has not seen a row, so that it says 0.
-    calibrated : callable or None, default=None
+    calibration : estimator or None, default=None
         What makes its opinions into probabilities.
     """
 
@@ -214,23 +212,41 @@ class Expert(Learned):
     model: Any
     learns: bool
     naive: bool
-    calibrated: Any = None
+    calibration: Any = None
 
     def opinions(self, rows, classes):
         """What it says of rows, (n,)."""
         if self.naive:
             return 0.0
-        said = opinions(self.name, self.model, rows, classes)
-        return said if self.calibrated is None else self.calibrated(said)
+        return calibrated(self.calibration, opinions(self.name, self.model, rows, classes))
 
     def fit(self, rows, codes, classes, fold, given):
         """Fit one that learns on all rows; what it says of rows that it did not see."""
         if not self.learns:
             return opinions(self.name, self.model, rows, classes)
         fresh = clone(self.model)
-        said = opinions_out_of_fold(self.name, fresh, rows, codes, classes, fold, given)
+
+        def learned(others):
+            more = part_of(given, others, len(codes))
+            twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]], **more)
+            return lambda which: opinions(self.name, twin, rows_of(rows, which), classes)
+
+        said = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
         self.model, self.naive = fresh.fit(rows, classes[codes], **given), False
         return said
+
+    def calibrate(self, method, said, codes, fold):
+        """Learn to calibrate what was said; that, by the maps of the other folds."""
+        if method is None:
+            return said
+
+        def learned(others):
+            model = calibration(method, said[others], codes[others])
+            return lambda which: calibrated(model, said[which])
+
+        if len(np.unique(codes)) == 2:
+            self.calibration = calibration(method, said, codes)
+        return out_of_fold(said.copy(), fold, codes, learned)
 
     def learn(self, x, y, classes, given):
         """Learn one row; of the first it is told the classes, if it takes them."""
@@ -266,60 +282,47 @@ def check_marker(marker, classes):
 METHODS = ("sigmoid", "isotonic")
 
 
-class Calibrated:
-    """Opinions made into 2 P(second class) − 1, by what was said and true.
+def calibration(method, said, codes):
+    """The estimator that makes opinions into P(second class), by what was said and true.
 
     "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
     monotone P of the least squared error.
     """
-
-    def __init__(self, method, said, codes):
-        if method == "isotonic":
-            model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            self._model = model.fit(said, codes)
-            return
-        counts = np.bincount(codes, minlength=2)
-        right = (counts + 1.0) / (counts + 2.0)
-        labels, weight = np.r_[codes, 1 - codes], np.r_[right[codes], 1.0 - right[codes]]
-        model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
-        self._model = model.fit(np.r_[said, said][:, None], labels, sample_weight=weight)
-
-    def __call__(self, said):
-        """Calibrated opinions (n,)."""
-        if len(said) == 0:
-            return said
-        if isinstance(self._model, IsotonicRegression):
-            share = self._model.predict(said)
-        else:
-            share = self._model.predict_proba(said[:, None])[:, 1]
-        return np.rint((2.0 * share - 1.0) * GRID) / GRID
+    if method == "isotonic":
+        return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(said, codes)
+    counts = np.bincount(codes, minlength=2)
+    right = (counts + 1.0) / (counts + 2.0)
+    labels, weight = np.r_[codes, 1 - codes], np.r_[right[codes], 1.0 - right[codes]]
+    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
+    return model.fit(np.r_[said, said][:, None], labels, sample_weight=weight)
 
 
-def calibrator(method, said, codes):
-    """`Calibrated` opinions, or None: without a method, or a second class."""
-    several = method is not None and len(np.unique(codes)) == 2
-    return Calibrated(method, said, codes) if several else None
+def calibrated(model, said):
+    """Opinions (n,) as 2 P(second class) − 1 by a `calibration`; as they are without one."""
+    if model is None or len(said) == 0:
+        return said
+    isotonic = isinstance(model, IsotonicRegression)
+    share = model.predict(said) if isotonic else model.predict_proba(said[:, None])[:, 1]
+    return np.rint((2.0 * share - 1.0) * GRID) / GRID
 
 
-def calibrated_out_of_fold(method, said, codes, fold):
-    """Opinions (n,) of each fold by the map of the other folds' opinions and labels."""
-    found = said.copy()
-    for k in np.unique(fold):
-        inside, outside = fold == k, fold != k
-        how = calibrator(method, said[outside], codes[outside])
-        if how is not None:
-            found[inside] = how(said[inside])
-    return found
-
-
-class OverExperts(ClassifierMixin, BaseEstimator):
+class OverExperts(ClassifierMixin, _BaseComposition):
     """Parameters of the experts in the list ``estimators``, as those of scikit-learn's ensembles.
 
     `get_params`, `set_params` and `clone` for experts with names or without.
     """
 
+    __init__ = object.__init__  # that of scikit-learn's base is abstract
+
+    @property
     def _named(self):
+        """Pairs (name, expert)."""
         return named_experts(self.estimators, super().get_params(deep=False))
+
+    @_named.setter
+    def _named(self, pairs):
+        pairwise = all(isinstance(one, (tuple, list)) for one in self.estimators)
+        self.estimators = pairs if pairwise else [expert for _, expert in pairs]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
@@ -330,38 +333,22 @@ class OverExperts(ClassifierMixin, BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
-        found = super().get_params(deep=False)
-        if deep:
-            try:
-                named = self._named()
-            except ValueError:  # to be refused by name, when it learns
-                named = []
-            for name, expert in named:
-                found[name] = expert
-                found |= {f"{name}__{key}": value for key, value in expert.get_params().items()}
-        return found
+        try:
+            return self._get_params("_named", deep)
+        except ValueError:  # to be refused by name, when it learns
+            return super().get_params(deep=False)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, experts by their names, and parameters of experts; returns self."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        own = super().get_params(deep=False)
-        if not params.keys() <= own.keys():
-            self._replace_experts(params)
-        return super().set_params(**params)
-
-    def _replace_experts(self, params):
-        """Take the experts among the parameters out of them, and put them into the list."""
-        named = self._named()
-        if any(name in params for name, _ in named):
-            new = [(name, params.pop(name, expert)) for name, expert in named]
-            pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
-            self.estimators = new if pairs else [expert for _, expert in new]
+        own = params.keys() <= super().get_params(deep=False).keys()
+        return super().set_params(**params) if own else self._set_params("_named", **params)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata are handed on to the experts, by what each requests."""
         router = MetadataRouter(owner=self)
-        for name, expert in self._named():
+        for name, expert in self._named:
             mapping = MethodMapping()
             for method in ("fit", "partial_fit"):
                 if hasattr(expert, method):
@@ -391,7 +378,7 @@ class OverExperts(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         try:
-            experts = [get_tags(expert).input_tags for _, expert in self._named()]
+            experts = [get_tags(expert).input_tags for _, expert in self._named]
         except (ValueError, TypeError, AttributeError):  # experts without tags
             experts = []
         tags.classifier_tags.multi_class = False

@@ -25,8 +25,6 @@ from skstructured.experts._binary import (
     METHODS,
     Expert,
     OverExperts,
-    calibrated_out_of_fold,
-    calibrator,
     check_expert,
     check_marker,
     checked_rows,
@@ -201,10 +199,8 @@ class AbstainingHedgeClassifier(Locked, OnlineLearner, OverExperts):
         said, fold = np.zeros((len(codes), len(self._experts))), folds(codes, self.cv)
         every = with_progress(self, self._experts, len(self._experts), "experts")
         for j, expert in enumerate(every):
-            more = given.get(expert.name, {})
-            found = expert.fit(rows, codes, self.classes_, fold, more)
-            expert.calibrated = calibrator(self.calibrate, found, codes)
-            said[:, j] = calibrated_out_of_fold(self.calibrate, found, codes, fold)
+            found = expert.fit(rows, codes, self.classes_, fold, given.get(expert.name, {}))
+            said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
         self._learn_rows(None, said, codes)
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
@@ -266,7 +262,7 @@ class AbstainingHedgeClassifier(Locked, OnlineLearner, OverExperts):
 
     def _begin(self, X, y, classes, online=True, stream=False):
         """Start anew; checked rows and the positions of the labels."""
-        named, space = self._named(), Simplex()
+        named, space = self._named, Simplex()
         self._takes_nan = get_tags(self).input_tags.allow_nan
         rows = checked_rows(self, X, reset=True)
         if stream:

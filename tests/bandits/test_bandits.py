@@ -86,7 +86,7 @@ def test_rounds_equal_the_literal_learner(name, rng):
         literal.t += 1
         W = literal.weights()
     if "confidit" in name:  # projections are made when a row is played
-        model._clipped(X[0] / np.linalg.norm(X[0]))
+        model._model.clipped(X[0] / np.linalg.norm(X[0]))
     np.testing.assert_allclose(model.coef_, W, atol=1e-10 * max(1.0, np.abs(W).max()))
     np.testing.assert_array_equal(rounds.rewards, rounds.actions == y)
     assert model.n_mistakes_ == (rounds.rewards == 0).sum()
@@ -103,8 +103,9 @@ def test_a_batch_counts_as_many_rounds_as_it_has_rows(name, rng):
     batch.update(X[:39], actions, actions == y[:39], p)
     assert batch.t_ == single.t_ == 39
     if given:
-        assert 0.0 < batch._rho(X[39:]) < 1.0
-        assert batch._rho(X[39:]) == pytest.approx(single._rho(X[39:]), rel=1e-12)
+        (_, rho), (_, wanted) = (one._model.next_round(X[39:]) for one in (batch, single))
+        assert 0.0 < rho < 1.0
+        assert rho == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", list(ALL))

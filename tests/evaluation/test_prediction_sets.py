@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import outputs_by_scores
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
-from skstructured.evaluation.conformal._kinds import quantile, split_rows
+from skstructured.evaluation.conformal import quantile, split_rows
 from skstructured.spaces import KSubsets
 
 TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")

@@ -1,27 +1,237 @@
-"""Prediction sets: all outputs that are not surprising, around any estimator."""
+"""Prediction sets: all outputs that are not surprising, around any estimator.
 
+A kind of task reads numbers P of rows from a fitted estimator, has the score of an output y, which
+is the larger the more y contradicts P, and the set of all outputs whose score is at most q.
+"""
+
+import math
 from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.utils import check_array, check_random_state, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_integer, check_real, check_weights
-from skstructured.evaluation.conformal._kinds import (
-    Kind,
-    indexed,
-    kind_of,
-    quantile,
-    split_rows,
-)
+from skstructured._base.pipelines import learner_behind
+from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured.experts._binary import rows_of
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    KSubsets,
+    LabelSequence,
+    OrdinalChain,
+    Permutahedron,
+)
+
+#: What estimators must have, for the error.
+WANTED = (
+    "a classifier with predict_proba, a regressor, or a learner over classes, ordinal classes, "
+    "multilabel outputs, assignments or label rankings"
+)
+
+
+class _Kind:
+    """A task. It knows the estimator it reads, as fitted so far, and the space of its learner.
+
+    A subclass says by how much outputs contradict P in `scores` (n,), and in `sets` which have a
+    score of at most q: −inf for none, inf for all.
+    """
+
+    #: What gives P; of the learner at the end, if pipelines do not have it.
+    method = "predict_proba"
+
+    def __init__(self, estimator: Any, space: Any) -> None:
+        self.estimator, self.space = estimator, space
+
+    def numbers(self, X: Any) -> Floats:
+        """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
+        given = self.estimator
+        owner, X = (given, X) if hasattr(given, self.method) else learner_behind(given, X)
+        P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
+        missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
+        if missing.any():
+            raise ValueError(
+                f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
+                f"{given!r} predicts {P[np.argmax(missing)]}."
+            )
+        return P
+
+    def read(self, y: Outputs) -> Array:
+        """Outputs in one form; a ValueError for such as are none."""
+        return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
+
+    def check(self, y: Array) -> None:
+        """A ValueError for outputs, as read, that the estimator does not know."""
+
+
+class _OfClasses(_Kind):
+    """Probabilities (n, K): the score is ``1 − P_y``."""
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        at, known = self._places(y)
+        scores = np.take_along_axis(self.all_scores(P), at[:, None], axis=1)[:, 0]
+        return np.where(known, scores, np.inf)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return self.all_scores(P) <= q
+
+    def all_scores(self, P: Floats) -> Floats:
+        """Scores (n, K) of all classes."""
+        return 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        return column_or_1d(y)
+
+    def check(self, y: Array) -> None:
+        strange = ~self._places(y)[1]
+        if strange.any():
+            raise ValueError(f"y has labels that are not in classes_: {np.unique(y[strange])[:5]}.")
+
+    def _places(self, y: Array) -> tuple[Array, Array]:
+        """Places of labels among the classes, and whether they are there."""
+        classes = np.asarray(self.estimator.classes_)
+        order = np.argsort(classes, kind="stable")
+        behind = np.searchsorted(classes, y, sorter=order)
+        at = order[np.minimum(behind, len(classes) - 1)]
+        return at, classes[at] == y
+
+
+class _OfOrderedClasses(_OfClasses):
+    """``max(P(Y < y), P(Y > y))``, so that sets are intervals of classes."""
+
+    def all_scores(self, P: Floats) -> Floats:
+        upto = np.cumsum(P, axis=1)
+        return np.maximum(upto - P, upto[:, -1:] - upto)
+
+
+class _OfLabelSets(_Kind):
+    """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
+
+    method = "predict_mean"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return np.abs(y - P).max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return np.stack([P, 1.0 - P], axis=2) <= q
+
+
+class _OfAssignments(_Kind):
+    """Probabilities (n, m, m) of positions: ``1 − min_i P_{i, y_i}``."""
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return 1.0 - np.take_along_axis(P, y[:, :, None], axis=2)[:, :, 0].min(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return q >= 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        self.space.pack(y)
+        return np.asarray(y).astype(np.int64)
+
+
+class _OfRankings(_Kind):
+    """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
+
+    method = "embedding_scores"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        ahead = y[:, :, None] > y[:, None, :]
+        return np.where(ahead, self._against(P), -np.inf).max(axis=(1, 2))
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
+
+    def _against(self, P: Floats) -> Floats:
+        """``θ_j − θ_i``, by how much θ speaks against i before j."""
+        return P[:, None, :] - P[:, :, None]
+
+
+class _OfNumbers(_Kind):
+    """Predictions (n,), or (n, k): ``max_j |y_j − P_j|``, intervals of one width."""
+
+    method = "predict"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        off = np.abs(y.reshape(P.shape) - P)
+        return off if P.ndim == 1 else off.max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        width = q if q >= 0.0 else np.nan
+        return np.stack([P - width, P + width], axis=-1)
+
+    def read(self, y: Outputs) -> Array:
+        return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+
+
+#: Kinds of spaces, the first that fits.
+SPACES = (
+    (OrdinalChain, _OfOrderedClasses),
+    (Permutahedron, _OfRankings),
+    (Birkhoff, _OfAssignments),
+    ((Hypercube, KSubsets), _OfLabelSets),
+)
+
+
+def kind_of(estimator: Any) -> Any:
+    """The kind of a fitted estimator; a TypeError where there is none."""
+    space = getattr(learner_behind(estimator)[0], "space_", None)
+    for of, kind in SPACES:
+        if isinstance(space, of):
+            return kind(estimator, space)
+    if isinstance(space, LabelSequence):
+        raise TypeError(
+            f"estimator must be {WANTED}, got {estimator!r}: for label sequences compare "
+            "predict_marginals with a threshold, as docs/sequences.md does."
+        )
+    labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
+    if labels and hasattr(estimator, "predict_proba"):
+        return _OfClasses(estimator, space)
+    if is_regressor(estimator) and not is_classifier(estimator):
+        return _OfNumbers(estimator, space)
+    raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
+
+
+def quantile(scores: Floats, alpha: float) -> float:
+    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores: inf beyond the last of them.
+
+    −inf for α ≥ 1, inf for α ≤ 0.
+    """
+    n = len(scores)
+    if alpha >= 1.0:
+        return -math.inf
+    place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
+    if alpha <= 0.0 or place > n:
+        return math.inf
+    return float(np.sort(scores)[max(place, 1) - 1])
+
+
+def split_rows(n: int, share: float, random_state: Seed) -> tuple[Ints, Ints]:
+    """Rows that are learned, and rows that are held out, all in random order.
+
+    Classes are not spread over both: new rows come as they come, and so must those held out.
+    """
+    if n < 2:
+        raise ValueError(f"n_samples={n} is too few: one row is learned, and one held out.")
+    held = min(max(round(share * n), 1), n - 1)
+    order = check_random_state(random_state).permutation(n)
+    return order[held:], order[:held]
+
+
+def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """X and y in a form whose rows can be taken; a ValueError where they do not fit."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    check_lengths(_num_samples(X), _num_samples(y))
+    return indexable(X, y)
 
 
 def estimator_has(name: str) -> Any:
@@ -209,19 +419,21 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """
         self._check()
         X, y = indexed(self, X, y)
-        n, start = _num_samples(X), 0
-        if not hasattr(self, "estimator_"):
-            estimator = clone(self.estimator)
+        first = not hasattr(self, "estimator_")
+        estimator = clone(self.estimator) if first else self.estimator_
+        if first:
             given = {} if classes is None else {"classes": classes}
             estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
-            kind, start = kind_of(estimator), 1
-            read = _checked(kind, X, y)
+        kind = kind_of(estimator)
+        read = kind.read(y)
+        kind.check(read)
+        kind.scores(
+            kind.numbers(X), read
+        )  # what is wrong with any row is said before one is learned
+        if first:
             self._begin(estimator, np.zeros(0))
             self._count(covered=True)
-        else:
-            kind = self._kind()
-            read = _checked(kind, X, y)
-        for i in range(start, n):
+        for i in range(int(first), _num_samples(X)):
             row = slice(i, i + 1)
             self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
         return self
@@ -257,7 +469,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray of bool, of shape (n,)
         """
-        return self._scores(X, y) <= self.threshold_
+        kind = self._kind()
+        return kind.scores(kind.numbers(X), kind.read(y)) <= self.threshold_
 
     def predict(self, X: Features) -> Any:
         """What the estimator predicts."""
@@ -322,7 +535,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         self.threshold_ = quantile(scores, self.alpha)
         self.n_sets_, self._held = 0, 0
 
-    def _learn_row(self, kind: Kind, x: Any, y: Any, read: Array) -> None:
+    def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:
         """Score a row by its set, learn it, and move the level."""
         score = float(kind.scores(kind.numbers(x), read)[0])
         self.estimator_.partial_fit(x, y)
@@ -342,18 +555,6 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self._held / self.n_sets_ if self.n_sets_ else float("nan")
 
-    def _scores(self, X: Features, y: Outputs) -> Floats:
-        kind = self._kind()
-        return kind.scores(kind.numbers(X), kind.read(y))
-
-    def _kind(self) -> Kind:
+    def _kind(self) -> Any:
         check_is_fitted(self, "estimator_")
         return kind_of(self.estimator_)
-
-
-def _checked(kind: Kind, X: Features, y: Outputs) -> Array:
-    """Outputs as read; what is wrong with any row is said before one is learned."""
-    read = kind.read(y)
-    kind.check(read)
-    kind.scores(kind.numbers(X), read)
-    return read

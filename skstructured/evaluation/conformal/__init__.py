@@ -1,5 +1,0 @@
-"""Sets of outputs that hold the true one with a chosen probability."""
-
-from skstructured.evaluation.conformal.prediction_sets import PredictionSets
-
-__all__ = ["PredictionSets"]
