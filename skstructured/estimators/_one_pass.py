@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_bool, own_arrays, unchanged_on_error
-from skstructured._learners.passes import is_verbose
 
 
 def fit_one_pass(learner, X, y, sample_weight, **given):
@@ -29,7 +28,6 @@ def learn_stream(learner, X, y, classes, sample_weight, **given):
     """Have a learner learn rows in their order; a first call that fails leaves it as it was."""
     first = not hasattr(learner, "classes_")
     with unchanged_on_error(learner, first) as new:
-        is_verbose(learner)
         if first:
             rounds = new._first(X, y, classes, sample_weight, stream=True)
             new._learn(rounds, np.arange(len(rounds.packed)), **given)

@@ -279,14 +279,14 @@ class OnlineTreeClassifier(VotingLearner):
             return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 
     def _setup(self, K):
-        self._trees = self._new_trees([check_random_state(self.random_state)], K)
+        rng = check_random_state(self.random_state)
+        self._trees = self._new_trees([rng], K, self.n_features_in_)
 
-    def _new_trees(self, generators, K, n_features=None):
+    def _new_trees(self, generators, K, width):
         """`Trees`, one for every generator."""
         check_integer("max_depth", self.max_depth, 1, DEEPEST)
         check_integer("n_tests", self.n_tests)
         check_integer("patience", self.patience)
-        width = self.n_features_in_ if n_features is None else n_features
         size = (2**self.max_depth - 1, self.n_tests)
         tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
         return Trees(np.array(tried), K)

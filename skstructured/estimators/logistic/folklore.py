@@ -284,15 +284,12 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         """The class for `structure`; "auto" warns if it does not keep all of A."""
         check_choice("structure", self.structure, ("auto", "full", "classes"))
         check_integer("max_weights", self.max_weights)
-        fits = self.structure == "auto" and (K - 1) * width <= self.max_weights
-        if self.structure == "full" or fits:
+        if self.structure != "auto":
+            return {"full": FolkloreMatrix, "classes": ClassBlocks}[self.structure]
+        if (K - 1) * width <= self.max_weights:
             return FolkloreMatrix
-        if self.structure == "classes":
-            return ClassBlocks
-        many = (
-            f"{K} classes and {width} features have {(K - 1) * width} weights, more than "
-            f"max_weights={self.max_weights}: "
-        )
+        many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
+        many = f"{many} max_weights={self.max_weights}: "
         if K * width**2 > self.max_weights**2:
             raise ValueError(
                 f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "

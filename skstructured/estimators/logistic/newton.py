@@ -41,16 +41,13 @@ MOST_SWEEPS, STILL = 10000, 1e-15
 
 @kernel
 def in_the_box(S, u, bound, multipliers, z):
-    """z = argmin (z − u)ᵀS⁻¹(z − u) over |z_k| ≤ bound, as z = u − S m; whether m is not 0.
+    """z = argmin (z − u)ᵀS⁻¹(z − u) over |z_k| ≤ bound, as z = u − S m.
 
     Coordinate descent on the dual, ``½ mᵀSm − mᵀu + bound ‖m‖₁``.
     """
-    K, inside = u.shape[0], True
+    K = u.shape[0]
     for k in range(K):
         multipliers[k], z[k] = 0.0, u[k]
-        inside &= abs(u[k]) <= bound
-    if inside:
-        return False
     for _ in range(MOST_SWEEPS):
         moved = 0.0
         for k in range(K):
@@ -66,7 +63,6 @@ def in_the_box(S, u, bound, multipliers, z):
             moved = max(moved, abs(step) * S[k, k])
         if moved <= STILL * bound:
             break
-    return True
 
 
 @kernel
@@ -91,11 +87,12 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
         x, w, q, inside = X[t], weight[t], 0.0, True
         live, reach = learns and w > 0.0, B * math.sqrt(inner(x, x))
         for k in range(K):
-            u[k] = inner(W[k], x)
+            u[k] = z[k] = inner(W[k], x)
             inside &= abs(u[k]) <= reach
         if live or not inside:
             products(P, x, V, S)
-        in_the_box(S, u, reach, m, z)
+        if not inside:
+            in_the_box(S, u, reach, m, z)
         for k in range(K):
             logits[t, k] = z[k]
         if not live:
