@@ -19,7 +19,7 @@ from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
 from skstructured.estimators.kernel._gram import KeptKernels
-from skstructured.estimators.kernel._values import BLOCK, ForeignKernel
+from skstructured.estimators.kernel._values import BLOCK, ForeignKernel, summed
 
 #: Rows whose kernels are computed side by side, where there are many.
 WIDE = 256
@@ -159,14 +159,8 @@ class ForeignSupport(Support):
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""
-        out = np.zeros((len(Z), len(coefs)))
-        if self.count == 0:
-            return out
-        step, coefs = CELLS // self.count + 1 if together else 1, coefs[:, : self.count].T
-        for start in range(0, len(Z), step):
-            part = slice(start, start + step)
-            out[part] = self.values(Z[part], self.count) @ coefs
-        return out
+        step = CELLS // max(self.count, 1) + 1 if together else 1
+        return summed(self.kernels, Z, coefs[:, : self.count].T, step)
 
     def gram(self, Z, together=True):
         """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""

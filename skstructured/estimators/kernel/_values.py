@@ -413,6 +413,16 @@ def _read_only(rows):
     return view
 
 
+def summed(values, Z, coefs, step):
+    """Kernels ``values(Z)`` times coefficients (m, c), for `step` rows Z at a time."""
+    out = np.zeros((Z.shape[0], coefs.shape[1]))
+    if len(coefs) == 0:  # no row is kept, and kernels with none are refused
+        return out
+    for start in range(0, Z.shape[0], step):
+        out[start : start + step] = values(Z[start : start + step]) @ coefs
+    return out
+
+
 def is_precomputed(kernel):
     """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
     return isinstance(kernel, str) and kernel == "precomputed"
@@ -454,13 +464,9 @@ class Kernel:
 
     def scores(self, Z, rows, coefficients):
         """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
-        out = np.zeros((Z.shape[0], coefficients.shape[1]))
-        if len(coefficients) == 0:  # no row is kept, and kernels with none are refused
-            return out
-        size = max(NUMBERS // max(len(coefficients), 1), 1)
+        step = max(NUMBERS // max(len(coefficients), 1), 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, Z.shape[0], size):
-                out[start : start + size] = self(Z[start : start + size], rows) @ coefficients
+            out = summed(lambda part: self(part, rows), Z, coefficients, step)
         return finite_scores(out, self.kernel)
 
 
