@@ -16,9 +16,8 @@ from skstructured._engine.mixing import GAP
 from skstructured._engine.state import NORM_AT, Learned, LinearState
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting.tree import Trees
-from skstructured.estimators.kernel._expansion import Expansion
+from skstructured.estimators.kernel._expansion import Expansion, Support
 from skstructured.estimators.kernel._model import KernelModel
-from skstructured.estimators.kernel._support import Support
 from skstructured.estimators.logistic._full_matrix import COUNT, FullMatrix
 from skstructured.extend.learner import OnlineLearner
 from skstructured.spaces._labels import LabelSpace

@@ -1,11 +1,13 @@
-"""Rounds of AdaBoost.OLM++: N weak answers, N corrections of the logits, and a hedge over them."""
+"""Kernels of trees that grow row by row, and of AdaBoost.OLM++.
+
+A round of it has N weak answers, N corrections of the logits, and a hedge over them.
+"""
 
 import math
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.boosting.tree import forget_row, leaf_of, learn_in_tree, read_row
 from skstructured.losses.gap import best_class
 
 #: Numbers of a weak learner: D, ℓ and g of its regression; Σ ½w²σ(m)(1−σ(m))q; Σ of the weights
@@ -19,6 +21,117 @@ TINY = 1e-200
 
 #: κ = 1/(2B‖x‖ + 2), B = √2.
 TWO_B = 2.0 * math.sqrt(2.0)
+
+#: A split must make Gini's impurity smaller by so much.
+LEAST_GAIN = 1e-9
+
+
+@kernel(inline=True)
+def leaf_of(x, feature, threshold):
+    """The leaf of a row x (p,)."""
+    node = 0
+    while feature[node] >= 0:
+        node = 2 * node + 1 + (x[feature[node]] > threshold[node])
+    return node
+
+
+@kernel(inline=True)
+def read_row(data, indices, indptr, width, row, x):
+    """Write a row into x (p,), which is zero but for the row before it, `indptr` not empty."""
+    if indptr.shape[0] == 0:
+        return data[row * width : (row + 1) * width]
+    for t in range(indptr[row], indptr[row + 1]):
+        x[indices[t]] = data[t]
+    return x
+
+
+@kernel(inline=True)
+def forget_row(indices, indptr, row, x):
+    """Make x zero again."""
+    if indptr.shape[0] > 0:
+        for t in range(indptr[row], indptr[row + 1]):
+            x[indices[t]] = 0.0
+
+
+@kernel
+def gain(sides, j):
+    """How much smaller Gini's impurity is after test j, of `sides` (K, tests, 2)."""
+    left, right, whole = 0.0, 0.0, 0.0
+    for k in range(sides.shape[0]):
+        left += sides[k, j, 0]
+        right += sides[k, j, 1]
+    total = left + right
+    if left == 0.0 or right == 0.0:
+        return 0.0
+    after = 0.0
+    for k in range(sides.shape[0]):
+        a, b = sides[k, j, 0] / total, sides[k, j, 1] / total
+        after += a * (a * (total / left)) + b * (b * (total / right))
+        whole += (a + b) * (a + b)
+    return after - whole
+
+
+@kernel
+def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
+    """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
+    best, most = -1, LEAST_GAIN
+    for j in range(n_tests):
+        found = gain(sides[node], j)
+        if found > most:
+            best, most = j, found
+    if best < 0:
+        return
+    feature[node], threshold[node] = tried[node, best], values[node, best]
+    for side in range(2):
+        child = 2 * node + 1 + side
+        for k in range(counts.shape[1]):
+            counts[child, k] = sides[node, k, best, side]
+            if counts[child, k] > counts[child, answer[child]]:
+                answer[child] = k
+
+
+@kernel
+def learn_in_tree(x, weights, patience, trees, i):
+    """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
+    feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
+    seen, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
+    node = leaf_of(x, feature, threshold)
+    best = 0
+    for k in range(weights.shape[0]):
+        counts[node, k] += weights[k]
+        best = k if counts[node, k] > counts[node, best] else best
+    answer[node] = best
+    if node >= tried.shape[0]:
+        return
+    at, width = seen[node], tried.shape[1]
+    if at < width:
+        values[node, at] = x[tried[node, at]]
+    n_tests = min(at + 1, width)
+    for j in range(n_tests):
+        side = 1 if x[tried[node, j]] > values[node, j] else 0
+        for k in range(weights.shape[0]):
+            sides[node, k, j, side] += weights[k]
+    seen[node] = at + 1
+    if seen[node] % patience == 0:
+        split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
+
+
+@kernel
+def learn_rows(
+    data, indices, indptr, width, order, codes, weight, patience, trees, i, leaves, answers
+):
+    """Tree i learns rows in `order`; leaves and answers (n,) are those before it learns them."""
+    x, one = np.zeros(width), np.zeros(trees[2].shape[2])
+    for t in range(order.shape[0]):
+        row = order[t]
+        values = read_row(data, indices, indptr, width, row, x)
+        leaves[t] = leaf_of(values, trees[0][i], trees[1][i])
+        answers[t] = trees[3][i, leaves[t]]
+        if weight[row] > 0.0:
+            one[codes[row]] = weight[row]
+            learn_in_tree(values, one, patience, trees, i)
+            one[codes[row]] = 0.0
+        forget_row(indices, indptr, row, x)
 
 
 def new_numbers(n_estimators, lam):
@@ -128,13 +241,6 @@ def expert_shares(numbers, shares):
     return leader
 
 
-@kernel
-def start_of_chain(s, p):
-    """s = 0, as log softmax, and p = softmax."""
-    for k in range(s.shape[0]):
-        s[k], p[k] = -math.log(s.shape[0]), 1.0 / s.shape[0]
-
-
 @kernel(inline=True)
 def read_costs(code, answer, weight, state, p, saved):
     """What an answer saves of the largest cost, w(max C − C_k), into `saved` (K,).
@@ -160,9 +266,9 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, 
     Writes votes (K,) of the hedge, log probabilities (K,) of its leader, and what every answer
     saves (N, K), for the weak learners. A round of weight 0 is played alone.
     """
-    start_of_chain(s, p)
-    for k in range(votes.shape[0]):
-        votes[k] = 0.0
+    K = votes.shape[0]
+    for k in range(K):
+        s[k], p[k], votes[k] = -math.log(K), 1.0 / K, 0.0
     for i in range(answers.shape[0]):
         numbers[i, HEAVIEST] = max(numbers[i, HEAVIEST], weight)
     leader, learns = expert_shares(numbers, shares), weight > 0.0
@@ -177,7 +283,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, 
         if expert != code:
             state[MISTAKES] += weight
         if i == leader:
-            for k in range(logs.shape[0]):
+            for k in range(K):
                 logs[k] = s[k]
 
 

@@ -16,7 +16,7 @@ from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned, at_once
 from skstructured._learners.metadata import RoutesToEstimator
-from skstructured.estimators.boosting._base import BLOCK, VotingLearner
+from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
@@ -29,7 +29,7 @@ from skstructured.estimators.boosting._rounds import (
     new_numbers,
     play_round,
 )
-from skstructured.estimators.boosting.tree import OnlineTreeClassifier
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier, VotingLearner
 from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
@@ -83,14 +83,14 @@ class TreeLearners(Learned):
 
     def answers(self, rows, i):
         """Positions (n,) of the classes that weak learner i answers to rows."""
-        return self.trees.answer[i][self.trees.leaves(rows, i)].astype(np.int64)
+        return self.trees.read(rows, i)[1]
 
     def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
         """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
         given = (order, codes, weight, live, self.patience, self.trees.arrays)
         return boost_rows, *rows.arrays, *given, numbers, votes, logs
 
-    def teach(self, rows, order, codes):
+    def teach(self, rows, order):
         """They have learned as they played."""
 
 
@@ -137,7 +137,7 @@ class OtherLearners(Learned):
             self._due[:] = 0.0
         return np.copyto, numbers, aside
 
-    def teach(self, rows, order, codes, **metadata):
+    def teach(self, rows, order, **metadata):
         """Teach the row that was played to those that are to learn it."""
         for learner, weights in zip(self.learners, self._due, strict=True):
             labels = np.flatnonzero(weights > 0.0)
@@ -263,7 +263,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn one pass from scratch; `params` are metadata that weak learners request."""
-        self._fit(X, y, sample_weight, **self._routed("fit", params))
+        fit_one_pass(self, X, y, sample_weight, **self._routed("fit", params))
         return self
 
     def partial_fit(
@@ -271,7 +271,8 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         **params: Any,
     ) -> Self:  # fmt: skip
         """Learn rows in order, one round each."""
-        self._partial_fit(X, y, classes, sample_weight, **self._routed("partial_fit", params))
+        given = self._routed("partial_fit", params)
+        learn_stream(self, X, y, classes, sample_weight, **given)
         return self
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
@@ -407,13 +408,12 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     @property
     def _block(self):
-        return BLOCK if self._weak.compiled else 1
+        return VotingLearner._block if self._weak.compiled else 1
 
     def _wrapped(self):
         return OnlineTreeClassifier() if self.estimator is None else self.estimator
 
-    def _learn_block(self, rows, order, codes, weight, **metadata):
-        votes, logs = np.empty((2, len(order), self.space_.dim_))
+    def _learn_block(self, rows, codes, weight, order, votes, logs, **metadata):
         weights = weight[order][weight[order] > 0.0]
         live = self._live + len(weights)
         rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
@@ -422,8 +422,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         now["_clipped"] = float(np.cumsum(np.append(self._clipped, clipped))[-1])
         given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
         at_once(self._weak.playing(*given), (vars(self).update, now))
-        self._weak.teach(rows, order, codes, **metadata)
-        return votes, logs
+        self._weak.teach(rows, order, **metadata)
 
     def _chain(self, X):
         rows, K = Rows.from_array(X), self.space_.dim_

@@ -1,22 +1,160 @@
-"""A shallow classification tree that grows as rows arrive."""
+"""Learners that play every class with some probability, and a tree that grows as rows arrive."""
+
+from abc import abstractmethod
+from typing import Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_integer
-from skstructured._engine.compiled import kernel
+from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned, at_once
-from skstructured.estimators.boosting._base import VotingLearner
-from skstructured.extend._types import Features, Floats
+from skstructured._learners.classifier import ClassScores
+from skstructured._learners.lock import Locked
+from skstructured._learners.passes import with_progress
+from skstructured.estimators._one_pass import fit_one_pass, learn_stream
+from skstructured.estimators.boosting._rounds import learn_rows
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.spaces import Simplex
 
 __all__ = ["OnlineTreeClassifier"]
 
 
-#: A split must make Gini's impurity smaller by so much.
-LEAST_GAIN = 1e-9
+class VotingLearner(Locked, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+    """A learner that plays every class with some probability, and learns rows in blocks.
+
+    A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,
+    and plays without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
+    """
+
+    @abstractmethod
+    def _setup(self, K):
+        """Check the parameters and make what is learned, for K classes."""
+
+    @abstractmethod
+    def _learn_block(self, rows, codes, weight, order, votes, logs, **given):
+        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any.
+
+        `given` are metadata for who is wrapped, if any is.
+        """
+
+    @abstractmethod
+    def _played(self, X):
+        """Votes (n, K) and log probabilities (n, K), or NaN, with which rows would be played."""
+
+    #: How many rows are learned at a time.
+    _block = 1024
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+        """Learn one pass from scratch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features, as they are.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, or lengths that differ; nothing is then changed.
+        """
+        fit_one_pass(self, X, y, sample_weight)
+        return self
+
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
+        """Learn rows in order, one round each.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features, as they are.
+        y : array-like of shape (n,)
+            Labels.
+        classes : array-like or None, default=None
+            All labels; needed on the first call.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, lengths that differ, or labels that are not among
+            the classes; nothing is then changed.
+        """
+        learn_stream(self, X, y, classes, sample_weight)
+        return self
+
+    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
+        """`Batch` of further rows of the stream that is being learned."""
+        return self._with_labels(self._rows(X), y, sample_weight, stream=True)
+
+    def _first(self, X, y, classes, sample_weight, stream):
+        rows, space = self._rows(X, reset=True), Simplex()
+        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
+        return self._with_labels(rows, y, sample_weight, stream)
+
+    def _with_labels(self, rows, y, sample_weight, stream):
+        codes = self._check_labels(rows, y)
+        return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
+
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        votes, logs = self._played(rounds.X[which])
+        return losses_of(votes, logs, rounds.packed[which], random_state)
+
+    def learn(self, rounds: Batch, which: Ints) -> None:
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """Play each round, learn it, and go on; `Losses`."""
+        votes, logs = self._learn(rounds, np.asarray(which))
+        return losses_of(votes, logs, rounds.packed[which], random_state)
+
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
+        """Expected mistakes (m,) of the next play at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
+        return 1.0 - V @ self._played(x)[0][0]
+
+    def _start(self, space):
+        self.space_, self.classes_, self.t_ = space, space.classes_, 0
+        self._setup(space.dim_)
+
+    def _learn(self, rounds, order, **given):
+        """Learn rows in `order`; votes and log probabilities of what was played."""
+        rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
+        votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
+        for start in with_progress(self, range(0, len(order), size), len(order)):
+            part = slice(start, start + size)
+            with self.lock:
+                self._learn_block(*rest, order[part], votes[part], logs[part], **given)
+        return votes, logs
+
+
+def losses_of(votes, logs, codes, random_state):
+    """`Losses` of classes drawn from votes (n, K); surrogates are −logs of the true classes."""
+    every = np.arange(len(codes))
+    expected = np.clip(1.0 - votes[every, codes], 0.0, 1.0)
+    u = check_random_state(random_state).random_sample(len(codes))
+    return Losses((u < expected).astype(np.float64), expected, -logs[every, codes])
 
 
 class Trees(Learned):
@@ -47,10 +185,11 @@ class Trees(Learned):
         """What kernels are handed."""
         return tuple(vars(self).values())
 
-    def leaves(self, rows, i):
-        """The leaves (n,) of rows in tree i."""
-        found = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_leaves(*rows.arrays, self.arrays, i, found)
+    def read(self, rows, i):
+        """The leaves (n,) of rows in tree i, and its answers (n,)."""
+        found, nothing = np.zeros((2, rows.n_rows), dtype=np.int64), np.zeros(rows.n_rows)
+        given = np.arange(rows.n_rows), found[0], nothing, 1, writable(self.arrays), i
+        learn_rows(*rows.arrays, *given, *found)
         return found
 
     def one(self, i):
@@ -58,121 +197,6 @@ class Trees(Learned):
         copy = object.__new__(type(self))
         vars(copy).update({name: part[i : i + 1].copy() for name, part in vars(self).items()})
         return copy
-
-
-@kernel(inline=True)
-def leaf_of(x, feature, threshold):
-    """The leaf of a row x (p,)."""
-    node = 0
-    while feature[node] >= 0:
-        node = 2 * node + 1 + (x[feature[node]] > threshold[node])
-    return node
-
-
-@kernel(inline=True)
-def read_row(data, indices, indptr, width, row, x):
-    """Write a row into x (p,), which is zero but for the row before it, `indptr` not empty."""
-    if indptr.shape[0] == 0:
-        return data[row * width : (row + 1) * width]
-    for t in range(indptr[row], indptr[row + 1]):
-        x[indices[t]] = data[t]
-    return x
-
-
-@kernel(inline=True)
-def forget_row(indices, indptr, row, x):
-    """Make x zero again."""
-    if indptr.shape[0] > 0:
-        for t in range(indptr[row], indptr[row + 1]):
-            x[indices[t]] = 0.0
-
-
-@kernel
-def gain(sides, j):
-    """How much smaller Gini's impurity is after test j, of `sides` (K, tests, 2)."""
-    left, right, whole = 0.0, 0.0, 0.0
-    for k in range(sides.shape[0]):
-        left += sides[k, j, 0]
-        right += sides[k, j, 1]
-    total = left + right
-    if left == 0.0 or right == 0.0:
-        return 0.0
-    after = 0.0
-    for k in range(sides.shape[0]):
-        a, b = sides[k, j, 0] / total, sides[k, j, 1] / total
-        after += a * (a * (total / left)) + b * (b * (total / right))
-        whole += (a + b) * (a + b)
-    return after - whole
-
-
-@kernel
-def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
-    """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
-    best, most = -1, LEAST_GAIN
-    for j in range(n_tests):
-        found = gain(sides[node], j)
-        if found > most:
-            best, most = j, found
-    if best < 0:
-        return
-    feature[node], threshold[node] = tried[node, best], values[node, best]
-    for side in range(2):
-        child = 2 * node + 1 + side
-        for k in range(counts.shape[1]):
-            counts[child, k] = sides[node, k, best, side]
-            if counts[child, k] > counts[child, answer[child]]:
-                answer[child] = k
-
-
-@kernel
-def learn_in_tree(x, weights, patience, trees, i):
-    """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
-    feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
-    seen, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
-    node = leaf_of(x, feature, threshold)
-    best = 0
-    for k in range(weights.shape[0]):
-        counts[node, k] += weights[k]
-        best = k if counts[node, k] > counts[node, best] else best
-    answer[node] = best
-    if node >= tried.shape[0]:
-        return
-    at, width = seen[node], tried.shape[1]
-    if at < width:
-        values[node, at] = x[tried[node, at]]
-    n_tests = min(at + 1, width)
-    for j in range(n_tests):
-        side = 1 if x[tried[node, j]] > values[node, j] else 0
-        for k in range(weights.shape[0]):
-            sides[node, k, j, side] += weights[k]
-    seen[node] = at + 1
-    if seen[node] % patience == 0:
-        split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
-
-
-@kernel
-def tree_leaves(data, indices, indptr, width, trees, i, leaves):
-    """The leaves of rows in tree i."""
-    x = np.zeros(width)
-    for row in range(leaves.shape[0]):
-        values = read_row(data, indices, indptr, width, row, x)
-        leaves[row] = leaf_of(values, trees[0][i], trees[1][i])
-        forget_row(indices, indptr, row, x)
-
-
-@kernel
-def learn_rows(data, indices, indptr, width, order, codes, weight, patience, trees, played):
-    """Play and learn rows in `order` by the first tree; `played` receives its answers."""
-    x, one = np.zeros(width), np.zeros(trees[2].shape[2])
-    for t in range(order.shape[0]):
-        row = order[t]
-        values = read_row(data, indices, indptr, width, row, x)
-        played[t] = trees[3][0, leaf_of(values, trees[0][0], trees[1][0])]
-        if weight[row] > 0.0:
-            one[codes[row]] = weight[row]
-            learn_in_tree(values, one, patience, trees, 0)
-            one[codes[row]] = 0.0
-        forget_row(indices, indptr, row, x)
 
 
 #: A tree has at most 2^DEEPEST leaves, all of which are there from the start.
@@ -255,14 +279,14 @@ class OnlineTreeClassifier(VotingLearner):
             return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 
     def _setup(self, K):
-        self._trees = self._new_trees([check_random_state(self.random_state)], K)
+        rng = check_random_state(self.random_state)
+        self._trees = self._new_trees([rng], K, self.n_features_in_)
 
-    def _new_trees(self, generators, K, n_features=None):
+    def _new_trees(self, generators, K, width):
         """`Trees`, one for every generator."""
         check_integer("max_depth", self.max_depth, 1, DEEPEST)
         check_integer("n_tests", self.n_tests)
         check_integer("patience", self.patience)
-        width = self.n_features_in_ if n_features is None else n_features
         size = (2**self.max_depth - 1, self.n_tests)
         tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
         return Trees(np.array(tried), K)
@@ -275,20 +299,20 @@ class OnlineTreeClassifier(VotingLearner):
             self.feature_names_in_ = model.feature_names_in_
         return self
 
-    def _learn_block(self, rows, order, codes, weight):
-        played = np.zeros(len(order), dtype=np.int64)
-        given = (order, codes, weight, self.patience, self._trees.arrays, played)
+    def _learn_block(self, rows, codes, weight, order, votes, logs):
+        leaves, answers = np.zeros((2, len(order)), dtype=np.int64)
+        given = (order, codes, weight, self.patience, self._trees.arrays, 0, leaves, answers)
         count = (vars(self).update, {"t_": self.t_ + len(order)})
         at_once((learn_rows, *rows.arrays, *given), count)
-        return self.space_.unpack(played), None
+        votes[:] = self.space_.unpack(answers)
 
     def _played(self, X):
-        answers = self._trees.answer[0][self._trees.leaves(Rows.from_array(X), 0)]
-        return self.space_.unpack(answers.astype(np.int64)), None
+        votes = self.space_.unpack(self._trees.read(Rows.from_array(X), 0)[1])
+        return votes, np.full(votes.shape, np.nan)
 
     def _thetas(self, X):
         with self.lock:
-            counts = self._trees.counts[0][self._trees.leaves(Rows.from_array(X), 0)]
+            counts = self._trees.counts[0][self._trees.read(Rows.from_array(X), 0)[0]]
         total = counts.sum(axis=1, keepdims=True)
         return np.divide(
             counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0

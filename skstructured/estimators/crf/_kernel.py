@@ -5,8 +5,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from skstructured.estimators.crf._objective import Layout
-from skstructured.estimators.kernel._user_kernels import Kernel, check_kernel, is_precomputed
-from skstructured.estimators.kernel._values import inverse_variance
+from skstructured.estimators.kernel._values import (
+    Kernel,
+    check_kernel,
+    inverse_variance,
+    is_precomputed,
+)
 
 #: Of "poly" and "sigmoid", as in scikit-learn.
 DEGREE, COEF0 = 3, 1.0

@@ -6,7 +6,7 @@ from typing import Any
 from skstructured._learners.lock import lock_of
 from skstructured.estimators.kernel._features_model import FeatureModel
 from skstructured.estimators.kernel._model import KernelModel
-from skstructured.estimators.kernel._user_kernels import is_precomputed
+from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend._types import Array, Floats, Ints
 
 

@@ -12,13 +12,13 @@ from skstructured._engine.state import ROUNDS, LinearState, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
 from skstructured._learners.pass_selection import KERNEL
-from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
-from skstructured.estimators.kernel._support import support_for
-from skstructured.estimators.kernel._user_kernels import foreign_kernel, is_precomputed
+from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
 from skstructured.estimators.kernel._values import (
     BLOCK,
     check_cache_size,
     finite_scores,
+    foreign_kernel,
+    is_precomputed,
     kernel_function,
     width_of,
 )

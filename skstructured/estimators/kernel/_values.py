@@ -1,11 +1,14 @@
-"""Kernels by their parameters, and their values between rows and blocks of support rows."""
+"""Kernels by their parameters, their values between rows and blocks of support rows, and those
+that users give: by scikit-learn's names, as functions, or as precomputed matrices.
+"""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import check_integer, check_positive, check_real
@@ -38,37 +41,28 @@ SMALLEST = -700.0
 
 
 @kernel(fastmath=FASTMATH)
-def products(block, z, out):
-    """Out = <x_i, z> of every row x_i of a block, four features to a sweep."""
+def _sums(squares, block, z, out):
+    """Out = <x_i, z> of every row x_i of a block, or with `squares` ‖x_i − z‖².
+
+    Four features to a sweep; by differences, so that near rows lose no digits.
+    """
     quads = z.shape[0] // 4 * 4
     for i in range(out.shape[0]):
         out[i] = 0.0
     for a in range(0, quads, 4):
         x0, x1, x2, x3 = block[a], block[a + 1], block[a + 2], block[a + 3]
         z0, z1, z2, z3 = z[a], z[a + 1], z[a + 2], z[a + 3]
-        for i in range(out.shape[0]):
-            out[i] += (x0[i] * z0 + x1[i] * z1) + (x2[i] * z2 + x3[i] * z3)
-    for a in range(quads, z.shape[0]):
-        for i in range(out.shape[0]):
-            out[i] += block[a, i] * z[a]
-
-
-@kernel(fastmath=FASTMATH)
-def _squared_distances(block, z, out):
-    """Out = ‖x_i − z‖² of every row of the block, by differences: near rows lose no digits."""
-    quads = z.shape[0] // 4 * 4
-    for i in range(out.shape[0]):
-        out[i] = 0.0
-    for a in range(0, quads, 4):
-        x0, x1, x2, x3 = block[a], block[a + 1], block[a + 2], block[a + 3]
-        z0, z1, z2, z3 = z[a], z[a + 1], z[a + 2], z[a + 3]
-        for i in range(out.shape[0]):
-            d0, d1, d2, d3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
-            out[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        if squares:
+            for i in range(out.shape[0]):
+                d0, d1, d2, d3 = x0[i] - z0, x1[i] - z1, x2[i] - z2, x3[i] - z3
+                out[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        else:
+            for i in range(out.shape[0]):
+                out[i] += (x0[i] * z0 + x1[i] * z1) + (x2[i] * z2 + x3[i] * z3)
     for a in range(quads, z.shape[0]):
         for i in range(out.shape[0]):
             d = block[a, i] - z[a]
-            out[i] += d * d
+            out[i] += d * d if squares else block[a, i] * z[a]
 
 
 @kernel(fastmath=FASTMATH)
@@ -79,14 +73,6 @@ def _distances(block, z, out):
     for a in range(z.shape[0]):
         for i in range(out.shape[0]):
             out[i] += abs(block[a, i] - z[a])
-
-
-@kernel
-def _add_squares(block, squares):
-    """Squares (rows,) ← + ‖x_i‖² of every row of a block, features in their order."""
-    for a in range(block.shape[0]):
-        for i in range(squares.shape[0]):
-            squares[i] += np.float64(block[a, i]) * block[a, i]
 
 
 @kernel(fastmath={"contract"})
@@ -123,17 +109,16 @@ def finish(kind, numbers, x_sq, z_sq, out):
 def block_values(kind, numbers, block, z, out):
     """Out = k(x_i, z) + constant of every row of the block, by differences of rows."""
     squares, square = out[:0], 0.0
-    if kind in (RBF, MULTISCALE):
-        _squared_distances(block, z, out)
-    elif kind == LAPLACIAN:
+    if kind == LAPLACIAN:
         _distances(block, z, out)
     else:
-        products(block, z, out)
+        _sums(kind in (RBF, MULTISCALE), block, z, out)
     if kind == ARC_COSINE:
         squares = np.zeros(out.shape[0])
-        _add_squares(block, squares)
         for a in range(z.shape[0]):
             square += z[a] * z[a]
+            for i in range(out.shape[0]):
+                squares[i] += np.float64(block[a, i]) * block[a, i]
     finish(kind, numbers, squares, square, out)
 
 
@@ -217,20 +202,18 @@ class KernelFunction(NamedTuple):
         norms = np.sqrt(np.cumsum(shares**2, axis=1)[:, -1:])  # 0, or 1 at least
         return (shares / np.maximum(norms, 1.0)).astype(Z.dtype)
 
-    def add_scores(self, blocks, pieces, coefs, Z, out):
-        """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
-        self._score(blocks, pieces, coefs, Z, np.empty((1, blocks.shape[2])), out)
+    def scores(self, blocks, pieces, coefs, Z, values=None):
+        """Σ_i coefs_i k(x_i, z) (n, dim) of every row z; `values` as `score_rows` has them."""
+        values = np.empty((1, blocks.shape[2])) if values is None else values
+        Z, out = np.ascontiguousarray(Z, dtype=np.float64), np.zeros((len(Z), len(coefs)))
+        score_rows(self.kind, self.numbers, blocks, pieces, coefs, Z, values, out)
+        return out
 
     def gram(self, block, Z):
         """Kernels (n, BLOCK) of rows Z with those of one block."""
-        values = np.empty((len(Z), block.shape[1]))
-        nothing = np.empty((0, block.shape[1])), Z, values, np.empty((len(Z), 0))
-        self._score(np.ascontiguousarray(block)[None], 1, *nothing)
+        values, size = np.empty((len(Z), block.shape[1])), block.shape[1]
+        self.scores(np.ascontiguousarray(block)[None], 1, np.empty((0, size)), Z, values)
         return values
-
-    def _score(self, blocks, pieces, coefs, Z, values, out):
-        Z = np.ascontiguousarray(Z, dtype=np.float64)
-        score_rows(self.kind, self.numbers, blocks, pieces, coefs, Z, values, out)
 
     def has_products(self, Z):
         """Whether kernels of rows Z by products of matrices are exact to `TOLERANCE`."""
@@ -364,3 +347,138 @@ def losses_of(learner, rounds, gamma, learned, held_out):
     features.set_width(gamma, features.square)
     trial.learn(1, np.random.RandomState(0))
     return trial.losses(1.0)
+
+
+#: Kernels by name.
+NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
+
+#: Numbers in a block of kernels between new rows and those of `fit`.
+NUMBERS = 1 << 24
+
+
+class ForeignKernel(NamedTuple):
+    """A function ``kernel(X, Z)`` of the user's, as `SVC` takes it, or a matrix of kernels.
+
+    Attributes
+    ----------
+    function : callable or None
+        It returns the kernels (n, m) of all pairs. None where rows are those of a matrix, whose
+        columns stand for the rows of `fit`.
+    constant : float
+        Added to every value, 1 for an intercept.
+    """
+
+    function: Any
+    constant: float
+
+    def longest(self):
+        """Rows may be of any length, for all that is known."""
+        return np.inf
+
+    def prepared(self, Z):
+        """Rows as they are."""
+        return Z
+
+    def values(self, Z, rows):
+        """Kernels (n, m) of rows Z with `rows`, or with columns of a matrix of kernels.
+
+        A ValueError for what the function may not return; it may not write to the rows, which are
+        those that are kept.
+        """
+        if self.function is None:
+            return Z[:, rows].astype(np.float64, copy=False) + self.constant
+        wanted = len(Z), len(rows)
+        values = np.asarray(self.function(_read_only(Z), _read_only(rows)))
+        if values.shape != wanted:
+            self._refuse(f"an array of shape {wanted} for {wanted[0]} and {wanted[1]} rows", values)
+        if values.dtype.kind not in "biuf":
+            self._refuse("real numbers", values)
+        values = values.astype(np.float64, copy=False)
+        if not np.isfinite(values).all():
+            r, i = np.argwhere(~np.isfinite(values))[0]
+            raise ValueError(
+                f"kernel={self.function!r} must return finite numbers, got {values[r, i]} for the "
+                f"rows {Z[r]} and {rows[i]}."
+            )
+        return values + self.constant
+
+    def _refuse(self, wanted, values):
+        given = f"an array of {values.dtype} of shape {values.shape}"
+        raise ValueError(f"kernel={self.function!r} must return {wanted}, got {given}.")
+
+
+def _read_only(rows):
+    view = rows.view()
+    view.flags.writeable = False
+    return view
+
+
+def summed(values, Z, coefs, step):
+    """Kernels ``values(Z)`` times coefficients (m, c), for `step` rows Z at a time."""
+    out = np.zeros((Z.shape[0], coefs.shape[1]))
+    if len(coefs) == 0:  # no row is kept, and kernels with none are refused
+        return out
+    for start in range(0, Z.shape[0], step):
+        out[start : start + step] = values(Z[start : start + step]) @ coefs
+    return out
+
+
+def is_precomputed(kernel):
+    """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def foreign_kernel(kernel, intercept):
+    """The kernel of a parameter that names none of those computed here; None if it names one."""
+    if is_precomputed(kernel) or callable(kernel):
+        return ForeignKernel(kernel if callable(kernel) else None, float(intercept))
+    return None
+
+
+class Kernel:
+    """k(x, z) + constant of standardised rows, by name, by a function, or computed before.
+
+    Parameters
+    ----------
+    kernel : str or callable
+    gamma, degree, coef0 : float
+        As in scikit-learn; gamma is a number.
+    constant : float
+        Added to all values, 1 for an intercept.
+    """
+
+    def __init__(self, kernel, gamma, degree, coef0, constant):
+        self.kernel, self.constant = kernel, constant
+        self.parameters = {"gamma": gamma, "degree": degree, "coef0": coef0, "filter_params": True}
+
+    def __call__(self, Z, rows):
+        """Kernels (n, m); of a computed matrix the columns `rows`."""
+        own = foreign_kernel(self.kernel, self.constant)
+        if own is not None:
+            dense = [R.toarray() if issparse(R) else R for R in (Z, rows)]
+            return np.ascontiguousarray(own.values(*dense))
+        values = pairwise_kernels(Z, rows, metric=self.kernel, **self.parameters)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        values += self.constant
+        return values
+
+    def scores(self, Z, rows, coefficients):
+        """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
+        step = max(NUMBERS // max(len(coefficients), 1), 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = summed(lambda part: self(part, rows), Z, coefficients, step)
+        return finite_scores(out, self.kernel)
+
+
+def check_kernel(kernel, gamma, degree, coef0):
+    """Raise a ValueError for an unknown kernel or a bad parameter of one."""
+    known = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
+    if not (known or callable(kernel)):
+        raise ValueError(
+            f"kernel must be one of {', '.join(map(repr, NAMES))}, 'precomputed', or a callable, "
+            f"got {kernel!r}."
+        )
+    if not (gamma is None or (isinstance(gamma, str) and gamma == "scale")):
+        check_real("gamma", gamma, lambda v: 0.0 < v < np.inf, 'be a positive number or "scale"')
+    check_real("degree", degree, lambda v: 0.0 < v < np.inf, "be a positive number")
+    check_real("coef0", coef0, np.isfinite, "be a number")

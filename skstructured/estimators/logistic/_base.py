@@ -4,6 +4,7 @@ import math
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
+from itertools import pairwise
 from typing import Literal, Self
 
 import numpy as np
@@ -14,13 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import (
-    check_bool,
     check_choice,
     check_finite,
     check_lengths,
     check_positive,
     check_weights,
-    own_arrays,
     read_rows,
     unchanged_on_error,
 )
@@ -29,17 +28,20 @@ from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.lock import Locked, learned_aside
-from skstructured._learners.passes import is_verbose, with_progress
-from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.passes import with_progress
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
-from skstructured.estimators.logistic._full_matrix import RoundLimit
+from skstructured.estimators._one_pass import fit_one_pass, learn_stream
+from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
+from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FenchelYoung
+from skstructured.spaces import Simplex
 
-#: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
-#: and residuals of logits, in units of their size, that are told.
+#: Numbers of transformed rows that are ready at a time, rows predicted at most, products of about a
+#: second; and residuals of logits, in units of their size, that are told.
 READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 
 #: Entries of new rows, as transformed, are cut there, far from where squares are inf: a feature
@@ -48,11 +50,10 @@ WIDEST = 1e60
 
 
 @parameters
-class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
+class LogisticLearner(Locked, DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
-    `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
-    played, ``logits(Z)``, ``copy()``, ``residual``; it has a parameter `feature_norm`.
+    `_new_weights(K, width)` of a subclass makes it, `Rounds`; it has a parameter `feature_norm`.
     """
 
     _: KW_ONLY
@@ -91,12 +92,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
             For a bad parameter, NaN or inf in X, bad labels, lengths that differ; the fitted state
             is then unchanged.
         """
-        check_bool("shuffle", self.shuffle)
-        with unchanged_on_error(self, aside=True) as new:
-            rounds = new._begin(X, y, None, sample_weight)
-            order = np.arange(len(rounds.packed))
-            new._learn(rounds, new.random_state_.permutation(order) if self.shuffle else order)
-        self.warn_of_trouble()
+        fit_one_pass(self, X, y, sample_weight)
         return self
 
     def partial_fit(
@@ -119,26 +115,13 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         ValueError
             For what `fit` refuses, and for labels that are not among the classes.
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            is_verbose(self)
-            if first:
-                rounds = new._begin(X, y, classes, sample_weight, stream=True)
-                new._learn(rounds, np.arange(len(rounds.packed)))
-            else:
-                if classes is not None:
-                    self.space_.check_classes(classes)
-                rounds = self.resume(X, y, sample_weight)
-        if not first:
-            own_arrays(self)
-            self._learn(rounds, np.arange(len(rounds.packed)))
-        self.warn_of_trouble()
+        learn_stream(self, X, y, classes, sample_weight)
         return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self, aside=True) as new:
-            return new._begin(X, y, y if classes is None else classes, stream=True)
+            return new._first(X, y, y if classes is None else classes)
 
     def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
@@ -146,8 +129,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         check_finite(self, rows)
         return self._with_outputs(rows, y, sample_weight, stream=True)
 
-    def _begin(self, X, y, classes, sample_weight=None, stream=False):
-        rows, space = read_rows(self, X, reset=True), self._unfitted_space()
+    def _first(self, X, y, classes, sample_weight=None, stream=True):
+        rows, space = read_rows(self, X, reset=True), Simplex()
         check_finite(self, rows, fresh=True)
         self._start(space.fit_stream(y, classes) if stream else space.fit(y))
         return self._with_outputs(rows, y, sample_weight, stream)
@@ -174,8 +157,14 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
         return FenchelYoung(space, "shannon", scale=unit)
 
+    def _unfitted_space(self):
+        return Simplex()
+
     def _unfitted_loss(self):
-        return FenchelYoung(self._unfitted_space(), "shannon", scale=1.0)
+        return FenchelYoung(Simplex(), "shannon", scale=1.0)
+
+    def _task(self):
+        return "multiclass"
 
     def _decoder(self):
         return resolve_decoder(self.decoder)
@@ -188,7 +177,14 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
             raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
-    def _with_outputs(self, rows, y, sample_weight=None, stream=False):
+    def _bound(self, theorem, quadratic, offset, constants):
+        """The `Certificate` of a bound in nats, in the unit of `loss_`."""
+        unit = self.loss_.scale_
+        named = "nats" if unit == 1.0 else "bits"
+        radius = constants["radius"]
+        return Certificate(theorem, unit * quadratic, unit * offset, radius, constants, named)
+
+    def _with_outputs(self, rows, y, sample_weight, stream):
         packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
         return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
@@ -205,10 +201,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
-        played = []
-        self._learn(rounds, np.asarray(which), lambda theta, V: played.append((theta, V)))
-        theta, V = (np.concatenate(part) for part in zip(*played, strict=True))
-        return self._losses(theta, V, random_state)
+        theta = self._learn(rounds, np.asarray(which))
+        return self._losses(theta, self.space_.unpack(rounds.packed[which]), random_state)
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
@@ -226,26 +220,24 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
             self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
         )
 
-    def _learn(self, rounds, order, note=None):
-        """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
-        rows, weight = rounds.rows, rounds.weights
-        size = self._rows_at_a_time(rows)
+    def _learn(self, rounds, order):
+        """Learn rounds in `order`; the logits (n, K) played."""
+        played, size = [], self._rows_at_a_time(rounds.rows)
+        self._refuse_long_rows(rounds.rows, order, rounds.weights, size)
+        n, first = len(order), size - self.t_ % size  # no block goes beyond a look at P
+        for start, stop in with_progress(self, [*pairwise([0, *range(first, n, size), n])], n):
+            block = order[start:stop]
+            V = self.space_.unpack(rounds.packed[block])
+            with self.lock:
+                played.append(self._learn_block(rounds.rows, block, V, rounds.weights[block]))
+        return np.concatenate(played)
+
+    def _refuse_long_rows(self, rows, order, weight, size):
+        """Refuse a row that is too large, or longer than `feature_norm`, before any is learned."""
         limits = [*self._weights.limits, *self._row_limits]
         limits = [limit for limit in limits if limit.concerns(weight[order])]
-        if limits:
-            self._refuse_long_rows(rows, order, weight, size, limits)
-        for start in with_progress(self, range(0, len(order), size), len(order)):
-            block = order[start : start + size]
-            V, now = self.space_.unpack(rounds.packed[block]), weight[block]
-            with self.lock:
-                theta = self._learn_block(rows, block, V, now)
-            if note is not None:
-                note(theta, V)
-
-    def _refuse_long_rows(self, rows, order, weight, size, limits):
-        """Refuse a row that is too large, or longer than `feature_norm`, before any is learned."""
         scale = self._scale.copy()
-        for start in range(0, len(order), size):
+        for start in range(0, len(order) if limits else 0, size):
             block = order[start : start + size]
             ready, places = scale.apply(rows, block, weight[block])
             Z = with_intercept(ready.matrix[places], self._intercept)
@@ -253,41 +245,24 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
                 limit.check(Z, weight[block], block)
 
     def _rows_at_a_time(self, rows):
-        """Rows to learn before another thread may read: a second's work at most."""
+        """Rows to learn before another thread may read, 2^m: a second's work at most."""
         wide, slow = READY // max(rows.width, 1), PRODUCTS // self._weights.products
-        return max(1, min(BLOCK, wide, slow))
+        return 1 << max(0, min(LOOK, wide, slow).bit_length() - 1)
 
     def _learn_block(self, rows, block, V, weight):
         """Learn a block; the logits played. A random stop keeps what is known within it."""
-        if self.iterate == "last" and hasattr(self._weights, "calls"):
-            return self._learn_in_place(rows, block, V, weight)
+        if self.iterate == "last" and self._weights.in_place:
+            return self._learn_part(rows, block, V, weight)
         with learned_aside(self, draws=True) as twin:
-            hit, played = twin._stops(weight), []
-            for part in (slice(0, hit), slice(hit, None)):
-                if part.start == hit and hit < len(block):
-                    twin._kept = (twin._weights.copy(), twin._scale.copy())
-                if len(block[part]):
-                    played.append(twin._learn_part(rows, block[part], V[part], weight[part]))
-            return np.concatenate(played)
+            hit = twin._stop(weight)
+            theta = twin._learn_part(rows, block[:hit], V[:hit], weight[:hit])
+            if hit == len(block):
+                return theta
+            twin._kept = (twin._weights.copy(), twin._scale.copy())
+            rest = twin._learn_part(rows, block[hit:], V[hit:], weight[hit:])
+            return np.concatenate([theta, rest])
 
-    def _learn_in_place(self, rows, block, V, weight):
-        """Learn a block in compiled calls; the logits played."""
-        logits, start = np.empty(V.shape), 0
-        while start < len(block):
-            part = slice(start, start + self._weights.room())
-            ready, places, count, *_ = self._scale.counted(rows, block[part], weight[part])
-            Z = with_intercept(ready.matrix[places], self._intercept)
-            known = {"t_": self.t_ + len(Z)}
-            known["_counted"] = self._counted + int(np.count_nonzero(weight[part]))
-            learn = self._weights.calls(
-                Z, np.ascontiguousarray(V[part]), weight[part], logits[part]
-            )
-            at_once(*learn, count, (vars(self).update, known))
-            start += len(Z)
-        self._weights.tidy()
-        return logits
-
-    def _stops(self, weight):
+    def _stop(self, weight):
         """Place of the last round at which a random stop takes what was learned before it."""
         if self.iterate == "last":
             return len(weight)
@@ -297,12 +272,15 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner):
         return int(hits[-1]) if len(hits) else len(weight)
 
     def _learn_part(self, rows, block, V, weight):
-        ready, places = self._scale.apply(rows, block, weight)
+        """Learn rows by calls that move all that was learned; the logits played."""
+        logits = np.empty(V.shape)
+        ready, places, count, *_ = self._scale.counted(rows, block, weight)
         Z = with_intercept(ready.matrix[places], self._intercept)
-        theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
-        self.t_ += len(block)
-        self._counted += int(np.count_nonzero(weight))
-        return theta
+        known = {"t_": self.t_ + len(Z), "_counted": self._counted + np.count_nonzero(weight)}
+        learn = self._weights.calls(Z, np.ascontiguousarray(V), weight, logits)
+        at_once(*learn, count, (vars(self).update, known))
+        self._weights.tidy()
+        return logits
 
     def _logits(self, weights, scale, rows):
         """Logits (n, K) of rows as `scale` transforms them."""

@@ -5,10 +5,13 @@ rows of class direction i, (p, (r − i)p), from its own block on: the half that
 needs, in rows long enough for a processor's vectors.
 """
 
+import itertools
+
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from skstructured._base.validation import writable
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned, at_once
 from skstructured.estimators.logistic._curvature import inner
@@ -30,14 +33,11 @@ DIGITS = 1e12
 USUAL = 1e6
 
 
-def _panel(blocks, i, r, p):
+@kernel
+def panel(blocks, i, r, p):
     """The panel (p, (r − i)p) of class direction i."""
     start = p * p * (r * i - i * (i - 1) // 2)
     return blocks[start : start + p * p * (r - i)].reshape((p, (r - i) * p))
-
-
-#: `_panel` in kernels.
-panel = kernel(_panel)
 
 
 @kernel(fastmath=FASTMATH)
@@ -147,7 +147,7 @@ def unit_panels(r, p, value):
     """The panels of `value` times the identity."""
     blocks = np.zeros(p * p * (r * (r + 1) // 2))
     for i in range(r):
-        np.fill_diagonal(_panel(blocks, i, r, p), value)
+        np.fill_diagonal(panel(blocks, i, r, p), value)
     return blocks
 
 
@@ -155,7 +155,7 @@ def dense(blocks, r, p):
     """The matrix (r p, r p) of panels."""
     matrix = np.empty((r * p, r * p))
     for i in range(r):
-        own, rows = slice(i * p, (i + 1) * p), _panel(blocks, i, r, p)
+        own, rows = slice(i * p, (i + 1) * p), panel(blocks, i, r, p)
         matrix[own, i * p :], matrix[i * p :, own] = rows, rows.T
     return matrix
 
@@ -168,7 +168,7 @@ def set_inverse(A, P, r, p):
     if failed or failed_too:
         raise LinAlgError("The matrix of a second-order learner is not positive definite.")
     for i in range(r):
-        rows = _panel(P, i, r, p)
+        rows = panel(P, i, r, p)
         rows[:] = inverse[i * p :, i * p : (i + 1) * p].T
         rows[:, :p] = np.triu(rows[:, :p]) + np.triu(rows[:, :p], 1).T
 
@@ -177,7 +177,7 @@ def times(blocks, v):
     """The product (r, p) of a matrix in panels with v (r, p)."""
     out, (r, p) = np.zeros_like(v), v.shape
     for i in range(r):
-        rows = _panel(blocks, i, r, p)
+        rows = panel(blocks, i, r, p)
         out[i] += rows @ v[i:].ravel()
         out[i + 1 :] += (v[i] @ rows[:, p:]).reshape(-1, p)
     return out
@@ -234,45 +234,41 @@ class Rounds(Learned):
     """Rounds of a kernel: ``rounds(X, truth, weight, learns, *constants, learned, Q, logits)``.
 
     It plays the rows, learns them if it `learns`, and writes what was played. A subclass has the
-    kernel, its `constants`, the arrays that are `_learned`, and the `lam` of its limit.
+    kernel, its `constants`, the arrays that are `_learned`, the `lam` of its limit and P = A⁻¹.
     """
 
     learned = 0
 
+    #: Whether `calls` learn a block as a whole or not at all; if not, a copy learns it.
+    in_place = True
+
     def learn(self, X, truth, weight):
         """Play and learn rows; what was played (n, K)."""
-        logits, start = np.empty(truth.shape), 0
-        while start < len(X):
-            part = slice(start, min(len(X), start + self.room()))
+        logits = np.empty(truth.shape)
+        cuts = [0, *range(LOOK - self.learned % LOOK, len(X), LOOK), len(X)]
+        for part in itertools.starmap(slice, itertools.pairwise(cuts)):
             at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
-            start = part.stop
-        self.tidy()
+            self.tidy()
         return logits
 
     def calls(self, X, truth, weight, logits):
-        """The calls that learn rows, `room` at most, and put what was played into an array."""
+        """The calls that learn rows, up to a multiple of `LOOK`, and write what was played."""
         given = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
         return (self.rounds, *given), (vars(self).update, {"learned": self.learned + len(X)})
 
     def logits(self, X):
         """What would be played at rows, (n, K); nothing is learned."""
-        logits = np.empty((len(X), self.Q.shape[1]))
-        known = tuple(np.require(part, requirements="W") for part in self._read)
+        logits, known = np.empty((len(X), self.Q.shape[1])), writable(self._learned)
         self.rounds(X, logits, np.ones(len(X)), False, *self.constants, known, self.Q, logits)
         return logits
 
-    @property
-    def _read(self):
-        """The arrays `_learned`, for who only reads."""
-        return self._learned
-
-    def room(self):
-        """How many rows may be learned by one call."""
-        self.tidy()
-        return LOOK - self.learned % LOOK
-
     def tidy(self):
         """Look after what was learned, between two calls."""
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return self.P.size * (len(self.Q) + 3)
 
     @property
     def limits(self):
@@ -314,10 +310,6 @@ class FullMatrix(Rounds):
     def _learned(self):
         return self.A, self.P, self.G, *self._waiting, self.numbers
 
-    @property
-    def _read(self):
-        return self.P, *self._learned[1:]  # A is neither read nor written
-
     def add_waiting(self):
         """Add the rows that wait to A."""
         add_waiting(self.A, *self._waiting, self.numbers, np.empty((WAITING, self.G.size)))
@@ -334,11 +326,6 @@ class FullMatrix(Rounds):
         self.add_waiting()
         set_inverse(self.A, self.P, *self.G.shape)
         self.refactored += 1
-
-    @property
-    def products(self):
-        """About how many products a round takes."""
-        return self.A.size * (len(self.G) + 2)
 
     @property
     def potential(self):

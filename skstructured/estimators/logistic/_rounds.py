@@ -9,6 +9,7 @@ sums, and take K² in place of K³.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,28 @@ from skstructured.estimators.logistic._logits import WORK, improper_logits
 #: least `LEAST`/K has its own, and all others one together. Of fewer, every class has its own.
 MANY, LEAST = 10, 0.2
 
-#: Places of small matrices (r, r) and vectors (K,) in scratch.
-S, HESSIAN, ROOT, FACTOR, TRIANGLE = range(5)
-SCORE, LOGIT, SHARE, MASS, CENTRE, TARGET = range(6)
+
+class Scratch(NamedTuple):
+    """Room for what a round computes: products with P, small matrices, and vectors of classes."""
+
+    V: Any  # (r, r p)
+    L: Any  # rows that P is downdated by
+    S: Any  # (r, r), and so the next four
+    hessian: Any
+    root: Any
+    factor: Any
+    triangle: Any
+    A: Any  # (K, K)
+    score: Any  # (K,), and so the next five
+    logit: Any
+    share: Any
+    mass: Any
+    centre: Any
+    target: Any
+    cell: Any
+    work: Any  # of the equations for logits
+    sums: Any
+    scaled: Any  # rows that are added to A
 
 
 def class_basis(K):
@@ -46,15 +66,14 @@ def class_basis(K):
 
 @kernel
 def scratch(r, K, p):
-    """Room for what a round computes.
-
-    V and L (r, rp), small matrices, vectors, Ã, the work of its equations, sums, rows that are
-    added to A, and the cells of classes.
-    """
-    V, L, small = np.empty((r, r * p)), np.empty((r + 2, r * p)), np.empty((5, r, r))
-    vectors, scores, work = np.empty((6, K)), np.empty((K, K)), np.empty((WORK, K))
-    sums, scaled = np.empty(r), np.empty((WAITING, r * p))
-    return V, L, small, vectors, scores, work, sums, scaled, np.empty(K, dtype=np.int64)
+    """A `Scratch` for r class directions, K classes and p features."""
+    V, L = np.empty((r, r * p)), np.empty((r + 2, r * p))
+    small, vectors = np.empty((5, r, r)), np.empty((6, K))
+    return Scratch(
+        V, L, small[0], small[1], small[2], small[3], small[4], np.empty((K, K)),
+        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5],
+        np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r), np.empty((WAITING, r * p)),
+    )  # fmt: skip
 
 
 @kernel(inline=True)
@@ -80,11 +99,11 @@ def _over_classes(Q, S, A, sums):
 
 
 @kernel(inline=True)
-def class_scores(P, G, Q, x, w, V, S, A, g, sums):
-    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
-    products(P, x, V, S)
-    r, flat = Q.shape[0], G.reshape(G.size)
-    _over_classes(Q, S, A, sums)
+def class_scores(P, G, Q, x, w, space):
+    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes, in `A` and `score`."""
+    r, flat, V, A, g = Q.shape[0], G.reshape(G.size), space.V, space.A, space.score
+    products(P, x, V, space.S)
+    _over_classes(Q, space.S, A, space.sums)
     for k in range(r + 1):
         for m in range(k):
             A[k, m] = 0.5 * w * A[k, m]
@@ -152,9 +171,10 @@ def root_of_cells(Q, s, cell, mass, count, M):
 
 
 @kernel(inline=True)
-def means_of_cells(vectors, cell, mass, sums):
-    """The `CENTRE`: of each class the mean logit of its cell, by shares; `sums` is scratch."""
-    s, z, inside = vectors[SHARE], vectors[LOGIT], vectors[CENTRE]
+def means_of_cells(space):
+    """The `centre`: of each class the mean logit of its cell, by shares; `score` is used up."""
+    s, z, inside, sums = space.share, space.logit, space.centre, space.score
+    cell, mass = space.cell, space.mass
     for k in range(s.shape[0]):
         sums[k] = 0.0
     for k in range(s.shape[0]):
@@ -197,12 +217,12 @@ def cholesky(h, M, r):
 
 
 @kernel(inline=True)
-def woodbury(small, factor, rank):
+def woodbury(space, factor, rank):
     """F with ``F Fᵀ = (S + (factor MMᵀ)⁻¹)⁻¹``: √factor M T⁻ᵀ, ``TTᵀ = I + factor MᵀSM``.
 
-    M, and so F, have `rank` columns.
+    M, the `root`, and so F, the `factor`, have `rank` columns.
     """
-    product, M, F, T = small[S], small[ROOT], small[FACTOR], small[TRIANGLE]
+    product, M, F, T = space.S, space.root, space.factor, space.triangle
     r = M.shape[0]
     for i in range(r):
         for c in range(rank):
@@ -226,9 +246,9 @@ def woodbury(small, factor, rank):
 
 
 @kernel(inline=True)
-def move_gradient(G, Q, x, w, kappa, vectors):
-    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `CENTRE`."""
-    s, z, y, inside = vectors[SHARE], vectors[LOGIT], vectors[TARGET], vectors[CENTRE]
+def move_gradient(G, Q, x, w, kappa, space):
+    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `centre`."""
+    s, z, y, inside = space.share, space.logit, space.target, space.centre
     mean = inner(s, z)
     for i in range(Q.shape[0]):
         c = 0.0
@@ -251,56 +271,45 @@ def _trace(A, s):
 def learn_row(x, w, kappa, learned, Q, space):
     """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits.
 
-    From Ã, and the logits, shares and target in the vectors of `space`, which is a `scratch`.
+    From Ã, and the logits, shares and target in `space`.
     """
     A, P, G, waiting, factors, numbers = learned
-    V, L, small, vectors, scores, _, _, scaled, cell = space
-    s, mass, M, F = vectors[SHARE], vectors[MASS], small[ROOT], small[FACTOR]
-    numbers[POTENTIAL] += 0.5 * w * _trace(scores, s)
-    rank = cells_of(s, cell, mass) - 1
-    root_of_cells(Q, s, cell, mass, rank + 1, M)
-    gram_of(M, rank, small[HESSIAN])
-    woodbury(small, w * kappa, rank)
+    s, M, F, L = space.share, space.root, space.factor, space.L
+    numbers[POTENTIAL] += 0.5 * w * _trace(space.A, s)
+    rank = cells_of(s, space.cell, space.mass) - 1
+    root_of_cells(Q, s, space.cell, space.mass, rank + 1, M)
+    gram_of(M, rank, space.hessian)
+    woodbury(space, w * kappa, rank)
     rows = rank if rank % 4 < 2 else rank // 4 * 4 + 4  # P is read once for four of them
     for m in range(rows):  # L_m = Σ_j F_jm V_j
         for b in range(L.shape[1]):
             L[m, b] = 0.0
-    add_products(L[:rank], 1.0, F, V, np.int64(0), F.shape[0])
+    add_products(L[:rank], 1.0, F, space.V, np.int64(0), F.shape[0])
     downdate(P, L, F.shape[0], rows)
-    means_of_cells(vectors, cell, mass, vectors[SCORE])
-    move_gradient(G, Q, x, w, kappa, vectors)
-    wait(x, small[HESSIAN], w * kappa, A, waiting, factors, numbers, scaled)
-
-
-@kernel(inline=True)
-def _play_row(x, w, shift, P, G, Q, space, out):
-    """The logits of a row; returns the residual that is left.
-
-    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
-    """
-    V, _, small, vectors, scores, work, sums, _, _ = space
-    g, z = vectors[SCORE], vectors[LOGIT]
-    class_scores(P, G, Q, x, w, V, small[S], scores, g, sums)
-    left = improper_logits(scores, g, z, vectors[SHARE], work)
-    less = 0.25 * w * shift * inner(x, x)
-    for k in range(z.shape[0]):
-        out[k] = z[k] - less
-    return left
+    means_of_cells(space)
+    move_gradient(G, Q, x, w, kappa, space)
+    wait(x, space.hessian, w * kappa, A, waiting, factors, numbers, space.scaled)
 
 
 @kernel
 def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
-    """Play the rows, and learn them if it `learns`; `logits` receives every z."""
+    """Play the rows, and learn them if it `learns`; `logits` receives every z.
+
+    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
+    """
     _, P, G, _, _, numbers = learned
     space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
-    vectors = space[3]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        left = _play_row(x, w, shift, P, G, Q, space, logits[t])
+        class_scores(P, G, Q, x, w, space)
+        left = improper_logits(space.A, space.score, space.logit, space.share, space.work)
+        less = 0.25 * w * shift * inner(x, x)
+        for k in range(Q.shape[1]):
+            logits[t, k] = space.logit[k] - less
         if learns and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             for k in range(Q.shape[1]):
-                vectors[TARGET, k] = truth[t, k]
+                space.target[k] = truth[t, k]
             learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
@@ -339,11 +348,6 @@ def _shrink(P, v, factor):
             row[b] -= f * v[b]
 
 
-#: Rows of the vectors of `_blocks_rounds`, behind the work space of logits; and how many they are.
-BLOCK_SCORE, BLOCK_G, BLOCK_LOGIT, BLOCK_SHARE = range(WORK, WORK + 4)
-BLOCK_ROWS = WORK + 4
-
-
 @kernel
 def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
     """FOLKLORE's rounds if blocks of different classes are taken to be 0.
@@ -352,13 +356,8 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
     """
     P, G, numbers = learned
     K, p = G.shape
-    V, q, vectors = np.empty((K, p)), np.empty(K), np.empty((BLOCK_ROWS, K))
-    scores, g, z, s = (
-        vectors[BLOCK_SCORE],
-        vectors[BLOCK_G],
-        vectors[BLOCK_LOGIT],
-        vectors[BLOCK_SHARE],
-    )
+    V, q, scores, work = np.empty((K, p)), np.empty(K), np.empty(K), np.empty((WORK, K))
+    g, z, s = np.empty(K), np.empty(K), np.empty(K)
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         for k in range(K):
@@ -367,7 +366,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
             q[k] = inner(V[k], x)
             scores[k] = 0.5 * w * q[k]
             g[k] = 0.5 * scores[k] - 0.5 * inner(V[k], G[k])
-        residual = improper_logits(scores, g, z, s, vectors)
+        residual = improper_logits(scores, g, z, s, work)
         for k in range(K):
             logits[t, k] = z[k]
         if not (learns and w > 0.0):
@@ -395,20 +394,10 @@ class ClassBlocks(Rounds):
     rounds = staticmethod(_blocks_rounds)
 
     def __init__(self, K, width, lam, B, R=0.0):
-        self.lam, self.reach, self.numbers = lam, reach_of(K, B, R), np.zeros(3)
+        self.lam, self.numbers, self.constants = lam, np.zeros(3), (reach_of(K, B, R),)
         self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
         self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
 
     @property
-    def constants(self):
-        """What the kernel is handed besides."""
-        return (self.reach,)
-
-    @property
     def _learned(self):
         return self.P, self.G, self.numbers
-
-    @property
-    def products(self):
-        """About how many products a round takes."""
-        return 3 * self.P.size

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,14 +15,25 @@ from skstructured._base.validation import check_choice, check_integer, check_siz
 from skstructured._engine.rows import LONGEST
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
+from skstructured.estimators.logistic._full_matrix import Rounds
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
+from skstructured.spaces.simplex import log_softmax
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
 
 #: Rows taken as they are may be so much longer than √λ: their squares leave ten digits of A⁻¹.
 LONGEST_OF_UNIT = 1e5
+
+
+def grid_of(B):
+    """The values of `radius`, a number or a sequence of them."""
+    values = tuple(check_size("radius", value) for value in (B if np.ndim(B) else (B,)))
+    if not values:
+        raise ValueError(
+            f"radius must be a positive number or a non-empty sequence of them, got {B!r}."
+        )
+    return values
 
 
 def alpha_of(learner, B):
@@ -33,6 +44,103 @@ def alpha_of(learner, B):
         else 2.0 * check_size("feature_norm", learner.feature_norm) / B
     )
     return check_size("alpha", learner.alpha, theory)
+
+
+def longest_row_of(learner: Any) -> float:
+    """The largest norm of a row that is taken as it is."""
+    least = min(math.sqrt(alpha_of(learner, B)) for B in grid_of(learner.radius))
+    return min(LONGEST, least * LONGEST_OF_UNIT)
+
+
+def matrices_of(learner, kind, K, width):
+    """What learns, of a `kind`, for every value of `radius`."""
+    R = learner.feature_norm or 0.0
+    return [kind(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
+
+
+class MixtureCertificate(Certificate):
+    """The regret of a mixture: that of its best part whose ball has U, plus the mixture's own.
+
+    Parameters
+    ----------
+    parts : list of Certificate
+        Those of the parts, in one unit.
+    price : float
+        ln of how many, times the largest weight of a round or 1, in the same unit.
+    """
+
+    def __init__(self, parts, price):
+        radius = max(part.radius for part in parts)
+        constants = {"parts": len(parts), "radius": radius, "rounds": parts[0].constants["rounds"]}
+        super().__init__("Theorem 3.3, mixed", None, None, radius, constants, parts[0].unit)
+        self.parts, self.price = parts, price
+
+    def regret(self, norm):
+        """The regret against a comparator with ‖U‖_F = norm, in the largest ball."""
+        self.check_inside(norm)
+        allowed = [part for part in self.parts if norm <= part.radius * (1 + 1e-9)]
+        return self.price + min(part.regret(norm) for part in allowed)
+
+
+class Mixture(Rounds):
+    r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
+
+    In round t, with m the largest weight up to it, or 1 where that is less,
+
+    .. math:: v_i ∝ \exp\Big(-\frac1m \sum_{s<t} w_s ℓ_s(p_i)\Big).
+
+    Its loss is at most that of the best learner plus m ln N, N how many they are: with rate 1/m,
+    ``exp(−w ℓ(p)/m)`` is a power of p that is concave, so that a round costs at most what
+    ``−m ln mean_i exp(−L_i/m)`` grows by, and that only falls when m grows.
+
+    Parameters
+    ----------
+    parts : sequence of Rounds
+        The learners.
+    """
+
+    in_place = False
+
+    def __init__(self, parts):
+        self.parts = tuple(parts)
+        self.losses, self.heaviest = np.zeros(len(self.parts)), 1.0
+
+    @property
+    def residual(self):
+        """The largest residual of a part."""
+        return max(part.residual for part in self.parts)
+
+    @property
+    def limits(self):
+        """How large rounds may be for every part."""
+        return [limit for part in self.parts for limit in part.limits]
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return sum(part.products for part in self.parts)
+
+    def calls(self, X, truth, weight, logits):
+        """See `Rounds`; what is played are the logarithms (n, K) of the mixture."""
+        return ((self._learn, X, truth, weight, logits),)
+
+    def _learn(self, X, truth, weight, logits):
+        logs = np.array([log_softmax(part.learn(X, truth, weight)) for part in self.parts])
+        losses = np.maximum(-weight[:, None] * np.einsum("ink,nk->ni", logs, truth), 0.0)
+        total = np.cumsum(np.vstack([self.losses, losses]), axis=0)
+        heaviest = np.maximum.accumulate(np.r_[self.heaviest, weight])
+        self.losses, self.heaviest = total[-1], float(heaviest[-1])
+        logits[:] = _mixed(logs, total[:-1] / heaviest[1:, None])
+
+    def logits(self, X):
+        """Logarithms (n, K) of the mixture; nothing is learned."""
+        logs = np.array([log_softmax(part.logits(X)) for part in self.parts])
+        return _mixed(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
+
+
+def _mixed(logs, losses):
+    """Log Σ_i v_i exp(logs_i) with v ∝ exp(−losses), (n, K)."""
+    return np.logaddexp.reduce(log_softmax(-losses).T[:, :, None] + logs, axis=0)
 
 
 @parameters
@@ -166,30 +274,22 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     structure: Literal["auto", "full", "classes"] = "auto"
     max_weights: int = 4096
 
-    @property
-    def longest_row(self) -> float:
-        """The largest norm of a row that is taken as it is."""
-        least = min(math.sqrt(alpha_of(self, B)) for B in grid_of(self.radius))
-        return min(LONGEST, least * LONGEST_OF_UNIT)
+    longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
-        kind = self._kind(K, width)
-        made = [
-            kind(K, width, alpha_of(self, B), B, self.feature_norm or 0.0)
-            for B in grid_of(self.radius)
-        ]
+        made = matrices_of(self, self._kind(K, width), K, width)
         return made[0] if len(made) == 1 else Mixture(made)
 
     def _kind(self, K, width):
         """The class for `structure`; "auto" warns if it does not keep all of A."""
         check_choice("structure", self.structure, ("auto", "full", "classes"))
         check_integer("max_weights", self.max_weights)
-        many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
-        many = f"{many} max_weights={self.max_weights}: "
         if self.structure != "auto":
             return {"full": FolkloreMatrix, "classes": ClassBlocks}[self.structure]
         if (K - 1) * width <= self.max_weights:
             return FolkloreMatrix
+        many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
+        many = f"{many} max_weights={self.max_weights}: "
         if K * width**2 > self.max_weights**2:
             raise ValueError(
                 f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
@@ -219,27 +319,23 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
             or a `delta`.
         """
         self._check_certified("Theorem 3.3", delta)
-        if self._weights.structure != "full":
+        parts = getattr(self._weights, "parts", (self._weights,))
+        if parts[0].structure != "full":
             raise GuaranteeError(
                 "Theorem 3.3 needs all of A, which structure='full' keeps, not "
-                f"{self._weights.structure!r}."
+                f"{parts[0].structure!r}."
             )
-        unit = self.loss_.scale_
-        parts = getattr(self._weights, "parts", (self._weights,))
-        parts = [self._certificate(unit, part) for part in parts]
-        if len(parts) == 1:
-            return parts[0]
-        price = unit * math.log(len(parts)) * self._weights.heaviest
-        return MixtureCertificate(parts, price)
+        bounds = [self._bound_of(part) for part in parts]
+        if len(bounds) == 1:
+            return bounds[0]
+        price = self.loss_.scale_ * math.log(len(parts)) * self._weights.heaviest
+        return MixtureCertificate(bounds, price)
 
-    def _certificate(self, unit, part):
-        B = 0.5 * float(part.reach[0])
-        constants = {"radius": B, "alpha": part.lam, "rounds": self.t_}
+    def _bound_of(self, part):
+        constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": self.t_}
         if self.feature_norm is not None:
             constants["kappa"] = float(curvature(np.empty(0), part.reach))
-        quadratic, offset = unit * part.lam, unit * part.potential
-        named = "nats" if unit == 1.0 else "bits"
-        return Certificate("Theorem 3.3", quadratic, offset, B, constants, named)
+        return self._bound("Theorem 3.3", part.lam, part.potential, constants)
 
 
 @documented(FolkloreClassifier)

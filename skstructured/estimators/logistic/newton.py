@@ -22,15 +22,7 @@ from skstructured.estimators.logistic._full_matrix import (
     products,
     wait,
 )
-from skstructured.estimators.logistic._rounds import (
-    CENTRE,
-    LOGIT,
-    MASS,
-    SHARE,
-    TARGET,
-    S,
-    scratch,
-)
+from skstructured.estimators.logistic._rounds import scratch
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
@@ -49,16 +41,13 @@ MOST_SWEEPS, STILL = 10000, 1e-15
 
 @kernel
 def in_the_box(S, u, bound, multipliers, z):
-    """z = argmin (z − u)ᵀS⁻¹(z − u) over |z_k| ≤ bound, as z = u − S m; whether m is not 0.
+    """z = argmin (z − u)ᵀS⁻¹(z − u) over |z_k| ≤ bound, as z = u − S m.
 
     Coordinate descent on the dual, ``½ mᵀSm − mᵀu + bound ‖m‖₁``.
     """
-    K, inside = u.shape[0], True
+    K = u.shape[0]
     for k in range(K):
         multipliers[k], z[k] = 0.0, u[k]
-        inside &= abs(u[k]) <= bound
-    if inside:
-        return False
     for _ in range(MOST_SWEEPS):
         moved = 0.0
         for k in range(K):
@@ -74,7 +63,6 @@ def in_the_box(S, u, bound, multipliers, z):
             moved = max(moved, abs(step) * S[k, k])
         if moved <= STILL * bound:
             break
-    return True
 
 
 @kernel
@@ -92,18 +80,19 @@ def _newton_step(W, V, d, q, gamma, L):
 def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every projected Wx."""
     A, P, W, waiting, factors, numbers = learned
-    K, p, flat = Q.shape[0], X.shape[1], W.reshape((1, W.size))
-    V, L, small, vectors, outer, _, _, scaled, _ = scratch(K, K, p)
-    z, s, d, u, m = vectors[LOGIT], vectors[SHARE], vectors[TARGET], vectors[MASS], vectors[CENTRE]
+    K, flat, space = Q.shape[0], W.reshape((1, W.size)), scratch(Q.shape[0], Q.shape[0], X.shape[1])
+    V, L, S, outer = space.V, space.L, space.S, space.A
+    z, s, d, u, m = space.logit, space.share, space.target, space.mass, space.centre
     for t in range(X.shape[0]):
         x, w, q, inside = X[t], weight[t], 0.0, True
         live, reach = learns and w > 0.0, B * math.sqrt(inner(x, x))
         for k in range(K):
-            u[k] = inner(W[k], x)
+            u[k] = z[k] = inner(W[k], x)
             inside &= abs(u[k]) <= reach
         if live or not inside:
-            products(P, x, V, small[S])
-        in_the_box(small[S], u, reach, m, z)
+            products(P, x, V, S)
+        if not inside:
+            in_the_box(S, u, reach, m, z)
         for k in range(K):
             logits[t, k] = z[k]
         if not live:
@@ -116,13 +105,13 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
         for i in range(K):
             for j in range(K):
                 outer[i, j] = d[i] * d[j]
-                q += outer[i, j] * small[S, i, j]
+                q += outer[i, j] * S[i, j]
         least = max(4.0 * reach, (K - 1.0) * math.exp(min(2.0 * reach, 700.0)))
         numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
         numbers[POTENTIAL] += q / (1.0 + q)
         _newton_step(flat, V, d, q, gamma, L)
         downdate(P, L, K, 1)
-        wait(x, outer, 1.0, A, waiting, factors, numbers, scaled)
+        wait(x, outer, 1.0, A, waiting, factors, numbers, space.scaled)
 
 
 class NewtonMatrix(FullMatrix):
@@ -243,7 +232,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
             decoder than "map", "nearest" or "sampled".
         """
         self._check_certified("The theorem of online Newton steps", delta)
-        learned, unit = self._weights, self.loss_.scale_
+        learned = self._weights
         B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
@@ -251,8 +240,6 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
                 f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned, "
                 f"got exp_concavity={gamma:g}, which learns faster."
             )
-        numbers = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
-        offset = 0.5 * unit * learned.potential / gamma
-        quadratic = 0.5 * unit * gamma * learned.lam
-        named = "nats" if unit == 1.0 else "bits"
-        return Certificate("Online Newton steps", quadratic, offset, B, numbers, named)
+        constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
+        offset, quadratic = 0.5 * learned.potential / gamma, 0.5 * gamma * learned.lam
+        return self._bound("Online Newton steps", quadratic, offset, constants)

@@ -28,8 +28,13 @@ from skstructured._learners.predictions import (
     read_batch,
     with_task,
 )
-from skstructured.estimators.kernel._user_kernels import Kernel, check_kernel, is_precomputed
-from skstructured.estimators.kernel._values import check_cache_size, inverse_variance
+from skstructured.estimators.kernel._values import (
+    Kernel,
+    check_cache_size,
+    check_kernel,
+    inverse_variance,
+    is_precomputed,
+)
 from skstructured.estimators.margin._features import Inputs, chains_of, check_memory
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs

@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skstructured import KernelStructuredPredictor
 from skstructured.estimators.kernel import _gram as _kept
+from skstructured.estimators.kernel._expansion import support_for
 from skstructured.estimators.kernel._gram import CHUNK, KeptKernels
-from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 
 NAMES = ("rbf", "multiscale", "linear", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")

@@ -21,7 +21,6 @@ from skstructured.estimators.logistic._rounds import (
     MANY,
     ClassBlocks,
     FolkloreMatrix,
-    S,
     cells_of,
     cholesky,
     class_basis,
@@ -99,15 +98,16 @@ class TestRounds:
         root = rng.randn(r * p, r * p)
         whole = root @ root.T / (r * p)
         rows = [whole[i * p : (i + 1) * p, i * p :].ravel() for i in range(r)]
-        V, _, small, _, A, _, sums, _, _ = scratch(r, K, p)
-        g = np.empty(K)
-        class_scores(np.concatenate(rows), G, Q, x, 0.7, V, small[S], A, g, sums)
+        space = scratch(r, K, p)
+        class_scores(np.concatenate(rows), G, Q, x, 0.7, space)
         basis, each = np.kron(Q, np.eye(p)), np.kron(np.eye(K), x)
         inverse = basis.T @ whole @ basis  # over the weights of all classes
         expected = 0.35 * each @ inverse @ each.T
-        np.testing.assert_allclose(A, expected, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(space.A, expected, rtol=0, atol=1e-11)
         centre = each @ basis.T @ whole @ G.ravel()
-        np.testing.assert_allclose(g, 0.5 * expected.diagonal() - 0.5 * centre, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(
+            space.score, 0.5 * expected.diagonal() - 0.5 * centre, rtol=0, atol=1e-11
+        )
 
     @pytest.mark.parametrize("K", [2, 3, 9])
     def test_of_few_classes_every_one_has_its_own_curvature(self, K):
@@ -126,11 +126,11 @@ class TestRounds:
     def test_the_factor_of_a_downdate_is_that_of_woodbury(self):
         rng = np.random.RandomState(0)
         for rank in (1, 2, 4):
-            small, root = np.zeros((5, 4, 4)), rng.randn(4, 4)
-            small[S], small[2, :, :rank] = root @ root.T, rng.randn(4, rank)
-            woodbury(small, 0.7, rank)
-            F, M = small[3, :, :rank], small[2, :, :rank]
-            middle = np.linalg.inv(np.eye(4) + 0.7 * M @ M.T @ small[S]) @ (0.7 * M @ M.T)
+            space, root = scratch(4, 5, 1), rng.randn(4, 4)
+            space.S[:], space.root[:, :rank] = root @ root.T, rng.randn(4, rank)
+            woodbury(space, 0.7, rank)
+            F, M = space.factor[:, :rank], space.root[:, :rank]
+            middle = np.linalg.inv(np.eye(4) + 0.7 * M @ M.T @ space.S) @ (0.7 * M @ M.T)
             np.testing.assert_allclose(F @ F.T, middle, rtol=0, atol=1e-12)
 
     def test_a_root_of_a_singular_matrix_has_columns_of_zeros(self):

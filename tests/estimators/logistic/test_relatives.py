@@ -12,15 +12,15 @@ from skstructured import (
     OnlineNewtonClassifier,
 )
 from skstructured.estimators.logistic._full_matrix import dense
-from skstructured.estimators.logistic._rounds import class_basis
-from skstructured.estimators.logistic.gaussian import (
+from skstructured.estimators.logistic._rounds import class_basis, scratch
+from skstructured.estimators.logistic.forecasters import (
     GaussianMatrix,
+    Particles,
     gaussian_points,
     mean_shares,
     mean_sigmoid,
 )
 from skstructured.estimators.logistic.newton import NewtonMatrix, in_the_box
-from skstructured.estimators.logistic.particles import Particles
 from skstructured.spaces.simplex import log_softmax
 
 WEIGHTS = (0.0, 0.25, 1.0, 3.0, 20.0)
@@ -116,7 +116,7 @@ def test_projections_are_exact():
     for K in (1, 2, 5, 9):
         root, u = rng.randn(K, K), 3.0 * rng.randn(K)
         S, m, z = root @ root.T + 1e-3 * np.eye(K), np.empty(K), np.empty(K)
-        assert in_the_box(S, u, 0.7, m, z)
+        in_the_box(S, u, 0.7, m, z)
         gradient = np.linalg.solve(S, z - u)
         inside = np.abs(z) < 0.7 * (1 - 1e-9)
         assert np.abs(z).max() <= 0.7 * (1 + 1e-12)
@@ -179,11 +179,10 @@ def test_points_are_always_the_same():
 
 def shares(m, S):
     """`mean_shares` for logits ∼ N(m, ½QᵀSQ)."""
-    r, K = len(S), len(m)
-    small, mean = np.empty((5, r, r)), np.empty(K)
-    small[0] = S
-    mean_shares(class_basis(K), small, m, gaussian_points(r), np.empty(K), np.empty(K), mean)
-    return mean
+    space = scratch(len(S), len(m), 1)
+    space.S[:], space.score[:] = S, m
+    mean_shares(class_basis(len(m)), gaussian_points(len(S)), space)
+    return space.centre
 
 
 @pytest.mark.parametrize("K", sorted(STATED))
