@@ -20,7 +20,7 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import Locked, learned_aside, lock_of
+from skstructured._learners.lock import learned_aside, lock_of, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
@@ -102,7 +102,8 @@ class ClassScores:
         return tags
 
 
-class OnlineClassifier(Locked, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+@locked
+class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
     Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and

@@ -9,9 +9,11 @@ import copy
 import os
 import threading
 import weakref
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from skstructured._engine.state import at_once, own
+
+T = TypeVar("T")
 
 
 class _Lock:
@@ -40,29 +42,34 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class Locked:
-    """Base of objects that hold what was learned; copies and pickles are between two blocks."""
+@property  # type: ignore[misc]  # of the classes that `locked` makes
+def _held(self: Any) -> Any:
+    """The lock, which pickles and deep copies do not have."""
+    try:
+        return self._lock.held
+    except AttributeError:
+        return vars(self).setdefault("_lock", _Lock()).held
 
-    _lock: _Lock
 
-    @property
-    def lock(self) -> Any:
-        """The lock, which pickles and deep copies do not have."""
-        try:
-            return self._lock.held
-        except AttributeError:
-            return vars(self).setdefault("_lock", _Lock()).held
+def _copied(self: Any) -> Any:
+    with self.lock:
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
 
-    def __getstate__(self) -> dict[str, Any]:
+
+def locked(kind: type[T]) -> type[T]:
+    """Class decorator: objects have a `lock`; copies and pickles are made between two blocks."""
+    pickled: Any = kind.__getstate__
+
+    def state(self: Any) -> dict[str, Any]:
         with self.lock:
-            state: Any = super().__getstate__()
-            return {name: own(value) for name, value in state.items() if name != "_lock"}
+            return {name: own(value) for name, value in pickled(self).items() if name != "_lock"}
 
-    def __copy__(self) -> Self:
-        with self.lock:
-            twin = object.__new__(type(self))
-            vars(twin).update(vars(self))
-            return twin
+    methods = {"lock": _held, "__copy__": _copied, "__getstate__": state}
+    for name, method in methods.items():
+        setattr(kind, name, method)
+    return kind
 
 
 UNLOCKED: Any = contextlib.nullcontext()

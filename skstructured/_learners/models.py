@@ -33,7 +33,7 @@ from skstructured._engine.state import (
     at_once,
 )
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import Locked
+from skstructured._learners.lock import locked
 from skstructured._learners.pass_selection import LINEAR, Search, Tried, tried_passes
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Matrix, Packed
@@ -80,7 +80,8 @@ class Played(NamedTuple):
         return slice(self.stopped if self.stopped >= 0 else None)
 
 
-class Model(Locked, Learned, ABC):
+@locked
+class Model(Learned, ABC):
     """What is learned, and how a block of rounds moves it.
 
     Parameters
@@ -100,6 +101,7 @@ class Model(Locked, Learned, ABC):
         How rows are standardised.
     """
 
+    lock: Any
     state: LinearState
     scale: RunningScale
     #: How numbers of passes are tried.
@@ -227,7 +229,8 @@ class Model(Locked, Learned, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without addresses of compiled kernels, which are those of this process."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_loops"}
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_loops"}
 
     def trouble(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""

@@ -23,7 +23,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import ClassScores, with_intercept
-from skstructured._learners.lock import Locked, learned_aside, lock_of
+from skstructured._learners.lock import learned_aside, lock_of, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
@@ -132,7 +132,8 @@ def fingerprint(X, codes, propensities):
 LONGEST_HORIZON = 2**53
 
 
-class BanditModel(Locked, Learned, ABC):
+@locked
+class BanditModel(Learned, ABC):
     """What a bandit has learned, what it plays by that, and how it learns.
 
     A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in

@@ -35,7 +35,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import Locked, learned_aside
+from skstructured._learners.lock import learned_aside, locked
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._base import (
     check_entries,
@@ -237,7 +237,8 @@ class RunningRidge(Learned):
         self._rest[0] = regularize(D, d, float(lost[0]), roots, *own)
 
 
-class ItemBandit(Locked, BaseEstimator):
+@locked
+class ItemBandit(BaseEstimator):
     """Base of bandits whose actions have features; a subclass plays `_probabilities`.
 
     Rewards are estimated by ridge regression on the features of the actions that were played;

@@ -19,7 +19,7 @@ from skstructured._base.validation import (
     check_share,
     unchanged_on_error,
 )
-from skstructured._learners.lock import Locked
+from skstructured._learners.lock import locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.experts._binary import (
     METHODS,
@@ -68,8 +68,9 @@ def losses_of(said, codes):
     return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
 
 
+@locked
 @parameters
-class AbstainingHedgeClassifier(Locked, OnlineLearner, OverExperts):
+class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
     r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
 
     Abstaining costs c, a mistake 1. While c < ½ the expected cost of all rounds exceeds that of the

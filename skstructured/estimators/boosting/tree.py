@@ -13,7 +13,7 @@ from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned, at_once
 from skstructured._learners.classifier import ClassScores
-from skstructured._learners.lock import Locked
+from skstructured._learners.lock import locked
 from skstructured._learners.passes import with_progress
 from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import learn_rows
@@ -24,7 +24,8 @@ from skstructured.spaces import Simplex
 __all__ = ["OnlineTreeClassifier"]
 
 
-class VotingLearner(Locked, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+@locked
+class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
     A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,

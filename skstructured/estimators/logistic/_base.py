@@ -27,7 +27,7 @@ from skstructured._engine.rows import LONGEST, Rows
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.lock import Locked, learned_aside
+from skstructured._learners.lock import learned_aside, locked
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
@@ -49,8 +49,9 @@ READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 WIDEST = 1e60
 
 
+@locked
 @parameters
-class LogisticLearner(Locked, DecodedPredictions, OnlineLearner):
+class LogisticLearner(DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `Rounds`; it has a parameter `feature_norm`.
