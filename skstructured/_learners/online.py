@@ -78,7 +78,7 @@ MOST_PASSES = 10**9
 ONE = np.ones(1)
 
 
-class OnlineEstimator(LinearWeights, OnlineLearner, BaseEstimator):
+class OnlineEstimator(OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
 
     A subclass has the parameters `max_iter`, `tol`, `shuffle`, `class_weight`, `verbose`,
@@ -88,6 +88,10 @@ class OnlineEstimator(LinearWeights, OnlineLearner, BaseEstimator):
 
     _learns_singles = True
     _calibrator = None
+
+    coef_ = LinearWeights.coef_
+    intercept_ = LinearWeights.intercept_
+    missing_coef_ = LinearWeights.missing_coef_
 
     @abstractmethod
     def _unfitted_space(self) -> OutputSpace:

@@ -121,7 +121,8 @@ class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
     Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and `_decoder()`;
-    before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
+    before it is fitted, `_unfitted_loss()`, and unless outputs are classes `_unfitted_space()` and
+    `_task()`.
     """
 
     space_: Any
@@ -130,7 +131,12 @@ class DecodedPredictions:
     random_state_: np.random.RandomState
     _thetas: Callable[..., Any]
     _decoder: Callable[[], Decoder]
-    _task: Callable[[], str | None]
+
+    def _unfitted_space(self) -> OutputSpace:
+        return Simplex()
+
+    def _task(self) -> str | None:
+        return "multiclass"
 
     def _scores(self, X: Features) -> Any:
         """θ of every row of a new X, (n, dim)."""
@@ -150,7 +156,8 @@ class DecodedPredictions:
 
     def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""
-        return Decoding(theta, self.loss_, decoder or self._decoder())
+        decoding = getattr(theta, "decoding", Decoding)  # scores of sequences have their own
+        return decoding(theta, self.loss_, decoder or self._decoder())
 
     def _decoding(self, X: Features) -> Decoding:
         with lock_of(self):
@@ -330,13 +337,3 @@ def with_task(tags: Any, task: str | None) -> Any:
     tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
     tags.target_tags.single_output = multiclass
     return tags
-
-
-class OverClasses:
-    """Learners whose outputs are always classes."""
-
-    def _unfitted_space(self) -> OutputSpace:
-        return Simplex()
-
-    def _task(self) -> str | None:
-        return "multiclass"

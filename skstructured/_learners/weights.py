@@ -10,7 +10,7 @@ from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
 from skstructured.extend._types import Array, Floats, Matrix
-from skstructured.extend.learner import Batch, Comparison
+from skstructured.extend.learner import Batch, Comparison, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 
 
@@ -36,7 +36,7 @@ def _products(X: Matrix, V: Floats) -> Floats:
 
 
 class LinearWeights:
-    """Learners with the matrix that `_weights()` returns in float64, the intercept last."""
+    """What learners take over whose `_weights()` is a matrix in float64, the intercept last."""
 
     space_: OutputSpace
     n_features_in_: int
@@ -48,7 +48,7 @@ class LinearWeights:
         """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
         loss = getattr(self, "loss_", None)
         if loss is None:
-            return super().comparison(rounds)  # type: ignore[misc]  # of the class that it is mixed into
+            return OnlineLearner.comparison(self, rounds)  # type: ignore[return-value, arg-type]
         X, scale = rounds.X, self._scale
         if scale.used:
             X = scale.anew().apply(rounds.rows)[0].matrix

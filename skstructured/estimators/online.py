@@ -21,34 +21,17 @@ from skstructured.extend.surrogate import Regularizer, Surrogate
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
+from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import ChainModel
-from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
+from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
 
 
-class NamedWeights:
-    """What the model of a learner has besides `coef_` and `intercept_`, where it has it."""
-
-    expert_weights_ = of_experts(
-        "Weights of the experts of a mixture in the next prediction.", "expert_weights"
-    )
-    expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
-    expert_names_ = of_experts("Names of the experts.", "expert_names")
-
-    transitions_ = weights_of_sequences(
-        "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
-    )
-    start_ = weights_of_sequences("(k,) of the first label", lambda W: W[:, -len(W) - 2])
-    end_ = weights_of_sequences("(k,) of the last label", lambda W: W[:, -len(W) - 1])
-
-
 @parameters
-class OnlineStructuredPredictor(
-    NamedWeights, SequencePredictions, DecodedPredictions, OnlineEstimator
-):
+class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     r"""Predict structured outputs from rows as they come: classes, multilabel, ordinal, rankings.
 
     The defaults are the place to start: raw features in, no step size, no scaling. Then choose
@@ -239,6 +222,21 @@ class OnlineStructuredPredictor(
     constants: Literal["paper", "sharp"] = "paper"
     verbose: bool | int = 0
     random_state: Seed = None
+
+    expert_weights_ = of_experts(
+        "Weights of the experts of a mixture in the next prediction.", "expert_weights"
+    )
+    expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
+    expert_names_ = of_experts("Names of the experts.", "expert_names")
+
+    transitions_ = weights_of_sequences(
+        "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
+    )
+    start_ = weights_of_sequences("(k,) of the first label", lambda W: W[:, -len(W) - 2])
+    end_ = weights_of_sequences("(k,) of the last label", lambda W: W[:, -len(W) - 1])
+
+    predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
+    log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

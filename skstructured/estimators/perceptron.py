@@ -12,7 +12,7 @@ from skstructured._base.validation import check_positive
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
@@ -28,7 +28,7 @@ __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
+class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
     Parameters
@@ -94,7 +94,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
+class SecondOrderPerceptron(OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
 
     `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
@@ -155,6 +155,10 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+
+    coef_ = LinearWeights.coef_
+    intercept_ = LinearWeights.intercept_
+    missing_coef_ = LinearWeights.missing_coef_
 
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))

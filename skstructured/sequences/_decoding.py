@@ -40,6 +40,11 @@ class Chains:
         self.pair = pair
         self.vertices = vertices
 
+    @property
+    def decoding(self):
+        """How such scores become outputs."""
+        return SequenceDecoding
+
     def __len__(self):
         return len(self.offsets) - 1
 

@@ -1,6 +1,5 @@
 """Predictions of learners of label sequences, given the scores of new ones."""
 
-from collections.abc import Callable
 from typing import Any
 
 from sklearn.utils.metaestimators import available_if
@@ -8,10 +7,8 @@ from sklearn.utils.metaestimators import available_if
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
-from skstructured._learners.decoding import Decoding
 from skstructured._learners.predictions import answers_empty, over_sequences
 from skstructured.extend._types import Array, Features, Floats, Outputs
-from skstructured.sequences._decoding import Chains, SequenceDecoding
 
 
 def _has_sequences(learner):
@@ -41,94 +38,89 @@ def weights_of_sequences(what, part):
     return property(read, doc=f'Scores {what}; for space="sequence".')
 
 
-class SequencePredictions:
-    """Predictions of label sequences, where the space has them; stands before other mixins.
+@available_if(_has_sequences)
+@answers_empty
+def predict_marginals(self: Any, X: Features) -> list[Floats]:
+    """Mean of the labels at every position.
 
-    Needs `space_`, `loss_` and `_decoder()`. Scores of sequences are `Chains`.
+    Parameters
+    ----------
+    X : list of n matrices (length, p)
+        Sequences.
+
+    Returns
+    -------
+    list of n ndarrays of shape (length, k)
+        For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
+        for "squared" their sparse counterpart.
     """
+    return self._decoding(X).means()
 
-    space_: Any
-    _scores: Callable[[Features], Any]
-    _decoding: Callable[[Features], Decoding]
 
-    def _decode(self, theta, decoder=None):
-        if isinstance(theta, Chains):
-            return SequenceDecoding(theta, self.loss_, decoder or self._decoder())
-        return super()._decode(theta, decoder)
+@available_if(_has_sequences)
+@answers_empty
+def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
+    """The n label sequences of the largest scores.
 
-    @available_if(_has_sequences)
-    @answers_empty
-    def predict_marginals(self, X: Features) -> list[Floats]:
-        """Mean of the labels at every position.
+    Parameters
+    ----------
+    X : list of matrices (length, p)
+        Sequences.
+    n : int, default=10
+        How many; fewer come back where there are no more.
 
-        Parameters
-        ----------
-        X : list of n matrices (length, p)
-            Sequences.
+    Returns
+    -------
+    list
+        For each sequence a list of (labels, score), the best first. With "shannon" the log
+        probability of labels is their score less a number of the sequence, `log_partition`.
+    """
+    check_integer("n", n)
+    theta = self._scores(X)
+    codes, scores, found = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
+    best = [Ragged(row, theta.offsets) for row in codes]
+    return [
+        [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
+        for i in range(len(theta))
+    ]
 
-        Returns
-        -------
-        list of n ndarrays of shape (length, k)
-            For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
-            for "squared" their sparse counterpart.
-        """
-        return self._decoding(X).means()
 
-    @available_if(_has_sequences)
-    @answers_empty
-    def predict_nbest(self, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
-        """The n label sequences of the largest scores.
+@available_if(_has_log_proba)
+def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
+    """Log probabilities ln p(y | x) of whole label sequences.
 
-        Parameters
-        ----------
-        X : list of matrices (length, p)
-            Sequences.
-        n : int, default=10
-            How many; fewer come back where there are no more.
+    ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
+    where both are large.
 
-        Returns
-        -------
-        list
-            For each sequence a list of (labels, score), the best first. With "shannon" the log
-            probability of labels is their score less a number of the sequence, `log_partition`.
-        """
-        check_integer("n", n)
-        theta = self._scores(X)
-        codes, scores, found = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
-        best = [Ragged(row, theta.offsets) for row in codes]
-        return [
-            [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
-            for i in range(len(theta))
-        ]
+    Parameters
+    ----------
+    X : list of n matrices (length, p)
+        Sequences.
+    y : list of n label arrays
+        Labels from `classes_`, of the same lengths.
 
-    @available_if(_has_log_proba)
-    def log_proba(self, X: Features, y: Outputs) -> Floats:
-        """Log probabilities ln p(y | x) of whole label sequences.
+    Returns
+    -------
+    ndarray of shape (n,)
 
-        ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
-        where both are large.
+    Raises
+    ------
+    ValueError
+        For unknown labels, and lengths that differ.
+    """
+    theta, V = self._scores(X), self.space_.pack(y)
+    check_same_lengths(Ragged(theta.unary, theta.offsets), V)
+    return batch.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
 
-        Parameters
-        ----------
-        X : list of n matrices (length, p)
-            Sequences.
-        y : list of n label arrays
-            Labels from `classes_`, of the same lengths.
 
-        Returns
-        -------
-        ndarray of shape (n,)
+@available_if(_has_log_proba)
+def log_partition(self: Any, X: Features) -> Floats:
+    """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
+    return batch.marginals(*self._scores(X).arrays)[1]
 
-        Raises
-        ------
-        ValueError
-            For unknown labels, and lengths that differ.
-        """
-        theta, V = self._scores(X), self.space_.pack(y)
-        check_same_lengths(Ragged(theta.unary, theta.offsets), V)
-        return batch.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
 
-    @available_if(_has_log_proba)
-    def log_partition(self, X: Features) -> Floats:
-        """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
-        return batch.marginals(*self._scores(X).arrays)[1]
+class SequencePredictions:
+    """Predictions of label sequences, for learners that derive from it."""
+
+    predict_marginals, predict_nbest = predict_marginals, predict_nbest
+    log_proba, log_partition = log_proba, log_partition
