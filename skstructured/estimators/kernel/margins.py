@@ -228,16 +228,14 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         return tags
 
 
-class _WithPiSTOL:
-    """Parameters of the optimiser."""
-
-    def _optimizer(self):
-        return PiSTOL(self.a, self.b, self.feature_norm, self.per_coordinate)
+def _pistol(learner):
+    """The optimiser with the parameters of a learner."""
+    return PiSTOL(learner.a, learner.b, learner.feature_norm, learner.per_coordinate)
 
 
 @documented(KernelStructuredPredictor)
 @parameters
-class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
+class PiSTOLClassifier(MarginClassifier):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
 
     Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is on most data about
@@ -334,10 +332,12 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     per_coordinate: bool = False
     class_weight: dict | Literal["balanced"] | None = None
 
+    _optimizer = _pistol
+
 
 @documented(PiSTOLClassifier)
 @parameters
-class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
+class PiSTOLRegressor(ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
     Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
@@ -412,6 +412,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     per_coordinate: bool = False
     _: KW_ONLY
     max_iter: int = 10
+
+    _optimizer = _pistol
 
 
 @documented(PiSTOLClassifier)
