@@ -32,12 +32,12 @@ class SOBAModel(BanditModel):
     """Weights of `SecondOrderWeights`, played with uniform exploration."""
 
     def __init__(self, K, width, alpha):
-        self.learned = SecondOrderWeights(K, width, alpha)
+        self.weights = SecondOrderWeights(K, width, alpha)
 
     @property
     def W(self):
         """Weights A⁻¹b."""
-        return self.learned.W
+        return self.weights.W
 
     def distribution(self, theta, Z, rho):
         return mix_uniform(theta, rho)
@@ -45,7 +45,7 @@ class SOBAModel(BanditModel):
     def learn(self, Z, codes, rewards, propensities, coins):
         theta = self.scores(Z)
         for i in np.flatnonzero(rewards):
-            self.learned.learn(theta[i], Z[i], codes[i], propensities[i])
+            self.weights.learn(theta[i], Z[i], codes[i], propensities[i])
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
@@ -122,7 +122,7 @@ class NewtronModel(BanditModel):
     """W of the least sum of quadratic bounds over the ball, played as softmax(αWx)."""
 
     def __init__(self, K, width, alpha, beta, radius):
-        self.alpha, self.beta, self.radius = alpha, beta, radius
+        self.alpha, self.beta, self.radius = float(alpha), float(beta), float(radius)
         self.W = np.zeros((K, width))
         size, self._basis = (K - 1) * width, np.zeros((K - 1, K))
         self._A, self._R = np.eye(size) / radius, np.eye(size) / np.sqrt(radius)
@@ -301,7 +301,7 @@ class ConfiditModel(BanditModel):
     """W and one matrix per class, over rows of norm 1, played by upper confidence bounds."""
 
     def __init__(self, K, width, alpha, eta):
-        self.W, self.alpha, self.eta = np.zeros((K, width)), alpha, eta
+        self.W, self.alpha, self.eta = np.zeros((K, width)), float(alpha), float(eta)
         self._R = np.tile((1.0 + alpha) * np.eye(width), (K, 1, 1))
 
     def scores(self, Z):

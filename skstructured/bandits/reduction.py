@@ -29,11 +29,11 @@ class _Taught(BanditModel):
     dense, block = False, 1
 
     def __init__(self, K, estimator):
-        self.K, self.estimator, self.n_taught = K, estimator, 0
+        self.K, self.estimator, self.count = K, estimator, 0
 
     def scores(self, X):
         """Log-probabilities of the learner; uniform before it has learned anything."""
-        if self.n_taught == 0:
+        if self.count == 0:
             return np.zeros((X.shape[0], self.K))
         return np.log(np.maximum(self.estimator.predict_proba(X), 1e-300))
 
@@ -44,7 +44,7 @@ class _Taught(BanditModel):
         """Teach rows and their labels."""
         estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
         estimator.partial_fit(X, y, classes=classes, **given)
-        self.estimator, self.n_taught = estimator, self.n_taught + len(y)
+        self.estimator, self.count = estimator, self.count + len(y)
 
 
 @documented(BanditGaptronClassifier)
@@ -136,7 +136,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         return self
 
     estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
-    n_taught_ = property(attrgetter("_model.n_taught"), doc="Rounds it has learned.")
+    n_taught_ = property(attrgetter("_model.count"), doc="Rounds it has learned.")
 
     def _wrapped(self):
         if self.estimator is not None:

@@ -71,8 +71,9 @@ def weights_of(model):
     """All weights, in the units of rows as standardised; None where there are none."""
     if isinstance(model, sk.KernelStructuredPredictor):
         return None
-    state = getattr(model, "_state", getattr(model, "_learned", None))
-    return getattr(state, "matrix", getattr(state, "W", getattr(model, "_W", None)))
+    part = getattr(model, "_model", model)
+    state = getattr(model, "_state", getattr(part, "state", getattr(part, "_learned", None)))
+    return getattr(state, "matrix", getattr(state, "W", getattr(part, "W", None)))
 
 
 def completed(X, model):
