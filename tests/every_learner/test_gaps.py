@@ -71,7 +71,8 @@ def weights_of(model):
     """All weights, in the units of rows as standardised; None where there are none."""
     if isinstance(model, sk.KernelStructuredPredictor):
         return None
-    state = getattr(model, "_state", getattr(model, "_learned", None))
+    state = getattr(model, "_learned", getattr(model, "_model", None))
+    state = getattr(state, "state", state)
     return getattr(state, "matrix", getattr(state, "W", getattr(model, "_W", None)))
 
 
