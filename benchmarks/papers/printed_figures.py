@@ -9,11 +9,7 @@ on the excess risk for β = ½ (constants and logarithms left out), and E, the l
 import numpy as np
 
 from benchmarks._common import Results, arguments
-from skstructured.estimators.margin._closed_forms import (
-    hamming_oracle,
-    ordinal_oracle,
-    zero_one_oracle,
-)
+from skstructured.estimators.margin._closed_forms import hamming, ordinal, zero_one
 
 ETA = 1.0 / 8.0
 DRAWS = 20_000
@@ -43,7 +39,7 @@ def kinks(out):
     A, t = 1.0 - np.eye(2), np.linspace(-1.0, 1.0, 20_001)
     means = np.empty((len(t), 2))
     for i, s in enumerate(t):
-        zero_one_oracle(A, np.array([s, -s]), np.zeros(2), means[i])
+        zero_one(A, np.array([s, -s]), np.zeros(2), 0.0, means[i], means[i])
     found = t[1:][np.abs(np.diff(means[:, 0])) > 1e-9]
     text = ", ".join(f"{x:.3f}" for x in found)
     out.add(f"two classes: kinks of the loss at {text}", table="[N] 1, 3", where=text)
@@ -53,14 +49,14 @@ def cells(out, draws):
     """How many means the oracles return."""
     rng, line = np.random.RandomState(0), np.arange(3.0)
     cases = {
-        "three classes, 0-1 loss": (zero_one_oracle, 1.0 - np.eye(3), 3),
-        "three ordinal classes": (ordinal_oracle, np.abs(line[:, None] - line), 3),
-        "two labels, Hamming loss": (hamming_oracle, np.full((1, 1), 0.5), 2),
+        "three classes, 0-1 loss": (zero_one, 1.0 - np.eye(3), 3),
+        "three ordinal classes": (ordinal, np.abs(line[:, None] - line), 3),
+        "two labels, Hamming loss": (hamming, np.full((1, 1), 0.5), 2),
     }
     for name, (oracle, A, d) in cases.items():
         means = np.empty((draws, d))
         for mean in means:
-            oracle(A, rng.randn(d), np.zeros(d), mean)
+            oracle(A, rng.randn(d), np.zeros(d), 0.0, mean, mean)
         found = len(np.unique(means.round(9), axis=0))
         out.add(f"{name:25} {found} means: cells of full dimension", table="[N] 4-6", cells=found)
 

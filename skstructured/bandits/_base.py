@@ -207,6 +207,10 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     intercept_ = LinearWeights.intercept_
     missing_coef_ = LinearWeights.missing_coef_
 
+    def __getstate__(self) -> Any:
+        with lock_of(self):  # what was learned, and the statistics of rows, are of one block
+            return dict(super().__getstate__())
+
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")

@@ -25,7 +25,18 @@ from skstructured.spaces._labels import LabelSpace
 #: Attributes that say what was learned, and no form.
 FREE = {
     *("_kind", "used", "divided", "placed", "learned", "refactored", "count", "given", "forgotten"),
-    *("arrived", "known", "fitted", "lengths", "sizes", "space", "loss", "optimizer", "factor"),
+    *(
+        "arrived",
+        "known",
+        "fitted",
+        "lengths",
+        "sizes",
+        "space",
+        "loss",
+        "optimizer",
+        "factor",
+        "n_taught",
+    ),
     *("_past", "gamma", "random_state", "rng"),
 }
 

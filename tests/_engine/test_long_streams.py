@@ -32,7 +32,7 @@ def late_norm(model, rounds, make=np.asarray):
     X = np.random.RandomState(0).randn(160, 3) + 1.0
     y = np.repeat([0, 1], 80)
     model = clone(model).partial_fit(make(X[:60]), y[:60], classes=[0, 1])
-    vector = model._state.vector
+    vector = model._model.state.vector
     vector[int(vector[NORM_AT])] *= 1.5
     vector[RENEWED] = RENEW - rounds
     return model, make(X[60:]), y[60:]
@@ -42,7 +42,7 @@ def late_norm(model, rounds, make=np.asarray):
 @pytest.mark.parametrize("model", MODELS, ids=KINDS)
 def test_the_norm_is_that_of_the_weights(model, make):
     model, X, y = late_norm(model, 100, make)
-    state = model.partial_fit(X, y)._state
+    state = model.partial_fit(X, y)._model.state
     assert state.vector[RENEWED] == 0.0
     kept = state.vector[int(state.vector[NORM_AT])]
     assert kept == pytest.approx(np.vdot(state.own, state.own), rel=1e-15)
@@ -54,7 +54,7 @@ def test_it_is_renewed_at_the_same_round_whatever_the_chunks(model):
     whole.partial_fit(X, y)
     for start in range(0, len(X), 23):
         chunked.partial_fit(X[start : start + 23], y[start : start + 23])
-    np.testing.assert_array_equal(whole._state.vector, chunked._state.vector)
+    np.testing.assert_array_equal(whole._model.state.vector, chunked._model.state.vector)
     np.testing.assert_array_equal(whole.coef_, chunked.coef_)
 
 

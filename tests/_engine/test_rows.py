@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skstructured._engine.experts import fold_expert
 from skstructured._engine.move_and_score import (
     LARGEST_KNOWN_DIM,
     add_dense,
     aligned,
     aligned_zeros,
-    fold,
     move_and_score_kernel,
 )
 from skstructured._engine.rows import Rows
 from skstructured._engine.simd import add_row
+from skstructured._engine.state import RESCALE, SCALED_WEIGHT_SUM, new_state
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]
@@ -72,7 +73,10 @@ def test_a_fold_keeps_the_sum_and_scales_the_weights(dense, rng):
     for average in (True, False):
         stored = both if average else W
         Theta = np.array(stored if dense else stored.T, order="C")
-        fold(Theta, Theta[3:], 3, dense, average, 0.25, 8.0)
+        vector = new_state(0)
+        vector[RESCALE], vector[SCALED_WEIGHT_SUM] = 0.25, 8.0
+        fold_expert(Theta, 3, dense, average, 0, 1, vector)
+        assert vector[RESCALE] == 1.0 and vector[SCALED_WEIGHT_SUM] == 0.0
         after = Theta if dense else Theta.T
         np.testing.assert_allclose(after[:3], W / 4)
         if average:

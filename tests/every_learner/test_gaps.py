@@ -71,9 +71,9 @@ def weights_of(model):
     """All weights, in the units of rows as standardised; None where there are none."""
     if isinstance(model, sk.KernelStructuredPredictor):
         return None
-    part = getattr(model, "_model", model)
-    state = getattr(model, "_state", getattr(part, "state", getattr(part, "_learned", None)))
-    return getattr(state, "matrix", getattr(state, "W", getattr(part, "W", None)))
+    state = getattr(model, "_learned", getattr(model, "_model", None))
+    state = getattr(state, "state", state)
+    return getattr(state, "matrix", getattr(state, "W", getattr(model, "_W", None)))
 
 
 def completed(X, model):

@@ -1,36 +1,45 @@
 """Conditional random fields: log-linear models of structured outputs, learned in batch."""
 
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from scipy.linalg import solve_triangular
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._learners.batch_scaling import with_means
-from skstructured._learners.predictions import DecodedPredictions
+from skstructured._base.validation import check_bool, check_choice, check_integer, check_positive
+from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
-from skstructured.estimators.crf._fitting import BatchFit
-from skstructured.estimators.crf._kernel import KernelField
+from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
+from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
+from skstructured.estimators.crf._objective import (
+    TRANSITIONS,
+    ChainObjective,
+    EdgeObjective,
+    Layout,
+    VectorObjective,
+)
+from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
-from skstructured.sequences._decoding import Chains, SequenceLoss
+from skstructured.sequences._decoding import SequenceLoss, rule_of
 from skstructured.sequences._predictions import SequencePredictions
-from skstructured.spaces import SPACES, resolve_space
-from skstructured.spaces.sequence import LabelSequence
+from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["ConditionalRandomField"]
 
 
 @parameters
-class ConditionalRandomField(
-    KernelField, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
-):
+class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredictor):
     r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
 
     The defaults are the place to start: features as they are, nothing to tune. It minimises
@@ -179,6 +188,29 @@ class ConditionalRandomField(
     verbose: bool | int = 0
     random_state: Seed = None
 
+    _rules = ("auto",)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice("transitions", self.transitions, TRANSITIONS)
+        check_positive("tol", self.tol)
+        check_run(self)
+        if self.standardize != "auto":
+            check_bool("standardize", self.standardize)
+        if self.n_jobs is not None:
+            if isinstance(self.n_jobs, bool) or self.n_jobs == 0:
+                raise ValueError(
+                    f"n_jobs must be an integer other than 0, or None, got {self.n_jobs!r}."
+                )
+            check_integer("n_jobs", self.n_jobs, lowest=-(2**31), highest=2**31)
+        if is_precomputed(self.kernel):
+            raise ValueError(
+                "ConditionalRandomField takes a kernel by name or a callable, got "
+                "kernel='precomputed'."
+            )
+        if self.warm_start and not self._is_linear():
+            raise ValueError(f"kernel={self.kernel!r} needs warm_start=False, got True.")
+
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
@@ -195,6 +227,27 @@ class ConditionalRandomField(
         named = isinstance(self.space, str)
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
+    def _fitted_space(self, y):
+        """The fitted space, with the costs; the loss and the decoder have to fit to it."""
+        space = self._unfitted_space()
+        if self.cost_matrix is not None:
+            if "cost_matrix" not in space.get_params():
+                raise ValueError(
+                    'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
+                    f"{type(space).__name__}, which has its own loss."
+                )
+            if space.cost_matrix is not None:
+                raise ValueError(
+                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
+                )
+            space.set_params(cost_matrix=self.cost_matrix)
+        self.loss_ = self._loss_over(space.fit(y))
+        decoder = self._decoder()
+        if isinstance(space, LabelSequence):
+            rule_of(decoder)
+        self.random_state_ = check_random_state(self.random_state)
+        return space
+
     def _loss_over(self, space):
         """The loss of scale 1 over a fitted space."""
         given = Shannon() if self.regularizer is None else self.regularizer
@@ -209,17 +262,116 @@ class ConditionalRandomField(
             )
         return SequenceLoss(space, regularizer, scale=1.0)
 
-    def _thetas(self, batch):
-        """Scores (n, dim) of rows, or `Chains` of sequences."""
-        X, offsets = with_means(batch.rows, self._means).matrix, batch.offsets
-        if hasattr(self, "dual_coef_"):
-            return self._kernel_scores(X)
-        unary = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)
-        if offsets is None:
-            return unary
-        unary[offsets[:-1]] += self.start_
-        unary[offsets[1:] - 1] += self.end_
-        return Chains(unary, offsets, self._pairs(X, offsets))
+    def _learn(self, batch, share, before):
+        if not self._is_linear():
+            if over_sequences(self):
+                raise ValueError(f'kernel={self.kernel!r} is for spaces other than "sequence".')
+            n = len(share)
+            check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
+        if isinstance(self.alpha, str):
+            path = tried_alphas(self, batch, share)
+            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
+            if path is not None:
+                self.alpha_path_ = np.column_stack(path)
+        else:
+            self.alpha_ = float(self.alpha)
+        self._solve(batch, share, before)
+        if not self.duality_gap_ <= self.tol:
+            warnings.warn(
+                f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
+                f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
+                f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):.3g}: raise max_iter, alpha or "
+                "tol, or give features on one scale.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _solve(self, batch, share, before):
+        """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""
+        X = batch.rows.matrix
+        weight = spread(share, batch.offsets)
+        self._scaling = self._scale_for(X, weight, self.fit_intercept)
+        Z = self._scaling.transform(X)
+        if not self._is_linear():
+            self._solve_kernels(Z, batch.packed, share)
+            return
+        chains = over_sequences(self)
+        if self.transitions != "bigram" and not chains:
+            raise ValueError(
+                f'transitions={self.transitions!r} is for space="sequence"; use "bigram".'
+            )
+        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains, self.transitions)
+        first = self._first_weights(before, layout)
+        self._keep(self._minimized(Z, batch.packed, share, layout, first), layout)
+
+    def _solve_kernels(self, Z, packed, share):
+        """Learn by a factor of the kernels; keep the coefficients and the rows that have some."""
+        self._kernel = self._kernel_for(Z, share)
+        counted = np.flatnonzero(share > 0.0)
+        F, kept = factor_of(self._kernel(Z[counted], Z[counted]))
+        layout = Layout(F.shape[1], self.space_.dim_, False, False)
+        first = np.zeros(layout.shape)
+        Theta = self._minimized(F, packed[counted], share[counted], layout, first)
+        self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[kept])
+        self.dual_coef_[counted[kept]] = solve_triangular(F[kept], Theta, lower=True, trans=1)
+        self._kept = Z[self.support_]
+
+    def _minimized(self, Z, packed, share, layout, first):
+        """Weights near the optimum, begun at the first; the iterations become attributes."""
+        given = share, self.alpha_, layout, self.n_jobs
+        if layout.chains:
+            objective = (EdgeObjective if layout.step_features else ChainObjective)(
+                Z, packed, *given
+            )
+        else:
+            objective = VectorObjective(Z, self.loss_, packed, *given)
+        Theta, curve = minimized(objective, first, self.max_iter, self.tol, self.verbose)
+        if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
+            raise ValueError(
+                "L-BFGS came to weights that are not finite numbers: features of this size need "
+                'standardize=True, or "auto", or a larger alpha.'
+            )
+        self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
+        self.duality_gap_ = float(curve[-1, 1])
+        return Theta
+
+    def _fitted_before(self, space):
+        """The weights that a warm start begins with, in units of X, and their labels; or None."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        edges = (self.start_, self.end_, self.transitions_) if hasattr(self, "start_") else ()
+        steps = getattr(self, "transition_coef_", None)
+        return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
+
+    def _first_weights(self, before, layout):
+        """Zeros, or those before where they fit; a ValueError where they do not."""
+        if before is None:
+            return np.zeros(layout.shape)
+        coef, intercept, edges, steps, classes = before
+        same = np.array_equal(classes, getattr(self, "classes_", None))
+        if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
+            raise ValueError(
+                "warm_start=True goes on from weights of the same features and labels, but the "
+                f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
+            )
+        if layout.step_features:
+            steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps
+            flat = steps.reshape(-1, layout.width)
+            steps, offset = self._scaling.unfold(flat, edges[2].ravel())
+            edges = *edges[:2], offset.reshape(edges[2].shape)
+        return layout.join(*self._scaling.unfold(coef, intercept), edges, steps)
+
+    def _keep(self, Theta, layout):
+        """Set the weights, in units of X."""
+        coef, offset = self._scaling.fold(Theta[: layout.width].T, layout.offset(Theta))
+        self.coef_, self.intercept_ = np.ascontiguousarray(coef), np.array(offset)
+        if layout.chains:
+            self.start_, self.end_, self.transitions_ = map(np.array, layout.edges(Theta))
+        if layout.step_features:
+            k, steps = layout.dim, layout.step_coef(Theta).T
+            steps, offset = self._scaling.fold(steps, self.transitions_.ravel())
+            self.transitions_ = np.array(offset).reshape(k, k)
+            self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)
 
     def _pairs(self, X, offsets):
         """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""

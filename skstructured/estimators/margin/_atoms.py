@@ -1,5 +1,6 @@
 """Visits to outputs whose means are mixtures of few atoms: vertices of an oracle, label sequences.
 
+A visit solves small saddle points, which are matrix games with a quadratic term.
 Points are vectors. Of rows they are means of vertices, and the oracle of the space finds one; a
 label sequence has the indicators (M, k) of its positions and the counts (k, k) of its steps, one
 after the other, and Viterbi's algorithm finds one. `k` is 0 of rows.
@@ -11,12 +12,14 @@ these call but the oracle is compiled for itself.
 import functools
 
 import numpy as np
-from numba import types
+from numba import int64, types
 
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.addresses import VECTOR, address, function_at
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.estimators.margin._games import mean_of, solve_saddle
+
+#: Entries of the tableau of a game closer to 0 than this count as 0.
+ZERO = 1e-11
 
 #: What a mixture leaves of a mean is left out where it is lighter than this.
 LIGHT = 1e-9
@@ -33,8 +36,8 @@ ROWS = 160
 #: What a visit may leave of its gap, and of the size of H, which is rounding.
 SLACK, ROUNDING = 0.1, 1e-13
 
-#: oracle(theta, vertex), which writes the vertex of the largest score.
-VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
+#: oracle(k, theta, vertex), which writes the vertex of the largest score.
+VERTEX_ORACLE = types.FunctionType(types.void(int64, VECTOR, VECTOR))
 as_oracle = function_at(VERTEX_ORACLE)
 
 
@@ -43,7 +46,7 @@ def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
 
     @kernel
-    def vertex_of(theta, vertex):
+    def vertex_of(k, theta, vertex):
         oracle(theta, vertex)
 
     return vertex_of
@@ -61,6 +64,165 @@ def dot(x, y):
     for k in range(x.shape[0]):
         total += x[k] * y[k]
     return total
+
+
+@kernel(fastmath=FASTMATH)
+def axpy(target, factor, row):
+    """Target += factor · row."""
+    for j in range(target.shape[0]):
+        target[j] += factor * row[j]
+
+
+@kernel
+def pivot(D, row, column):
+    """Exchange the basic variable of a row and the free one of a column."""
+    scale = -1.0 / D[row, column]
+    D[row] *= scale
+    D[row, column] = -scale
+    for i in range(len(D)):
+        factor = D[i, column]
+        if i != row and factor != 0.0:
+            D[i, column] = 0.0
+            axpy(D[i], factor, D[row])
+
+
+@kernel
+def _first_row(D, size):
+    """The row that the artificial variable has to lift most; −1 where none is negative."""
+    found, least = -1, 0.0
+    for i in range(size):
+        value = D[i, size + 1] / D[i, size]
+        if value < least:
+            found, least = i, value
+    return found
+
+
+@kernel
+def _leaving(D, size, column, basic):
+    """Row of the least ratio; ties go to the artificial variable, then to the largest pivot."""
+    found, least = -1, 0.0
+    for i in range(size):
+        entry = -D[i, column]
+        if entry > ZERO:
+            ratio = max(D[i, size + 1], 0.0) / entry
+            first = found < 0 or ratio < least - ZERO * least
+            tie = not first and ratio <= least + ZERO * least
+            if first or (tie and basic[found] != 2 * size and entry > -D[found, column]):
+                found, least = i, min(ratio, least) if tie else ratio
+            elif tie and basic[i] == 2 * size:
+                found = i
+    return found
+
+
+@kernel
+def complementary(D, size, basic, free):
+    r"""Solve ``w = q + Mz, w, z ≥ 0, <w, z> = 0`` by Lemke's (1965) method; whether it did.
+
+    Parameters
+    ----------
+    D : ndarray (size, size + 2)
+        M, the positive column of the artificial variable, and q. M is positive semidefinite.
+    basic, free : int64 ndarray (size,) and (size + 1,)
+        Receive the variables of rows and columns: i < size for w_i, size + i for z_i.
+    """
+    for i in range(size):
+        basic[i], free[i] = i, size + i
+    free[size] = 2 * size
+    row, column = _first_row(D, size), size
+    for _ in range(20 * size + 20):
+        if row < 0:
+            return column == size  # q ≥ 0 at the start, or a ray
+        pivot(D, row, column)
+        left = basic[row]
+        basic[row], free[column] = free[column], left
+        if left == 2 * size:
+            return True
+        wanted = left + size if left < size else left - size
+        column = 0
+        while free[column] != wanted:
+            column += 1
+        row = _leaving(D, size, column, basic)
+        if row < 0:
+            return False
+    return False
+
+
+@kernel
+def _fill(G, s, B, group, P, R, groups, D):
+    """The conditions of optimality; payoffs are in one unit, and moved to be positive."""
+    size, bent = P + R + 1 + groups, 0.0
+    for i in range(P):
+        bent = max(bent, abs(G[i, i]))
+    low, high = s[:P].min(), s[:P].max()
+    dear = np.abs(B[:R, :P]).max() if R > 0 else 0.0
+    unit = max(max(high - low, dear), max(bent, 1e-300))
+    D[:] = 0.0
+    D[:P, :P], D[P : P + R, :P] = G[:P, :P] / unit, B[:R, :P] / unit + 2.0
+    D[:P, P : P + R] = -D[P : P + R, :P].T
+    D[:P, P + R], D[P + R, :P] = 1.0, -1.0
+    D[:P, size + 1] = (low - s[:P] - bent) / unit - 1.0
+    D[P + R, size + 1], D[P + R + 1 :, size + 1] = 1.0, -1.0
+    for r in range(R):
+        D[P + r, P + R + 1 + group[r]], D[P + R + 1 + group[r], P + r] = -1.0, 1.0
+    golden = np.arange(size) * 0.6180339887498949
+    D[:, size] = 1.0 + 0.5 * (golden - np.floor(golden))  # no two alike: no ties
+
+
+@kernel
+def solve_saddle(G, s, B, group, R, groups, p, nu):
+    r"""``max_p min_ν <s, p> + νᵀBp − ½ pᵀGp`` of mixtures p, and of ν, one in each group of rows.
+
+    Its conditions of optimality, with a multiplier for every sum that is 1, are a linear
+    complementarity problem. G is positive semidefinite, and may be 0: a matrix game.
+
+    Parameters
+    ----------
+    G, s : ndarray (at least P, at least P), (at least P,)
+    B : ndarray (at least R, at least P)
+    group : ndarray (at least R,)
+        Group of a row, 0 … groups − 1; R = groups = 0 for a quadratic program.
+    p, nu : ndarray (P,) and (at least R,)
+        Receive the mixtures.
+
+    Returns
+    -------
+    bool
+        Whether p and ν are mixtures; where not, they are to be left.
+    """
+    P = len(p)
+    size = P + R + 1 + groups
+    D = np.empty((size, size + 2))
+    basic, free = np.empty(size, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
+    _fill(G, s, B, group, P, R, groups, D)
+    if not complementary(D, size, basic, free):
+        return False
+    z = np.zeros(P + R)
+    for i in range(size):
+        place = basic[i] - size
+        if 0 <= place < P + R:
+            z[place] = max(D[i, size + 1], 0.0)
+    p[:], nu[:R] = z[:P], z[P:]
+    total = p.sum()
+    good = total > 0.5
+    p /= total
+    for g in range(groups):
+        total = 0.0
+        for r in range(R):
+            total += nu[r] if group[r] == g else 0.0
+        good = good and total > 0.5
+        for r in range(R):
+            nu[r] /= total if group[r] == g else 1.0
+    return good
+
+
+@kernel
+def mean_of(places, first, count, weights, out):
+    """Out = Σ weights · vertices."""
+    out[:] = 0.0
+    for c in range(first, count):
+        if weights[c] != 0.0:
+            for k in range(out.shape[0]):
+                out[k] += weights[c] * places[c, k]
 
 
 @kernel
@@ -124,11 +286,9 @@ def add_product(A, transposed, x, out):
 @kernel
 def add_costs(k, A, transposed, x, out):
     """Out += Ax, or Aᵀx; of sequences with A for each position."""
-    if k == 0:
-        add_product(A, transposed, x, out)
-        return
-    for start in range(0, positions(k, len(out)) * k, k):
-        add_product(A, transposed, x[start : start + k], out[start : start + k])
+    width = k if k > 0 else len(out)
+    for start in range(0, len(out) - k * k, width):
+        add_product(A, transposed, x[start : start + width], out[start : start + width])
 
 
 @kernel
@@ -158,20 +318,6 @@ def bend(k, q, K, d, out):
             factor = q * K[m, t]
             for j in range(k):
                 out[m * k + j] += factor * d[t * k + j]
-
-
-@kernel
-def keep_heavy(places, weights, first, count, most):
-    """Keep outputs of positive weight, the `most` heaviest; where they end."""
-    least, kept = 0.0, first
-    if count - first > most:
-        least = max(least, np.sort(weights[first:count])[count - first - most - 1])
-    for c in range(first, count):
-        if weights[c] > least and kept - first < most:
-            places[kept, :] = places[c]
-            weights[kept] = weights[c]
-            kept += 1
-    return kept
 
 
 @kernel
@@ -296,17 +442,19 @@ def is_better(value, gap, level, least, rounding):
 
 @kernel
 def with_room(atoms, weights, first, most):
-    """Atoms from number `first` on, and their weights, with room for more; where they end."""
-    places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + len(weights)
-    places[first:stop], p[first:stop] = atoms, weights
-    return places, p, keep_heavy(places, p, first, stop, most)
+    """The heaviest atoms from number `first` on, with weights and room for more; where they end."""
+    least = np.sort(weights)[-most - 1] if len(weights) > most else 0.0
+    heavy = weights > max(least, 0.0)
+    places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + heavy.sum()
+    places[first:stop], p[first:stop] = atoms[heavy], weights[heavy]
+    return places, p, stop
 
 
 @kernel
 def kept_of(places, weights, first, stop):
     """Atoms of positive weight, and their weights."""
-    among = slice(first, keep_heavy(places, weights, first, stop, ATOMS))
-    return places[among].copy(), weights[among].copy()
+    heavy = weights[first:stop] > 0.0
+    return places[first:stop][heavy], weights[first:stop][heavy]
 
 
 @kernel
@@ -381,14 +529,11 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
             if k > 0:
                 cheapest_labels(k, costs, row)
             else:
-                best_output(-costs, row)
+                best_output(k, -costs, row)
             reached += dot(costs, row)
         costs[:] = here + loss[1]
         add_costs(k, loss[0], True, mixed, costs)
-        if k > 0:
-            best_labels(k, costs, column)
-        else:
-            best_output(costs, column)
+        best_output(k, costs, column)
         gap, pull = dot(costs, column) + dot(mixed, loss[2]) - reached, v - here
         value = reached + dot(pull, point) - 0.5 * dot(pull, point - mu)
         if t == 0:
@@ -422,10 +567,7 @@ def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
         costs = V[at] + a
         reached = dot(costs, point)
         add_costs(k, A, True, mixed, costs)
-        if k > 0:
-            best_labels(k, costs, best)
-        else:
-            best_output(costs, best)
+        best_output(k, costs, best)
         upper = dot(costs, best) + dot(mixed, b)
         if max_min:
             costs[:] = b
@@ -433,7 +575,7 @@ def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
             if k > 0:
                 cheapest_labels(k, costs, best)
             else:
-                best_output(-costs, best)
+                best_output(k, -costs, best)
             reached += dot(costs, best)
         found[0, t], found[1, t] = max(upper, reached), reached
     return found

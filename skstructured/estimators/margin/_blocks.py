@@ -1,15 +1,16 @@
 """Blocks of the dual: the means of outputs, and the weights or scores that follow their moves."""
 
 import itertools
-from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
+from skstructured.estimators._batch import Found, check_memory, spread
 from skstructured.estimators.margin._atoms import (
     bend,
+    best_labels,
     bounds,
     bounds_in_python,
     oracle_address,
@@ -17,8 +18,7 @@ from skstructured.estimators.margin._atoms import (
     visit,
     visit_in_python,
 )
-from skstructured.estimators.margin._features import Found, check_size, weights_of, with_weights
-from skstructured.estimators.margin._passes import (
+from skstructured.estimators.margin._closed_forms import (
     BEST,
     FIXED,
     chord_step,
@@ -58,8 +58,12 @@ class Means(NamedTuple):
         return Means(*(part.copy() for part in self))
 
 
-class Blocks(ABC):
+class Blocks:
     r"""Blocks of the dual of ``min_w Σ share_i S(g_w(x_i), y_i) + (α/2)‖w‖²``, one per output.
+
+    Kinds of blocks have ``move(order, fixed, rule)``, which visits blocks in that order, with the
+    steps `fixed` for the rule FIXED, and ``bound(V, means, which)``, which returns upper bounds on
+    max H of some blocks at the scores V, and H at their means.
 
     Parameters
     ----------
@@ -81,20 +85,16 @@ class Blocks(ABC):
     def __init__(self, inputs, alpha, truth, constant=0.0, k=0):
         self.inputs, self.truth, self.constant, self.k = inputs, truth.ravel(), constant, k
         self.counted = np.flatnonzero(inputs.share > 0.0)
-        self.steps, n = inputs.share / alpha, inputs.n
-        self.offsets = inputs.offsets if k else np.arange(n + 1)
+        self.steps, self.n = inputs.share / alpha, len(inputs.share)
+        self.offsets = inputs.offsets if k else np.arange(self.n + 1)
         self.width = k or truth.shape[1]
-        self.begins = self.offsets * self.width + np.arange(n + 1) * k**2
+        self.begins = self.offsets * self.width + np.arange(self.n + 1) * k**2
         self._own, self._steps = slice(None), slice(0, 0)
         if k:
             place = np.arange(len(truth)) - np.repeat(self.begins[1:], np.diff(self.begins))
             self._steps = place >= -(k**2)
             self._own = ~self._steps
         self._rows = Rows.from_array(inputs.Z if inputs.K is None else np.zeros((0, 0))).arrays
-
-    @abstractmethod
-    def move(self, order, fixed, rule):
-        """Visits to the blocks in `order`; `fixed` are the steps of the rule FIXED."""
 
     def at(self, i):
         """Where block i is in `Means.mu`."""
@@ -103,7 +103,7 @@ class Blocks(ABC):
     def joined(self, values, T):
         """Values of rows or positions, and T (k, k) of the steps of all, as `Means.mu` has them."""
         out = np.empty(self.begins[-1])
-        out[self._own], out[self._steps] = values.ravel(), np.tile(T.ravel(), self.inputs.n)
+        out[self._own], out[self._steps] = values.ravel(), np.tile(T.ravel(), self.n)
         return out
 
     def scores_at(self, i):
@@ -121,10 +121,6 @@ class Blocks(ABC):
         self.means.mu[self.at(i)] += d
         follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
 
-    @abstractmethod
-    def bound(self, V, means, which):
-        """Upper bounds on max H of some blocks at the scores V, and H at their means."""
-
     def at_truth(self):
         """`Means` at φ(y)."""
         return Means(self.begins, self.truth.copy(), np.empty(0), [], [])
@@ -134,25 +130,25 @@ class Blocks(ABC):
         if before is not None and not np.array_equal(before.begins, self.begins):
             raise ValueError(
                 "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had {len(before.begins) - 1} outputs, these are {self.inputs.n}, or have "
-                "other lengths."
+                f"fit had {len(before.begins) - 1} outputs, these are {self.n}, or "
+                "have other lengths."
             )
         self.means = self.at_truth() if before is None else before.copy()
         if self.plays:
             self.games = self.at_truth()
-        self.squares = self.inputs.squares() if not self.k else np.ones(self.inputs.n)
+        self.squares = self.inputs.squares() if not self.k else np.ones(self.n)
         self.refresh()
 
     def dual(self):
         """Coefficients (N, dim)."""
         moved = (self.truth - self.means.mu)[self._own].reshape(-1, self.width)
-        return moved * self.inputs.of_rows(self.steps)[:, None]
+        return moved * spread(self.steps, self.inputs.offsets)[:, None]
 
     def refresh(self):
         """Weights or scores anew, and the weights of first and last labels and of steps."""
         D, K, k = self.dual(), self.inputs.K, self.k
         if K is None:
-            self._learned = self._rows, np.zeros((0, 0)), weights_of(self.inputs, D), D[:0]
+            self._learned = self._rows, np.zeros((0, 0)), self.inputs.weights_of(D), D[:0]
         else:
             self._learned = self._rows, K, D[:0], np.ascontiguousarray((K @ D).T)
         self._edges = np.zeros((2, k)), np.zeros((k, k))
@@ -164,7 +160,7 @@ class Blocks(ABC):
     def scores(self):
         """Scores of all blocks, as `Means.mu` has them."""
         _, _, W, scores = self._learned
-        V = with_weights(self.inputs.Z, W) if self.inputs.K is None else scores.T.copy()
+        V = self.inputs.with_weights(W) if self.inputs.K is None else scores.T.copy()
         if self.k:
             V[self.offsets[:-1]] += self._edges[0][0]
             V[self.offsets[1:] - 1] += self._edges[0][1]
@@ -202,7 +198,7 @@ class ClosedBlocks(Blocks):
 
     def bound(self, V, means, which):
         """Bounds of all rows."""
-        bounds, reached = np.empty((2, self.inputs.n))
+        bounds, reached = np.empty((2, self.n))
         given = (x.reshape(-1, self.width) for x in (V, means.mu))
         upper_bounds(self._costs, *given, bounds, reached)
         return bounds, reached
@@ -222,35 +218,32 @@ class AtomBlocks(Blocks):
     loss : tuple
         A, a and b of ``L(y', y) = <y', A y + b> + <a, y>``; for the SVM zeros. Of sequences A are
         the costs [predicted, true] of a position; the loss is their mean.
-    max_min : bool
-        Whether it is the max-min network, or the structural SVM.
-    slack : float
-        What a block may leave of its gap.
+    learner : DualLearner
+        The max-min network or the structural SVM. A block may leave a hundredth of its `tol`, and
+        kernels within sequences may take its `cache_size`.
     ell : ndarray or None
         Costs c(y_i) of the structural SVM, of rows or positions.
-    oracle : callable or None
-        ``oracle(theta, vertex)`` of rows; compiled, or not.
-    cache_size : float
-        MiB that kernels within sequences may take.
+    oracle : callable
+        ``oracle(k, theta, vertex)``; compiled, or not.
     """
 
     def __init__(
-        self, inputs, alpha, truth, loss, max_min, slack, ell, constant=0.0, oracle=None, k=0,
-        cache_size=np.inf,
-    ):  # fmt: skip
+        self, inputs, alpha, truth, loss, learner, ell, constant=0.0, oracle=best_labels, k=0
+    ):
         super().__init__(inputs, alpha, truth, constant, k)
-        self.plays, self.slack, self.loss = max_min, slack, loss
+        max_min = self.plays = learner.is_max_min
+        self.slack, self.loss = 0.01 * learner.tol, loss
         none = np.broadcast_to(0.0, self.truth.shape)
         self._ell = none if max_min else self.joined(ell, np.zeros((k, k)))
-        self._kernels = kernels_within(inputs, cache_size) if k else [ONE] * inputs.n
-        self._given = 0 if k else oracle_address(oracle), max_min
-        compiled = k > 0 or is_compiled(oracle)
+        self._kernels = kernels_within(inputs, learner.cache_size) if k else [ONE] * self.n
+        self._given = oracle_address(oracle), max_min
+        compiled = is_compiled(oracle)
         self._visit = visit if compiled else visit_in_python
         self._bounds = bounds if compiled else bounds_in_python
 
     def at_truth(self):
         """Means at φ(y_i), their own atoms."""
-        own, one = [self.truth[None, self.at(i)].copy() for i in range(self.inputs.n)], np.ones(1)
+        own, one = [self.truth[None, self.at(i)].copy() for i in range(self.n)], np.ones(1)
         rows = [(v, one) if self.plays and not self.k else (v[:0], one[:0]) for v in own]
         atoms = [self._closed((v, one)) for v in own]
         return Means(self.begins, self.truth.copy(), self.truth.copy(), atoms, rows)
@@ -313,10 +306,123 @@ class AtomBlocks(Blocks):
 def kernels_within(inputs, cache_size):
     """Kernels (M, M) of positions within sequences."""
     Z, K, offsets, _, intercept = inputs
-    check_size("kernels within sequences", int((np.diff(offsets) ** 2).sum()), cache_size)
+    check_memory("kernels within sequences", int((np.diff(offsets) ** 2).sum()), cache_size)
     rows = [slice(*pair) for pair in itertools.pairwise(offsets)]
     if K is not None:
         return [np.ascontiguousarray(K[own, own]) for own in rows]
     blocks = (Z[own] @ Z[own].T for own in rows)
     dense = (block.toarray() if hasattr(block, "toarray") else block for block in blocks)
     return [np.ascontiguousarray(block + float(intercept)) for block in dense]
+
+
+#: Scores that follow the moves are computed anew after so many passes.
+REFRESH = 10
+
+#: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
+FEW_GAMES, GAMES, ROUNDING = 1, 20, 1e-12
+
+#: A game is left where a visit does not take the distance of its bounds down to this part.
+PROGRESS = 0.9
+
+#: Part of a block's gap by which its loss may be off in passes before the last.
+PART = 0.1
+
+
+class Ascent:
+    """Passes over `Blocks`, and what they are away from the best.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        They have begun.
+    mover : Blocks or MirrorProx
+        What moves them, they themselves or the oracle of the paper.
+    average : bool, default=False
+        Whether they end with the mean of all steps, the s-th of which counts s times.
+    replace : bool, default=False
+        Whether a pass draws its blocks with replacement.
+    """
+
+    def __init__(self, blocks, mover, average=False, replace=False):
+        self.blocks, self.mover, self.replace = blocks, mover, replace
+        self._late = np.zeros_like(blocks.truth) if average else None
+
+    def run(self, rule, max_iter, tol, rng, verbose=0):
+        """Passes in random order until the duality gap is at most `tol`; objectives and gaps.
+
+        The gap is computed after each pass, of scores that were computed anew in the last one.
+        """
+        curve, blocks, counted = [], self.blocks, self.blocks.counted
+        for t in range(max_iter):
+            n, here = len(counted), blocks.means
+            order = counted[rng.randint(n, size=n) if self.replace else rng.permutation(n)]
+            self._pass(order, t * n, rule)
+            if self._late is not None:
+                steps = (t + 1) * n  # Σ s μ^s / Σ s: a move at step s is missing from those before
+                late = self._late / (steps * (steps + 1.0))
+                blocks.means = here._replace(mu=here.mu - late)
+            if t % REFRESH == REFRESH - 1 or self._late is not None:
+                blocks.refresh()
+            loss, gap = self.certificate(PART)
+            if gap <= tol or t == max_iter - 1:
+                blocks.refresh()
+                loss, gap = self.certificate()
+            curve.append((loss, gap))
+            if verbose:
+                print(f"pass {t + 1}: objective {loss:.6g}, duality gap {gap:.3g}")
+            if gap <= tol or t == max_iter - 1:
+                break
+            if self._late is not None:
+                blocks.means = here
+                blocks.refresh()
+        return np.array(curve).T.copy()
+
+    def _pass(self, order, clock, rule):
+        """Steps `clock` + 1 and on, which are 2n/(t + 2n) by the rule FIXED."""
+        n, mu = len(order), self.blocks.means.mu
+        fixed = 2.0 * n / (clock + np.arange(n) + 2.0 * n)
+        if self._late is None:
+            self.mover.move(order, fixed, rule)
+            return
+        for t, i in enumerate(order):
+            at, s = self.blocks.at(i), clock + t + 1
+            before = mu[at].copy()
+            self.mover.move(order[t : t + 1], fixed[t : t + 1], rule)
+            self._late[at] += s * (s - 1.0) * (mu[at] - before)
+
+    def certificate(self, part=0.0):
+        r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
+
+        Upper bounds on max H make it a gap of suboptimality whether they are exact or not; they may
+        be too large by a `part` of the gap. As ``α‖w‖² = Σ share_i <v_i, φ(y_i) − μ_i>``, it is the
+        objective less the dual one.
+        """
+        blocks, V, share = self.blocks, self.blocks.scores(), self.blocks.inputs.share
+        bounds, reached = blocks.bound(V, blocks.means, np.arange(len(share)))
+        if blocks.plays:
+            bounds = self._play(V, bounds, reached, part)
+        bounds = np.maximum(bounds, reached)
+        losses = bounds + blocks.constant - blocks.inner(V, blocks.truth)
+        norm = share @ blocks.inner(V, blocks.truth - blocks.means.mu)
+        return share @ losses + 0.5 * norm, share @ (bounds - reached)
+
+    def _play(self, V, bounds, reached, part):
+        """Upper bounds on max H, moved to what is reached by playing the games of blocks.
+
+        A game is visited again if its bounds are apart by more than its `slack`, and than a `part`
+        of its gap, and came nearer in the last visit.
+        """
+        blocks, lower, left, apart = self.blocks, reached.copy(), self.blocks.counted, np.inf
+        for turn in range(1 + (FEW_GAMES if part > 0.0 else GAMES)):
+            if turn > 0:
+                blocks.visit(V, blocks.games, left)
+            upper, found = blocks.bound(V, blocks.games, left)
+            bounds[left] = np.minimum(bounds[left], upper)
+            lower[left] = np.maximum(lower[left], found)
+            was, apart = apart, bounds - lower
+            room = np.maximum(part * (bounds - reached), blocks.slack)
+            open_ = apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))
+            left = left[(open_ & (apart <= PROGRESS * was))[left]]
+            if len(left) == 0:
+                break
+        return bounds

@@ -1,190 +1,32 @@
-r"""Blocks solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest over conv(Y)."""
+r"""Rows whose blocks have closed forms, and compiled passes over them.
+
+A block is solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest over conv(Y).
+"""
 
 import numpy as np
-from numba import float64, int64, types
+from numba import float64, types
 
-from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.plugins import check_vertices, refuse
-from skstructured._engine.addresses import MATRIX, VECTOR, function_at
-from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._atoms import dot
-from skstructured.estimators.margin._games import solve_saddle
+from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured.estimators.margin._atoms import axpy, dot, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
-#: Max-min oracles, and those of linear losses.
+#: Blocks of the max-min network, and those of linear losses.
 ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
 LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
 
-#: oracle(A, v, ell, out) -> H(μ*), of games an upper bound that it attains but for rounding; it
-#: writes μ* into out. `A` is the cost matrix (k, k), or (1, 1) with the cost of a label or item.
-ORACLE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR))
-as_oracle = function_at(ORACLE)
+#: block(A, v, ell, q, mu, out) writes the best mean into out. For q = 0 it is an oracle, and
+#: returns H there, of games an upper bound that it attains but for rounding. `A` is the cost matrix
+#: (k, k), or (1, 1) with the cost of a label or item.
+BLOCK = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR))
+as_block = function_at(BLOCK)
 
+#: What a block may leave of H, and moves closer to 0 than this, are rounding.
+ROUNDING = STILL = 1e-15
 
-@kernel
-def zero_one_oracle(A, v, ell, out):
-    r"""``max_μ c (1 − max_r μ_r) + <v, μ>`` over the simplex; μ into out.
-
-    Uniform on the set S of the largest scores that maximises ``(Σ_S v + c (|S| − 1))/|S|``
-    (Fathony et al. 2016; Nowak-Vila, Bach, Rudi 2020).
-    """
-    k, cost = v.shape[0], A[1, 0]
-    order = np.empty(k)
-    sort_descending(v, order, np.empty(k))
-    total, best, size = 0.0, 0.0, 0
-    for s in range(k):
-        total += v[int(order[s])]
-        value = (total + cost * s) / (s + 1)
-        if s == 0 or value > best:
-            best, size = value, s + 1
-    out[:] = 0.0
-    for s in range(size):
-        out[int(order[s])] = 1.0 / size
-    return best
-
-
-@kernel
-def ordinal_oracle(A, v, ell, out):
-    r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ>``, the largest (v_i + v_j + c (j − i))/2.
-
-    Half of μ is at argmax v_i − c i and half at argmax v_j + c j.
-    """
-    i, j, cost = 0, 0, A[1, 0]
-    for k in range(v.shape[0]):
-        i = k if v[k] - cost * k > v[i] - cost * i else i
-        j = k if v[k] + cost * k > v[j] + cost * j else j
-    out[:] = 0.0
-    out[i] += 0.5
-    out[j] += 0.5
-    return 0.5 * (v[i] + v[j] + cost * (j - i))
-
-
-@kernel
-def game_oracle(A, v, ell, out):
-    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as a saddle point; the bound is by ν."""
-    k, nu, upper = len(v), np.empty(len(v)), -np.inf
-    if not solve_saddle(np.zeros((k, k)), v, A, np.zeros(k, dtype=np.int64), k, 1, out, nu):
-        out[:], nu[:] = 0.0, 1.0 / k
-        out[np.argmax(v)] = 1.0
-    for j in range(k):
-        upper = max(upper, v[j] + dot(nu, A[:, j].copy()))
-    return upper
-
-
-@kernel
-def hamming_oracle(A, v, ell, out):
-    r"""``max_μ Σ_m c min(μ_m, 1 − μ_m) + v_m μ_m`` over [0,1]^d, label by label.
-
-    The Hamming loss ``c Σ_m ν_m (1 − μ_m) + (1 − ν_m) μ_m`` is a sum over labels and so is the set
-    of ν, hence its least value is ``c Σ_m min(μ_m, 1 − μ_m)``. Every term is concave in μ_m with
-    kinks at 0, ½ and 1, where it is 0, (c + v_m)/2 and v_m: μ_m is 1 where v_m > c, 0 where
-    v_m < −c, and ½ between.
-    """
-    value, cost = 0.0, A[0, 0]
-    for m in range(v.shape[0]):
-        out[m] = 1.0 if v[m] > cost else 0.0 if v[m] < -cost else 0.5
-        value += max(0.0, v[m], 0.5 * (cost + v[m]))
-    return value
-
-
-@kernel
-def linear_class_oracle(A, v, ell, out):
-    """The class of the largest ℓ + v."""
-    best = 0
-    for k in range(v.shape[0]):
-        best = k if ell[k] + v[k] > ell[best] + v[best] else best
-    out[:] = 0.0
-    out[best] = 1.0
-    return ell[best] + v[best]
-
-
-@kernel
-def linear_labels_oracle(A, v, ell, out):
-    """Labels with a positive ℓ + v."""
-    value = 0.0
-    for m in range(v.shape[0]):
-        out[m] = 1.0 if ell[m] + v[m] > 0.0 else 0.0
-        value += max(ell[m] + v[m], 0.0)
-    return value
-
-
-@kernel
-def best_matching(theta, vertex):
-    """The maximal assignment of theta (m²,)."""
-    m = int(np.sqrt(theta.shape[0]) + 0.5)
-    work = np.empty((3, m + 1))
-    assign(theta, m, work[0], work[1], work[2], np.empty(4 * m))
-    vertex[:] = 0.0
-    for j in range(m):
-        vertex[(int(work[2, j + 1]) - 1) * m + j] = 1.0
-
-
-@kernel
-def linear_matching_oracle(A, v, ell, out):
-    """The assignment of ℓ + v."""
-    theta = v + ell
-    best_matching(theta, out)
-    return dot(theta, out)
-
-
-@kernel
-def linear_ranks_oracle(A, v, ell, out):
-    """The ranks of ℓ + v."""
-    theta = v + ell
-    rank_vertex(theta, out)
-    return dot(theta, out)
-
-
-@kernel
-def concave_part(kind, A, mu, ell):
-    """h(μ), with A as oracles have it."""
-    k, value = mu.shape[0], 0.0
-    if kind >= LINEAR_CLASS:
-        for j in range(k):
-            value += ell[j] * mu[j]
-    elif kind == ZERO_ONE:
-        top = 0.0
-        for j in range(k):
-            top = max(top, mu[j])
-        value = A[1, 0] * (1.0 - top)
-    elif kind == HAMMING:
-        for j in range(k):
-            value += A[0, 0] * min(mu[j], 1.0 - mu[j])
-    else:
-        value = np.inf
-        for r in range(k):
-            row = 0.0
-            for j in range(k):
-                row += A[r, j] * mu[j]
-            value = min(value, row)
-    return value
-
-
-#: What a block may leave of H, which is rounding.
-ROUNDING = 1e-15
-
-
-@kernel
-def solve_costs(kind, oracle, A, v, ell, q, mu, out):
-    r"""Classes of the max-min network with any costs: a saddle point in μ and ν, or μ_i."""
-    k, reached = len(v), concave_part(kind, A, mu, ell)
-    G, group, nu = np.zeros((k, k)), np.zeros(k, dtype=np.int64), np.empty(k)
-    for j in range(k):
-        G[j, j] = q
-        reached += v[j] * mu[j]
-    gap = as_oracle(oracle)(A, v, ell, out) - reached
-    if gap <= ROUNDING * (1.0 + abs(reached)) or not solve_saddle(
-        G, v + q * mu, A, group, k, 1, out, nu
-    ):
-        out[:] = mu
-
-
-#: solve(kind, oracle, A, v, ell, q, mu, out), with the address of the kind's oracle.
-BLOCK = types.FunctionType(
-    types.void(int64, int64, MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR)
-)
-as_solver = function_at(BLOCK)
+#: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
+FIXED, SEARCH, BEST = range(3)
 
 
 @kernel
@@ -203,10 +45,9 @@ def excess_level(z, total):
 @kernel
 def _sorted(z):
     """Entries of z, the largest first."""
-    k = z.shape[0]
-    order, ordered = np.empty(k), np.empty(k)
+    order, ordered = np.empty(len(z)), np.empty(len(z))
     sort_descending(z, order, ordered)
-    for s in range(k):
+    for s in range(len(z)):
         ordered[s] = z[int(order[s])]
     return ordered
 
@@ -225,53 +66,64 @@ def _on_simplex(z, ordered, top, mass, out):
 
 
 @kernel
-def solve_classes(kind, oracle, A, v, ell, q, mu, out):
-    """Classes of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the simplex."""
-    z = mu + (v + ell) / q
-    _on_simplex(z, _sorted(z), np.inf, 1.0, out)
+def zero_one(A, v, ell, q, mu, out):
+    r"""``max_μ c (1 − max_r μ_r) + <v, μ> − …`` over the simplex.
 
-
-@kernel
-def solve_matchings(kind, oracle, A, v, ell, q, mu, out):
-    """Assignments of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the Birkhoff polytope."""
-    dim = v.shape[0]
-    m = int(np.sqrt(dim) + 0.5)
-    work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
-    matching_projection(mu + (v + ell) / q, np.zeros(dim), out, np.empty(0), work)
-
-
-@kernel
-def solve_ranks(kind, oracle, A, v, ell, q, mu, out):
-    """Rankings of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the permutahedron."""
-    dim = v.shape[0]
-    z = mu + (v + ell) / q
-    rank_projection(z, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
-
-
-@kernel
-def solve_zero_one(kind, oracle, A, v, ell, q, mu, out):
-    """Classes of the max-min network.
-
-    With ``z = μ_i + v/q``, ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s),
-    where s is best if ``Σ (z − a)_+ = c/q`` with a = τ + s, and Σμ = 1 if
-    ``Σ (min(z, a) − τ)_+ = 1``: two levels.
+    For q = 0, μ is uniform on the set S of the largest scores that maximises
+    ``(Σ_S v + c (|S| − 1))/|S|`` (Fathony et al. 2016; Nowak-Vila, Bach, Rudi 2020). Else, with
+    ``z = μ_i + v/q`` and μ ≤ s, it is clip(z − τ, 0, s), where s is best if ``Σ (z − a)_+ = c/q``
+    with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
     """
-    z = np.empty(v.shape[0])
+    k, cost = v.shape[0], A[1, 0]
+    if q > 0.0:
+        z = np.empty(k)
+        for j in range(k):
+            z[j] = mu[j] + v[j] / q
+        ordered = _sorted(z)
+        _on_simplex(z, ordered, excess_level(ordered, cost / q), 1.0, out)
+        return 0.0
+    order = np.empty(k)
+    sort_descending(v, order, np.empty(k))
+    total, best, size = 0.0, 0.0, 0
+    for s in range(k):
+        total += v[int(order[s])]
+        value = (total + cost * s) / (s + 1)
+        if s == 0 or value > best:
+            best, size = value, s + 1
+    out[:] = 0.0
+    for s in range(size):
+        out[int(order[s])] = 1.0 / size
+    return best
+
+
+@kernel
+def ordinal(A, v, ell, q, mu, out):
+    r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ> − …`` over the simplex.
+
+    For q = 0 the largest (v_i + v_j + c (j − i))/2: half of μ is at argmax v_i − c i and half at
+    argmax v_j + c j.
+    """
+    if q > 0.0:
+        _between_medians(A[1, 0] / q, mu + v / q, mu, out)
+        return 0.0
+    i, j, cost = 0, 0, A[1, 0]
     for k in range(v.shape[0]):
-        z[k] = mu[k] + v[k] / q
-    ordered = _sorted(z)
-    _on_simplex(z, ordered, excess_level(ordered, A[A.shape[0] - 1, 0] / q), 1.0, out)
+        i = k if v[k] - cost * k > v[i] - cost * i else i
+        j = k if v[k] + cost * k > v[j] + cost * j else j
+    out[:] = 0.0
+    out[i] += 0.5
+    out[j] += 0.5
+    return 0.5 * (v[i] + v[j] + cost * (j - i))
 
 
 @kernel
-def solve_ordinal(kind, oracle, A, v, ell, q, mu, out):
-    """Ordinal classes of the max-min network.
+def _between_medians(cost, z, mu, out):
+    """Ordinal classes for q > 0, cost c/q.
 
-    Against the prediction r it is the projection of ``μ_i + (v + c |r − j|)/q``, which is best if r
-    is a median of it. If medians pass from one side of a cut to the other, half of μ is on each.
+    Against the prediction r it is the projection of ``z + c |r − j|/q``, which is best if r is a
+    median of it. If medians pass from one side of a cut to the other, half of μ is on each.
     """
-    k, cost, z, step = len(v), A[1, 0] / q, mu + v / q, 0
-    r, total = 0, mu[0]
+    k, step, r, total = len(z), 0, 0, mu[0]
     while total < 0.5 and r < k - 1:
         r += 1
         total += mu[r]
@@ -291,112 +143,288 @@ def solve_ordinal(kind, oracle, A, v, ell, q, mu, out):
 
 
 @kernel
-def solve_labels(kind, oracle, A, v, ell, q, mu, out):
-    """Labels: ``z = μ_i + v/q`` of the SVM moved by ℓ/q, else towards ½ by c/q, not beyond."""
-    for k in range(v.shape[0]):
-        z = mu[k] + v[k] / q
-        if kind == HAMMING:
-            z = min(z + A[0, 0] / q, 0.5) if z < 0.5 else max(z - A[0, 0] / q, 0.5)
+def game(A, v, ell, q, mu, out):
+    r"""``max_μ min_r (Aμ)_r + <v, μ> − …`` as a saddle point, or μ_i; the bound is by ν."""
+    k, nu, upper = len(v), np.empty(len(v)), -np.inf
+    G, group = np.zeros((k, k)), np.zeros(k, dtype=np.int64)
+    if not solve_saddle(G, v, A, group, k, 1, out, nu):
+        out[:], nu[:] = 0.0, 1.0 / k
+        out[np.argmax(v)] = 1.0
+    for j in range(k):
+        upper = max(upper, v[j] + dot(nu, A[:, j].copy()))
+        G[j, j] = q
+    if q > 0.0:
+        reached = h_plus(GAME, A, v, mu, ell)
+        still = upper - reached <= ROUNDING * (1.0 + abs(reached))
+        if still or not solve_saddle(G, v + q * mu, A, group, k, 1, out, nu):
+            out[:] = mu
+    return upper
+
+
+@kernel
+def hamming(A, v, ell, q, mu, out):
+    r"""``max_μ Σ_m c min(μ_m, 1 − μ_m) + v_m μ_m − …`` over [0,1]^d, label by label.
+
+    The Hamming loss ``c Σ_m ν_m (1 − μ_m) + (1 − ν_m) μ_m`` is a sum over labels and so is the set
+    of ν, hence its least value is ``c Σ_m min(μ_m, 1 − μ_m)``. Every term is concave in μ_m with
+    kinks at 0, ½ and 1, where it is 0, (c + v_m)/2 and v_m: for q = 0, μ_m is 1 where v_m > c, 0
+    where v_m < −c, and ½ between. Else it is μ_i + v/q moved towards ½ by c/q, not beyond.
+    """
+    value, cost = 0.0, A[0, 0]
+    for m in range(v.shape[0]):
+        if q > 0.0:
+            z = mu[m] + v[m] / q
+            z = min(z + cost / q, 0.5) if z < 0.5 else max(z - cost / q, 0.5)
+            out[m] = min(max(z, 0.0), 1.0)
         else:
-            z += ell[k] / q
-        out[k] = min(max(z, 0.0), 1.0)
+            out[m] = 1.0 if v[m] > cost else 0.0 if v[m] < -cost else 0.5
+            value += max(0.0, v[m], 0.5 * (cost + v[m]))
+    return value
 
 
-#: The oracle of each kind, and what solves its blocks.
-KINDS = {
-    ZERO_ONE: (zero_one_oracle, solve_zero_one),
-    ORDINAL: (ordinal_oracle, solve_ordinal),
-    GAME: (game_oracle, solve_costs),
-    HAMMING: (hamming_oracle, solve_labels),
-    LINEAR_CLASS: (linear_class_oracle, solve_classes),
-    LINEAR_LABELS: (linear_labels_oracle, solve_labels),
-    LINEAR_MATCHING: (linear_matching_oracle, solve_matchings),
-    LINEAR_RANKS: (linear_ranks_oracle, solve_ranks),
-}
+@kernel
+def linear_class(A, v, ell, q, mu, out):
+    """The class of the largest ℓ + v, or the projection of ``μ_i + (v + ℓ)/q`` on the simplex."""
+    if q > 0.0:
+        z = mu + (v + ell) / q
+        _on_simplex(z, _sorted(z), np.inf, 1.0, out)
+        return 0.0
+    best = 0
+    for k in range(v.shape[0]):
+        best = k if ell[k] + v[k] > ell[best] + v[best] else best
+    out[:] = 0.0
+    out[best] = 1.0
+    return ell[best] + v[best]
 
 
-#: Relative differences below this are rounding.
-AFFINE_ROUNDING = 1e-8
+@kernel
+def linear_labels(A, v, ell, q, mu, out):
+    """Labels with a positive ℓ + v, or the projection of ``μ_i + (v + ℓ)/q`` on the cube."""
+    value = 0.0
+    for m in range(v.shape[0]):
+        if q > 0.0:
+            out[m] = min(max(mu[m] + v[m] / q + ell[m] / q, 0.0), 1.0)
+        else:
+            out[m] = 1.0 if ell[m] + v[m] > 0.0 else 0.0
+            value += max(ell[m] + v[m], 0.0)
+    return value
 
-#: Vertices beside those of y that a loss is judged by, per entry of the embedding.
-TRIALS = 3
+
+@kernel
+def best_matching(k, theta, vertex):
+    """The maximal assignment of theta (m²,)."""
+    m = int(np.sqrt(theta.shape[0]) + 0.5)
+    work = np.empty((3, m + 1))
+    assign(theta, m, work[0], work[1], work[2], np.empty(4 * m))
+    vertex[:] = 0.0
+    for j in range(m):
+        vertex[(int(work[2, j + 1]) - 1) * m + j] = 1.0
 
 
-def random_vertices(space, n):
-    """n vertices of the largest random scores."""
-    theta = np.random.RandomState(0).randn(n, space.dim_)
-    return check_vertices(space, "argmax", space.argmax(theta), theta.shape)
+@kernel
+def linear_matching(A, v, ell, q, mu, out):
+    """The assignment of ℓ + v, or the projection of ``μ_i + (v + ℓ)/q`` on all mixtures of them."""
+    dim, theta = v.shape[0], v + ell
+    if q > 0.0:
+        m = int(np.sqrt(dim) + 0.5)
+        work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
+        matching_projection(mu + theta / q, np.zeros(dim), out, np.empty(0), work)
+        return 0.0
+    best_matching(0, theta, out)
+    return dot(theta, out)
 
 
-def target_costs(space, V):
-    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError where the loss is not so.
+@kernel
+def linear_ranks(A, v, ell, q, mu, out):
+    """The ranks of ℓ + v, or the projection of ``μ_i + (v + ℓ)/q`` on the permutahedron."""
+    dim, theta = v.shape[0], v + ell
+    if q > 0.0:
+        rank_projection(mu + theta / q, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
+        return 0.0
+    rank_vertex(theta, out)
+    return dot(theta, out)
 
-    They are what ``space.target_costs(V)`` returns, where there is such a method, and else come
-    from ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
-    """
-    n, dim = V.shape
-    if hasattr(space, "target_costs"):
-        C, constant = space.target_costs(V)
-        C = check_vertices(space, "target_costs", C, V.shape)
-        constant = np.reshape(constant, (-1, 1))
-        constant = check_vertices(space, "target_costs", constant, (n, 1))[:, 0]
+
+#: What solves the blocks of each kind.
+SOLVERS = (
+    zero_one, ordinal, game, hamming, linear_class, linear_labels, linear_matching, linear_ranks
+)  # fmt: skip
+
+
+def costs_of(kind, A, C, codes):
+    """What passes are handed of a kind of block, costs A and c(y), and which of c(y) a row has."""
+    solver = address(SOLVERS[kind], BLOCK) if is_compiled(SOLVERS[kind]) else SOLVERS[kind]
+    return kind, solver, np.array(A, dtype=np.float64, order="C"), C, codes
+
+
+@kernel
+def h_plus(kind, A, v, mu, ell):
+    """H(μ) = h(μ) + <v, μ>, with A as blocks have it."""
+    k, value = mu.shape[0], 0.0
+    if kind >= LINEAR_CLASS:
+        for j in range(k):
+            value += ell[j] * mu[j]
+    elif kind == ZERO_ONE:
+        top = 0.0
+        for j in range(k):
+            top = max(top, mu[j])
+        value = A[1, 0] * (1.0 - top)
+    elif kind == HAMMING:
+        for j in range(k):
+            value += A[0, 0] * min(mu[j], 1.0 - mu[j])
     else:
-        constant = np.asarray(space.expected_loss(np.zeros(V.shape), V), dtype=np.float64)
-        C, unit = np.empty(V.shape), np.zeros(V.shape)
-        for k in range(dim):
-            unit[:, k] = 1.0
-            C[:, k] = space.expected_loss(unit, V) - constant
-            unit[:, k] = 0.0
-    others = random_vertices(space, n)
-    _check(space, np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V))
-    return C, constant
+        value = np.inf
+        for r in range(k):
+            row = 0.0
+            for j in range(k):
+                row += A[r, j] * mu[j]
+            value = min(value, row)
+    for j in range(k):
+        value += v[j] * mu[j]
+    return value
 
 
-def _check(space, found, given):
-    if not np.abs(found - given).max() <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
-        refuse(
-            space,
-            "expected_loss",
-            "a loss that is affine in the mean, or its costs by target_costs(V) -> (C, constant): "
-            "max-margin models learn no other",
-        )
+@kernel(fastmath=FASTMATH)
+def _score_row(rows, i, W, v):
+    """v = Wᵀx of row i, W (p + intercept, dim)."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for k in range(v.shape[0]):
+        v[k] = W[width, k] if W.shape[0] > width else 0.0
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, data[t]
+        for k in range(v.shape[0]):
+            v[k] += x * W[a, k]
 
 
-def affine_costs(space, V):
-    """A, b, a and the number a₀ of ``L(y', y) = <y', A y + b> + <a, y> + a₀``; else a ValueError.
+@kernel(fastmath=FASTMATH)
+def _move_by_row(rows, i, W, d, factor):
+    """W ← W + factor x dᵀ."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, factor * data[t]
+        for k in range(d.shape[0]):
+            W[a, k] += x * d[k]
+    if W.shape[0] > width:
+        for k in range(d.shape[0]):
+            W[width, k] += factor * d[k]
 
-    Found by least squares from the costs of vertices, which tell it on the hull of all.
+
+@kernel
+def read_row(learned, i, v):
+    """v = the scores of row i."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _score_row(rows, i, W, v)
+    else:
+        for k in range(v.shape[0]):
+            v[k] = scores[k, i]
+
+
+@kernel
+def follow_row(learned, i, d, step):
+    """Weights or scores after the mean of row i has moved by d: its coefficients lose step d."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _move_by_row(rows, i, W, d, -step)
+    else:
+        for k in range(d.shape[0]):
+            if d[k] != 0.0:
+                axpy(scores[k], -step * d[k], K[i])
+
+
+@kernel
+def read_scores(learned, ends, T, i, v):
+    """v = the scores of a sequence that begins at row i; of a row, where there are no labels."""
+    k = len(T)
+    last = len(v) - k * k
+    width = k if k > 0 else last
+    for m in range(last // width):
+        read_row(learned, i + m, v[m * width : m * width + width])
+    for j in range(k):
+        v[j] += ends[0, j]
+        v[last - k + j] += ends[1, j]
+        for t in range(k):
+            v[last + j * k + t] = T[j, t]
+
+
+@kernel
+def follow(learned, ends, T, i, d, step):
+    """What is learned after the mean of a sequence at row i, or of a row, has moved by d."""
+    k = len(T)
+    last = len(d) - k * k
+    width = k if k > 0 else last
+    for m in range(last // width):
+        follow_row(learned, i + m, d[m * width : m * width + width], step)
+    for j in range(k):
+        ends[0, j] -= step * d[j]
+        ends[1, j] -= step * d[last - k + j]
+        for t in range(k):
+            T[j, t] -= step * d[last + j * k + t]
+
+
+@kernel
+def chord_step(gain, bend):
+    """The step in [0, 1] of the largest ``γ gain − γ² bend/2``."""
+    return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
+
+
+@kernel
+def shrink(gamma, d):
+    """d ← γd, without what is rounding; whether anything is left."""
+    moved = False
+    for k in range(d.shape[0]):
+        d[k] = gamma * d[k] if abs(gamma * d[k]) > STILL else 0.0
+        moved = moved or d[k] != 0.0
+    return moved
+
+
+@kernel
+def move(rule, fixed, costs, v, ell, q, mu, out):
+    """The move of a block at scores v into out; whether there is any."""
+    kind, solver, A, _, _ = costs
+    best, square = rule == BEST and q > 0.0, 0.0
+    as_block(solver)(A, v, ell, q if best else 0.0, mu, out)
+    gain = 0.0 if best else h_plus(kind, A, v, out, ell) - h_plus(kind, A, v, mu, ell)
+    for k in range(v.shape[0]):
+        out[k] -= mu[k]
+        square += out[k] * out[k]
+    gamma = 1.0 if best else fixed if rule == FIXED else chord_step(gain, q * square)
+    return shrink(gamma, out)
+
+
+@kernel
+def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
+    """One pass over the blocks in `order`.
+
+    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
+    the rule FIXED.
     """
-    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
-    C, constant = target_costs(space, V)
-    given = np.column_stack([C, constant])
-    found = np.linalg.lstsq(np.column_stack([V, np.ones(len(V))]), given, rcond=None)[0]
-    left = np.abs(np.column_stack([V, np.ones(len(V))]) @ found - given).max()
-    if not left <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
-        refuse(
-            space,
-            "expected_loss",
-            "a loss that is affine in the true output too: the max-min network learns no other, "
-            "StructuralSVM does",
-        )
-    A = np.ascontiguousarray(found[:-1, :-1].T)
-    return A, found[-1, :-1].copy(), found[:-1, -1].copy(), float(found[-1, -1])
+    C, codes = costs[3], costs[4]
+    dim = mu.shape[1]
+    v, out = np.empty(dim), np.empty(dim)
+    for t in range(order.shape[0]):
+        i = order[t]
+        read_row(learned, i, v)
+        q = squares[i] * steps[i]
+        if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
+            for k in range(dim):
+                mu[i, k] += out[k]
+            follow_row(learned, i, out, steps[i])
 
 
-def lipschitz_constant(A):
-    """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
-
-    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
-    """
-    k, q = len(A), 0.0
-    for y in range(k):
-        for z in range(y):
-            gaps = np.abs(A[:, y] - A[:, z])
-            rest = gaps.sum() - gaps[y] - gaps[z]
-            q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
-    if not np.array_equal(A, A.T) or q >= 1.0:
-        raise GuaranteeError(
-            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
-            "the other classes t, as 0–1 costs are; these are not such."
-        )
-    return (k - q) / (1.0 - q)
+@kernel
+def upper_bounds(costs, V, mu, bounds, reached):
+    """Upper bounds on max H of every row, and H at its μ."""
+    kind, solver, A, C, codes = costs
+    solve_block = as_block(solver)
+    out = np.empty(mu.shape[1])
+    for i in range(mu.shape[0]):
+        ell = C[codes[i]]
+        reached[i] = h_plus(kind, A, V[i], mu[i], ell)
+        bounds[i] = max(solve_block(A, V[i], ell, 0.0, mu[i], out), reached[i])

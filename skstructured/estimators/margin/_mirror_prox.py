@@ -9,7 +9,7 @@ from skstructured._chains.batch import marginals, viterbi
 from skstructured._engine.addresses import LOSS, address, as_loss
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured.estimators.margin._atoms import add_product
-from skstructured.estimators.margin._passes import FIXED, chord_step
+from skstructured.estimators.margin._closed_forms import FIXED, chord_step
 from skstructured.losses.oracles import find_oracle
 from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import Hypercube
@@ -54,36 +54,28 @@ def _potential(kind, mu, theta):
 
 
 @kernel
-def _gains(loss, v, mu, nu, up, down):
-    """Gradients Aᵀν + a + v of μ, and −(Aμ + b) of ν."""
+def _gains(loss, v, at, gains):
+    """Gradients Aᵀν + a + v of μ, and −(Aμ + b) of ν, at both."""
     A, a, b = loss
-    down[:] = 0.0
-    add_product(A, False, mu, down)
-    for k in range(v.shape[0]):
-        up[k], down[k] = v[k] + a[k], -(down[k] + b[k])
-    add_product(A, True, nu, up)
+    gains[0], gains[1] = v + a, 0.0
+    add_product(A, True, at[1], gains[0])
+    add_product(A, False, at[0], gains[1])
+    gains[1] = -(gains[1] + b)
 
 
-def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, mu, nu):
-    """Means of the half-steps of μ and ν, from (μ, ν)."""
-    mean_of, dim = as_loss(mean), len(v)
-    means, zeros, theta = np.zeros((2, dim)), np.zeros(dim), np.zeros(dim)
-    up, down, half_mu, half_nu = zeros.copy(), zeros.copy(), zeros.copy(), zeros.copy()
-    mu, nu, scratch, none = mu.copy(), nu.copy(), np.zeros(work), np.empty(0)
+def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, start):
+    """Means of the half-steps of μ and ν, (2, dim), from where they start."""
+    mean_of, (sides, dim) = as_loss(mean), start.shape
+    main, half, gains, means = start.copy(), start.copy(), start.copy(), np.zeros((sides, dim))
+    zeros, theta, none, scratch = np.zeros(dim), np.zeros(dim), np.empty(0), np.zeros(work)
     for _ in range(n_iter):
-        _gains(loss, v, mu, nu, up, down)
-        _potential(kind, mu, theta)
-        mean_of(theta + eta * up, zeros, half_mu, none, scratch)
-        _potential(kind, nu, theta)
-        mean_of(theta + eta * down, zeros, half_nu, none, scratch)
-        _gains(loss, v, half_mu, half_nu, up, down)
-        _potential(kind, mu, theta)
-        mean_of(theta + eta * up, zeros, mu, none, scratch)
-        _potential(kind, nu, theta)
-        mean_of(theta + eta * down, zeros, nu, none, scratch)
-        means[0] += half_mu / n_iter
-        means[1] += half_nu / n_iter
-    return means[0], means[1]
+        for at, to in ((main, half), (half, main)):
+            _gains(loss, v, at, gains)
+            for side in range(sides):
+                _potential(kind, main[side], theta)
+                mean_of(theta + eta * gains[side], zeros, to[side], none, scratch)
+        means += half / n_iter
+    return means
 
 
 mirror_prox = kernel(mirror_prox_in_python)
@@ -134,18 +126,17 @@ class MirrorProx:
     def _saddle(self, i, v):
         """μ and an upper bound on max H by ν."""
         mean, (A, a, b) = self.game.mean, self.game.loss
-        if i not in self._found:
+        start = self._found.get(i)
+        if start is None:
             at, zeros = np.empty(len(v)), np.zeros(len(v))
             mean(zeros, zeros, at, np.empty(0), np.zeros(self.game.work))
-            self._found[i] = at, at
-        compiled = is_compiled(mean)
-        given = (self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20)
-        run, mean = (
-            (mirror_prox, address(mean, LOSS)) if compiled else (mirror_prox_in_python, mean)
-        )
-        mu, nu = run(mean, *given, v, *self._found[i])
-        if self.warm:
-            self._found[i] = mu, nu
+            start = np.array([at, at])
+        run = mirror_prox_in_python
+        if is_compiled(mean):
+            run, mean = mirror_prox, address(mean, LOSS)
+        given = self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20
+        mu, nu = found = run(mean, *given, v, start)
+        self._found[i] = found if self.warm else start
         up = v + a
         add_product(A, True, nu, up)
         return mu, self.game.best(up) + b @ nu

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.plugins import check_vertices
+from skstructured._base.plugins import check_vertices, refuse
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured._chains import batch
@@ -21,13 +21,10 @@ from skstructured.estimators.margin._closed_forms import (
     LINEAR_RANKS,
     ORDINAL,
     ZERO_ONE,
-    affine_costs,
     best_matching,
-    lipschitz_constant,
-    target_costs,
+    costs_of,
 )
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
-from skstructured.estimators.margin._passes import costs_of
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.spaces import (
     Birkhoff,
@@ -40,6 +37,90 @@ from skstructured.spaces import (
 from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
 from skstructured.spaces.sequence import mean_of
+
+#: Relative differences below this are rounding.
+AFFINE_ROUNDING = 1e-8
+
+#: Vertices beside those of y that a loss is judged by, per entry of the embedding.
+TRIALS = 3
+
+
+def random_vertices(space, n):
+    """n vertices of the largest random scores."""
+    theta = np.random.RandomState(0).randn(n, space.dim_)
+    return check_vertices(space, "argmax", space.argmax(theta), theta.shape)
+
+
+def target_costs(space, V):
+    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError where the loss is not so.
+
+    They are what ``space.target_costs(V)`` returns, where there is such a method, and else come
+    from ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
+    """
+    n, dim = V.shape
+    if hasattr(space, "target_costs"):
+        C, constant = space.target_costs(V)
+        C = check_vertices(space, "target_costs", C, V.shape)
+        constant = np.reshape(constant, (-1, 1))
+        constant = check_vertices(space, "target_costs", constant, (n, 1))[:, 0]
+    else:
+        constant = np.asarray(space.expected_loss(np.zeros(V.shape), V), dtype=np.float64)
+        C, unit = np.empty(V.shape), np.zeros(V.shape)
+        for k in range(dim):
+            unit[:, k] = 1.0
+            C[:, k] = space.expected_loss(unit, V) - constant
+            unit[:, k] = 0.0
+    others = random_vertices(space, n)
+    found, given = np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V)
+    wanted = (
+        "a loss that is affine in the mean, or its costs by target_costs(V) -> (C, constant): "
+        "max-margin models learn no other"
+    )
+    _check(space, found, given, wanted)
+    return C, constant
+
+
+def _check(space, found, given, wanted):
+    if not np.abs(found - given).max() <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
+        refuse(space, "expected_loss", wanted)
+
+
+def affine_costs(space, V):
+    """A, a, b and the number a₀ of ``L(y', y) = <y', A y + b> + <a, y> + a₀``; else a ValueError.
+
+    Found by least squares from the costs of vertices, which tell it on the hull of all.
+    """
+    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
+    C, constant = target_costs(space, V)
+    given = np.column_stack([C, constant])
+    points = np.column_stack([V, np.ones(len(V))])
+    found = np.linalg.lstsq(points, given, rcond=None)[0]
+    wanted = (
+        "a loss that is affine in the true output too: the max-min network learns no other, "
+        "StructuralSVM does"
+    )
+    _check(space, points @ found, given, wanted)
+    A = np.ascontiguousarray(found[:-1, :-1].T)
+    return A, found[:-1, -1].copy(), found[-1, :-1].copy(), float(found[-1, -1])
+
+
+def lipschitz_constant(A):
+    """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
+
+    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
+    """
+    k, q = len(A), 0.0
+    for y in range(k):
+        for z in range(y):
+            gaps = np.abs(A[:, y] - A[:, z])
+            rest = gaps.sum() - gaps[y] - gaps[z]
+            q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
+    if not np.array_equal(A, A.T) or q >= 1.0:
+        raise GuaranteeError(
+            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
+            "the other classes t, as 0–1 costs are; these are not such."
+        )
+    return (k - q) / (1.0 - q)
 
 
 class SequenceOutputs:
@@ -71,10 +152,8 @@ class SequenceOutputs:
         """The blocks of a dual learner."""
         own = [points_of(self.dim, labels[None]).ravel() for labels in packed.unstack()]
         A, zeros = self.A if learner.is_max_min else np.zeros((1, 1)), np.zeros(1)
-        given = (A, zeros, zeros), learner.is_max_min, 0.01 * learner.tol
-        options = {"k": self.dim, "cache_size": learner.cache_size}
-        ell = self.position_costs(packed)
-        return AtomBlocks(inputs, alpha, np.concatenate(own), *given, ell, **options)
+        given = np.concatenate(own), (A, zeros, zeros), learner, self.targets(packed)
+        return AtomBlocks(inputs, alpha, *given, k=self.dim)
 
     def mirror_prox(self, blocks, n_iter, warm):
         """What moves the blocks of the max-min network by the oracle of the paper."""
@@ -89,7 +168,7 @@ class SequenceOutputs:
         """C of a position, and its largest cost."""
         return lipschitz_constant(self.A), self.A.max()
 
-    def position_costs(self, packed):
+    def targets(self, packed):
         """Costs c(y) of positions, (N, k), as parts of those of sequences."""
         lengths = packed.lengths
         return self.A.T[packed.values] / np.repeat(lengths, lengths)[:, None]
@@ -114,23 +193,60 @@ class SequenceOutputs:
 
 
 class RowOutputs:
-    """Outputs of rows, with scores (dim,) each."""
+    """Outputs of rows, of any space that has a linear oracle and an affine target loss.
+
+    `max_min` and `linear` are closed forms of the max-min network and of the structural SVM. Where
+    there is none, means are mixtures of few outputs, which the oracle finds, and the loss of the
+    network is bilinear, ``<y', A y + b> + <a, y> + a₀``.
+    """
+
+    max_min: int | None = None
+    linear: int | None = None
 
     #: The largest ‖φ(y)‖, of those that have a `comparison`.
     longest = 1.0
 
+    #: The mirror map, and how convex it is beside A.
+    regularizer, strength = SquaredNorm(), 1.0
+
+    def __init__(self, space, cost=1.0):
+        self.space, self.dim, self.A = space, space.dim_, np.array([[cost]])
+
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
-        C, codes, constant = self.costs(packed)
-        kind = self.linear
-        if learner.is_max_min:
-            kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
-        costs = costs_of(kind, self.A, C, codes)
-        return ClosedBlocks(inputs, alpha, self.vertices(packed), constant, costs)
+        V, max_min = self.vertices(packed), learner.is_max_min
+        kind = self.max_min if max_min else self.linear
+        if kind is not None:
+            C, codes, constant = self.costs(packed)
+            costs = costs_of(kind, self.A, C, codes)
+            return ClosedBlocks(inputs, alpha, V, 0.0 if max_min else constant, costs)
+        zeros = np.zeros(self.dim)
+        loss, ell = (np.zeros((1, 1)), zeros, zeros), None
+        if max_min:
+            *loss, constant = self._bilinear(V)
+        else:
+            ell, constant = self._costs(V)
+        return AtomBlocks(inputs, alpha, V, tuple(loss), learner, ell, constant, self.oracle())
 
     def mirror_prox(self, blocks, n_iter, warm):
         """What moves the blocks of the max-min network by the oracle of the paper."""
         return MirrorProx(blocks, self._game(blocks), n_iter, warm)
+
+    def _game(self, blocks):
+        A = blocks.loss[0]
+        norm = abs(A[0, 0]) if A.size == 1 else np.linalg.norm(A, 2)
+        eta = self.strength / norm if norm > 0.0 else 1.0
+        best = lambda c: c @ self._argmax(c[None])[0]  # noqa: E731
+        return game_of(self.space, self.regularizer, blocks.loss, eta, best)
+
+    def oracle(self):
+        """The compiled oracle of the space, or its `argmax`."""
+        if is_compiled(self.space.oracle_kernel):
+            return vertex_kernel(self.space.oracle_kernel)
+        return lambda k, theta, vertex: np.copyto(vertex, self._argmax(theta[None])[0])
+
+    def _argmax(self, theta):
+        return check_vertices(self.space, "argmax", self.space.argmax(theta), theta.shape)
 
     def reach(self, inputs, counted):
         """The largest ‖Φ(x)‖ of the rows that count, and twice the largest ‖φ(y)‖."""
@@ -141,6 +257,43 @@ class RowOutputs:
         raise GuaranteeError(
             f"Theorem 3.3 states no constant for outputs of {type(self.space).__name__}."
         )
+
+    def unit(self, packed, share):
+        """The largest entry of a c(y), in absolute value."""
+        return np.abs(self.costs(packed[:1])[0]).max()
+
+    def vertices(self, packed):
+        """φ(y), (n, dim), checked."""
+        V = self.space.unpack(packed)
+        return check_vertices(self.space, "unpack", V, (len(packed), self.dim))
+
+    def costs(self, packed):
+        """The costs c(y) that occur, which of them is that of a row, and a(y)."""
+        C, constant = self._costs(self.vertices(packed))
+        return np.ascontiguousarray(C), np.arange(len(C)), constant
+
+    def targets(self, packed):
+        """The costs c(y) of rows."""
+        costs, which, _ = self.costs(packed)
+        return costs[which]
+
+    def _costs(self, V):
+        return target_costs(self.space, V)
+
+    def _bilinear(self, V):
+        return affine_costs(self.space, V)
+
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.decode(self.space.unpack(packed))
+
+    def decode(self, theta):
+        """The outputs of the largest scores."""
+        return self.space.decode(self._argmax(theta))
+
+    def loss(self, predicted, y):
+        """The space's target loss of every row."""
+        return self.space.target_loss(predicted, y)
 
 
 class ClassOutputs(RowOutputs):
@@ -154,19 +307,19 @@ class ClassOutputs(RowOutputs):
         None is 0–1, or |i − j| for ordinal classes.
     """
 
+    linear = LINEAR_CLASS
+
     def __init__(self, space, cost_matrix=None):
         k = len(space.classes_)
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
-        self.space, self.dim, self.max_min_constant = space, k, 0.0
-        ordered = isinstance(space, OrdinalChain)
-        default = steps if ordered else np.ceil(steps / k)
+        self.space, self.dim = space, k
+        default = steps if isinstance(space, OrdinalChain) else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
-        same = (first * np.minimum(steps, 1.0) == self.A).all()
-        straight = (first * steps == self.A).all()
-        general = ORDINAL if straight else GAME
-        self.max_min = ZERO_ONE if same else general
-        self.linear = LINEAR_CLASS
+        if (first * np.minimum(steps, 1.0) == self.A).all():
+            self.max_min = ZERO_ONE
+        else:
+            self.max_min = ORDINAL if (first * steps == self.A).all() else GAME
 
     def unit(self, packed, share):
         """The least cost there is."""
@@ -177,7 +330,7 @@ class ClassOutputs(RowOutputs):
         return np.eye(self.dim)[packed]
 
     def costs(self, packed):
-        """The costs c(y) that occur, which of them is that of a row, and a(y)."""
+        """The costs c(y), which of them is that of a row, and a(y)."""
         return np.ascontiguousarray(self.A.T), packed.astype(np.int64), np.zeros(len(packed))
 
     def comparison(self):
@@ -189,12 +342,8 @@ class ClassOutputs(RowOutputs):
         eta = 2.0 / (self.A.max() - self.A.min())
         return game_of(Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
 
-    def labels(self, packed):
-        """Outputs as users have them."""
-        return self.space.classes_[packed]
-
     def decode(self, theta):
-        """The outputs of the largest scores."""
+        """The classes of the largest scores."""
         return self.space.classes_[np.argmax(theta, axis=1)]
 
     def loss(self, predicted, y):
@@ -204,83 +353,10 @@ class ClassOutputs(RowOutputs):
         return self.A[first, second] / self.A.max()
 
 
-class SpaceOutputs(RowOutputs):
-    """Outputs of a space in its own embedding, with its own target loss."""
-
-    def __init__(self, space, cost):
-        self.space, self.dim = space, space.dim_
-        self.A = np.array([[cost]])
-
-    def vertices(self, packed):
-        """φ(y), (n, dim)."""
-        return self.space.unpack(packed)
-
-    def unit(self, packed, share):
-        """The largest entry of a c(y), in absolute value."""
-        return np.abs(self.costs(packed[:1])[0]).max()
-
-    def costs(self, packed):
-        """The costs c(y), one per row; which of them is that of a row; and a(y)."""
-        C, constant = self._costs(self.vertices(packed))
-        return np.ascontiguousarray(C), np.arange(len(C)), constant
-
-    def labels(self, packed):
-        """Outputs as users have them."""
-        return self.space.decode(self.vertices(packed))
-
-    def decode(self, theta):
-        """The outputs of the largest scores."""
-        return self.space.decode(self.space.argmax(theta))
-
-    def loss(self, predicted, y):
-        """The space's target loss of every row."""
-        return self.space.target_loss(predicted, y)
-
-
-class VertexOutputs(SpaceOutputs):
-    """Outputs known by their oracle: the max-min network mixes few of them.
-
-    `linear` is a closed form of the structural SVM, or None. The loss is bilinear,
-    ``<y', A y + b> + <a, y> + a₀``.
-    """
-
-    linear: int | None = None
-
-    def _game(self, blocks):
-        A = blocks.loss[0]
-        norm = abs(A[0, 0]) if A.size == 1 else np.linalg.norm(A, 2)
-        eta = self.strength / norm if norm > 0.0 else 1.0
-        return game_of(self.space, self.regularizer, blocks.loss, eta, self._best)
-
-    #: The mirror map, and how convex it is beside A.
-    regularizer, strength = SquaredNorm(), 1.0
-
-    def _best(self, c):
-        return c @ self._argmax(c[None])[0]
-
-    def _argmax(self, theta):
-        return self.space.argmax(theta)
-
-    def blocks(self, learner, packed, inputs, alpha):
-        """The blocks of a dual learner."""
-        if self.linear is not None and not learner.is_max_min:
-            return super().blocks(learner, packed, inputs, alpha)
-        V = np.ascontiguousarray(self.vertices(packed), dtype=np.float64)
-        zeros = np.zeros(self.dim)
-        loss, ell = (np.zeros((1, 1)), zeros, zeros), np.zeros(V.shape)
-        if learner.is_max_min:
-            *loss, number = self._bilinear(V)
-            constant, loss = np.full(len(V), number), tuple(loss)
-        else:
-            ell, constant = self._costs(V)
-        given = loss, learner.is_max_min, 0.01 * learner.tol, ell, constant, self.oracle()
-        return AtomBlocks(inputs, alpha, V, *given)
-
-
-class LabelSetOutputs(SpaceOutputs):
+class LabelSetOutputs(RowOutputs):
     """Multilabel outputs: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
-    max_min, linear, max_min_constant = HAMMING, LINEAR_LABELS, 0.0
+    max_min, linear = HAMMING, LINEAR_LABELS
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
@@ -299,7 +375,7 @@ class LabelSetOutputs(SpaceOutputs):
         return game_of(self.space, Shannon(), loss, 2.0 * self.dim, best)
 
 
-class MatchingOutputs(VertexOutputs):
+class MatchingOutputs(RowOutputs):
     """Assignments: L(P', P) = 1 − <P', P>/m."""
 
     linear, regularizer, strength = LINEAR_MATCHING, Shannon(), 2.0
@@ -319,18 +395,18 @@ class MatchingOutputs(VertexOutputs):
         return np.array([[-1.0 / self.space.n_items_]]), zeros, zeros, 1.0
 
 
-class RankOutputs(VertexOutputs):
+class RankOutputs(RowOutputs):
     """Rank vectors: L(r', r) = <r − c, r − r'>/M with c the mean rank, M = d(d² − 1)/6."""
 
     linear = LINEAR_RANKS
 
     def __init__(self, space):
-        super().__init__(space, 1.0)
+        super().__init__(space)
         self._unit, self._mean = space.dim_ * (space.dim_**2 - 1) / 6.0, (space.dim_ + 1) / 2.0
 
     def oracle(self):
         """Ranks of scores."""
-        return rank_vertex
+        return vertex_kernel(rank_vertex)
 
     def _costs(self, V):
         centred = V - self._mean
@@ -339,38 +415,6 @@ class RankOutputs(VertexOutputs):
     def _bilinear(self, V):
         level, zeros = np.full(self.dim, self._mean / self._unit), np.zeros(self.dim)
         return np.array([[-1.0 / self._unit]]), zeros, level, self._costs(V[:1])[1][0]
-
-
-class ForeignOutputs(VertexOutputs):
-    """Outputs of any space with a linear oracle and an affine target loss."""
-
-    def __init__(self, space):
-        super().__init__(space, 1.0)
-
-    def vertices(self, packed):
-        """φ(y), (n, dim), checked."""
-        V = self.space.unpack(packed)
-        return check_vertices(self.space, "unpack", V, (len(packed), self.dim))
-
-    def oracle(self):
-        """The compiled oracle of the space, or its `argmax`."""
-        if is_compiled(self.space.oracle_kernel):
-            return vertex_kernel(self.space.oracle_kernel)
-        return lambda theta, vertex: np.copyto(vertex, self._argmax(theta[None])[0])
-
-    def _argmax(self, theta):
-        return check_vertices(self.space, "argmax", self.space.argmax(theta), theta.shape)
-
-    def decode(self, theta):
-        """The outputs of the largest scores."""
-        return self.space.decode(self._argmax(theta))
-
-    def _costs(self, V):
-        return target_costs(self.space, V)
-
-    def _bilinear(self, V):
-        A, b, a, number = affine_costs(self.space, V)
-        return A, a, b, number
 
 
 def outputs_of(space, cost_matrix):
@@ -385,4 +429,4 @@ def outputs_of(space, cost_matrix):
         name = type(space).__name__
         raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
     kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
-    return kinds.get(type(space), ForeignOutputs)(space)
+    return kinds.get(type(space), RowOutputs)(space)

@@ -10,15 +10,9 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
+from skstructured.estimators._batch import Found, chains_of, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
-from skstructured.estimators.margin._dual import DualLearner
-from skstructured.estimators.margin._features import (
-    Found,
-    chains_of,
-    check_memory,
-    weights_of,
-    with_weights,
-)
+from skstructured.estimators.margin.networks import DualLearner
 from skstructured.extend.output_space import OutputSpace
 
 __all__ = ["QuadraticSurrogate"]
@@ -27,43 +21,34 @@ __all__ = ["QuadraticSurrogate"]
 def solve(C, inputs, alpha, cache_size):
     r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `Found`, it, and its gap.
 
-    The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``; over features the weights solve
-    ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is α-strongly convex.
+    The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``, or with S^½ on either side; over
+    features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is
+    α-strongly convex.
     """
-    share, K, W = inputs.of_rows(inputs.share), _kernels(inputs, cache_size), None
+    share, K, W = spread(inputs.share, inputs.offsets), _kernels(inputs, cache_size), None
     if K is None:
-        pulls = weights_of(inputs, share[:, None] * C)
-        W = _solve_ridge(_products(inputs, share), -pulls, 0.5 * alpha)
+        W = _solve_ridge(_products(inputs, share), -inputs.weights_of(share[:, None] * C), alpha)
     else:
-        dual = _solve_gram(K, C, share, 0.5 * alpha)
+        root = np.sqrt(share)[:, None]
+        dual = root * _solve_ridge(root * K * root.T, -root * C, alpha)
     if inputs.K is None:
-        W = weights_of(inputs, dual) if W is None else W
-        V = with_weights(inputs.Z, W)
+        W = inputs.weights_of(dual) if W is None else W
+        V = inputs.with_weights(W)
         dual, square = -2.0 * share[:, None] * (V + C) / alpha, float((W**2).sum())
-        slope = float(((alpha * (W - weights_of(inputs, dual))) ** 2).sum())
+        slope = float(((alpha * (W - inputs.weights_of(dual))) ** 2).sum())
     else:
         V = K @ dual
         square, residual = float((dual * V).sum()), 2.0 * share[:, None] * (V + C) + alpha * dual
         slope = float((residual * (K @ residual)).sum())
     value = float(share @ ((V + C) ** 2).sum(axis=1) + 0.5 * alpha * square)
-    return Found(dual, W, _edges(C, inputs)), value, max(slope, 0.0) / (2.0 * alpha)
+    k = C.shape[1]  # edges have no weights, as costs are of single positions
+    edges = None if inputs.offsets is None else (np.zeros((2, k)), np.zeros((k, k)))
+    return Found(dual, W, edges), value, max(slope, 0.0) / (2.0 * alpha)
 
 
-def _edges(C, inputs):
-    """Weights of edges, which are 0: costs are of single positions."""
-    k = C.shape[1]
-    return None if inputs.offsets is None else (np.zeros((2, k)), np.zeros((k, k)))
-
-
-def _solve_gram(K, C, share, ridge):
-    """D of ``(S½ K S½ + ridge) S^{−½} D = −S½ C``: rows of share 0 have coefficients 0."""
-    root = np.sqrt(share)[:, None]
-    return root * _solve_ridge(root * K * root.T, -root * C, ridge)
-
-
-def _solve_ridge(M, C, ridge):
+def _solve_ridge(M, C, alpha):
     M = M.copy()
-    M.flat[:: len(M) + 1] += ridge
+    M.flat[:: len(M) + 1] += 0.5 * alpha
     try:
         return cho_solve(cho_factor(M, lower=True), C)
     except np.linalg.LinAlgError:
@@ -74,7 +59,8 @@ def _kernels(inputs, cache_size):
     """Kernels of rows: what there is, or the products of fewer rows than features; else None."""
     (n, p), Z = inputs.Z.shape, inputs.Z
     if inputs.K is None:
-        check_memory(min(n, p + inputs.intercept), cache_size)
+        size = min(n, p + inputs.intercept)
+        check_memory(f"matrix of kernels of {size} rows", size**2, cache_size)
     if inputs.K is not None or p + inputs.intercept <= n:
         return inputs.K
     return _dense(Z @ Z.T) + float(inputs.intercept)
@@ -95,24 +81,26 @@ def _products(inputs, share):
     return M
 
 
-def left_out(C, inputs, alphas, cache_size):
+def left_out(C, inputs, cache_size):
     r"""Scores of every row, or sequence, under the ridge regression of all others, for each α.
 
     With ``G = (S½ K S½ + (α/2) I)⁻¹``, T = −S½ C and its coefficients E = G T, what is left of the
     rows B of an output without them is ``G_BB⁻¹ E_B``. One eigendecomposition serves all α:
     ``G = (I − U diag(λ/(λ + α/2)) Uᵀ)/(α/2)``.
     """
-    share = inputs.of_rows(inputs.share)
+    offsets, k = inputs.offsets, C.shape[1]
+    share = spread(inputs.share, offsets)
     root = np.sqrt(share)[:, None]
     U, values = _spectrum(inputs, share, root, cache_size)
     T = -root * C
-    for alpha in alphas:
+    for alpha in ALPHAS:
         ridge = 0.5 * alpha
         damped = values / (values + ridge)
         E = (T - U @ (damped[:, None] * (U.T @ T))) / ridge
-        rest = _without(U, damped, E, inputs.offsets, ridge)
+        rest = _without(U, damped, E, offsets, ridge)
         V = np.where(root > 0.0, (T - rest) / np.where(root > 0.0, root, 1.0), 0.0)
-        yield V if inputs.offsets is None else chains_of(V, inputs.offsets, *_edges(C, inputs))
+        edges = np.zeros((2, k)), np.zeros((1, k, k))
+        yield V if offsets is None else chains_of(V, offsets, *edges)
 
 
 def _spectrum(inputs, share, root, cache_size):
@@ -123,7 +111,7 @@ def _spectrum(inputs, share, root, cache_size):
         return U, np.maximum(values, 0.0)
     values, Q = eigh(_products(inputs, share))
     kept = values > 1e-13 * max(values[-1], 0.0)
-    U = root * with_weights(inputs.Z, Q[:, kept])
+    U = root * inputs.with_weights(Q[:, kept])
     return U / np.sqrt(values[kept]), values[kept]
 
 
@@ -205,22 +193,12 @@ class QuadraticSurrogate(MarginLearner):
     missing: Literal["mean", "error"] = "mean"
 
     def _solve(self, outputs, packed, inputs, before, alpha):
-        found, value, left = solve(self._targets(outputs, packed), inputs, alpha, self.cache_size)
-        self.loss_curve_ = np.array([value])
-        self.duality_gap_, self.n_iter_ = left, 1
+        found, value, left = solve(outputs.targets(packed), inputs, alpha, self.cache_size)
+        self.loss_curve_, self.duality_gap_, self.n_iter_ = np.array([value]), left, 1
         return found
 
-    def _targets(self, outputs, packed):
-        """Costs c(y) of rows, or of positions."""
-        if hasattr(outputs, "position_costs"):
-            return outputs.position_costs(packed)
-        costs, which, _ = outputs.costs(packed)
-        return costs[which]
-
-    def _search(self, outputs, packed, inputs):
-        targets, truth = self._targets(outputs, packed), outputs.labels(packed)
-        losses = []
-        for V in left_out(targets, inputs, ALPHAS, self.cache_size):
-            loss = outputs.loss(outputs.decode(V), truth)
-            losses.append(np.average(loss, weights=inputs.share))
-        return ALPHAS[int(np.argmin(losses))], np.array(losses)
+    def _path(self, outputs, packed, inputs):
+        truth = outputs.labels(packed)
+        scores = left_out(outputs.targets(packed), inputs, self.cache_size)
+        losses = (outputs.loss(outputs.decode(V), truth) for V in scores)
+        return np.array([np.average(loss, weights=inputs.share) for loss in losses])

@@ -60,7 +60,7 @@ FUNCTIONS = {
 }
 
 #: Optimisers of whole matrices: kernels have no single weights.
-WHOLE = [name for name, kind in OPTIMIZERS.items() if kind().blocks == (1, 0)]
+WHOLE = [name for name, kind in OPTIMIZERS.items() if kind().blocks == (1, 0) and not kind.mixes]
 
 
 def plain(**given):

@@ -16,8 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.margin import _closed_forms as _oracles
-from skstructured.estimators.margin import _passes
+from skstructured.estimators.margin import _closed_forms
 
 SPACES = ("simplex", "costs", "ordinal", "hypercube", "birkhoff")
 #: Without compiled kernels, matchings take too long for what asks them for many passes.
@@ -40,13 +39,13 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
-    given = _passes.costs_of(outputs.max_min, outputs.A, ell, zeros)
-    _passes.upper_bounds(given, scores, mu, bounds, reached)
+    given = _closed_forms.costs_of(outputs.max_min, outputs.A, ell, zeros)
+    _closed_forms.upper_bounds(given, scores, mu, bounds, reached)
     for i in range(6):
-        value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
-        out = np.empty(dim)
-        upper = _oracles.KINDS[outputs.max_min][0](outputs.A, scores[i], ell[0], out)
-        attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
+        value = naive.max_min(case.L, V, scores[i])
+        out, solve = np.empty(dim), _closed_forms.SOLVERS[outputs.max_min]
+        upper = solve(outputs.A, scores[i], ell[0], 0.0, mu[i], out)
+        attained = _closed_forms.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
         assert attained == pytest.approx(value, abs=room)
@@ -66,10 +65,9 @@ def test_blocks_are_solved(name, size, q):
             rng.dirichlet(np.ones(size)),
             none + 0,
         )
-        given = _passes.costs_of(kind, A, none[None], np.zeros(1, dtype=np.int64))
-        _oracles.KINDS[kind][1](kind, given[1], A, v, none, q, mu, out)
+        _closed_forms.SOLVERS[kind](A, v, none, q, mu, out)
         slope = v - q * (out - mu)
-        reached = _passes.h_plus(kind, A, slope, out, none)
+        reached = _closed_forms.h_plus(kind, A, slope, out, none)
         assert out.min() >= 0.0 and out.sum() == pytest.approx(1.0)
         assert naive.max_min(case.L, case.V, slope) == pytest.approx(reached, abs=1e-8)
 
@@ -263,10 +261,10 @@ def test_labels_and_ties(kind):
 def test_extreme_scores():
     k = 5
     out, no_ell, A = np.empty(k), np.zeros(k), 1.0 - np.eye(k)
-    oracles = (_oracles.zero_one_oracle, _oracles.ordinal_oracle, _oracles.game_oracle)
+    oracles = _closed_forms.zero_one, _closed_forms.ordinal, _closed_forms.game
     for v in map(np.array, itertools.product([0.0, 1e9, -1e9], repeat=k)):
         for oracle in oracles:
-            value = oracle(A, v, no_ell, out)
+            value = oracle(A, v, no_ell, 0.0, out, out)
             assert np.isfinite(value) and value >= v.max()
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
 

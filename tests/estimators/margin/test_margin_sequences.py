@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from skstructured import QuadraticSurrogate
 from skstructured.estimators.margin import _atoms
-from skstructured.estimators.margin._games import solve_saddle
 from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 
@@ -26,7 +25,7 @@ def test_saddle_points_are_optimal(groups):
         if trial % 2:
             s, B = np.round(s), np.round(B)
         p, nu = np.empty(P), np.empty(max(R, 1))
-        assert solve_saddle(G, s, B, group, R, groups, p, nu)
+        assert _atoms.solve_saddle(G, s, B, group, R, groups, p, nu)
         slope = s - G @ p + (B[:R].T @ nu[:R] if R else 0.0)
         pay, room = B[:R] @ p if R else np.empty(0), 1e-9 * (1.0 + np.abs(s).max() + np.trace(G))
         assert p.min() >= 0.0 and p.sum() == pytest.approx(1.0)
@@ -41,6 +40,7 @@ def test_saddle_points_are_optimal(groups):
 @pytest.mark.parametrize(("k", "M"), [(2, 1), (2, 4), (3, 3)])
 def test_the_oracle_equals_a_linear_program(k, M, scale):
     rng, A = np.random.RandomState(M), costs(k, 3)
+    labels = _atoms.oracle_address(_atoms.best_labels)
     truth, every = rng.randint(0, k, M), np.indices((k,) * M).reshape(M, -1).T
     L = A[every[:, None, :], every[None, :, :]].mean(axis=2)
     for _ in range(3):
@@ -51,7 +51,7 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
         columns, rows = (mu[None].copy(), np.ones(1)), (np.empty((0, len(v))), np.empty(0))
         game = k, (A, zeros, zeros), 0.0, np.eye(M)
         for _ in range(12):  # each leaves a tenth of the gap, at most
-            mu, columns, _ = _atoms.visit(0, True, 0.0, game, v, mu, columns, rows, nu)
+            mu, columns, _ = _atoms.visit(labels, True, 0.0, game, v, mu, columns, rows, nu)
         out, total = mu[: M * k].reshape(M, k), mu[M * k :].reshape(k, k)
         value = (u * out).sum() + (T[0] * total).sum() + (A @ out.T).min(axis=0).mean()
         at = [(u[np.arange(M), row]).sum() + T[0][row[:-1], row[1:]].sum() for row in every]
@@ -63,6 +63,7 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
 @pytest.mark.parametrize("q", [0.1, 0.5, 3.0])
 def test_a_visit_leaves_a_tenth_of_the_gap(q):
     k, M, A = 3, 3, costs(3)
+    labels = _atoms.oracle_address(_atoms.best_labels)
     every = np.indices((k,) * M).reshape(M, -1).T
     L, points = A[every[:, None, :], every[None, :, :]].mean(axis=2), _atoms.points_of(k, every)
     for seed in range(6):
@@ -70,7 +71,7 @@ def test_a_visit_leaves_a_tenth_of_the_gap(q):
         x, v, mu, zeros = rng.randn(M, 2), rng.randn(18), points[seed].copy(), np.zeros(18)
         columns, rows = (mu[None].copy(), np.ones(1)), (np.empty((0, 18)), np.empty(0))
         game, nu = (k, (A, zeros, zeros), q, x @ x.T + 1.0), mu.copy()
-        out, *_ = _atoms.visit(0, True, 0.0, game, v, mu, columns, rows, nu)
+        out, *_ = _atoms.visit(labels, True, 0.0, game, v, mu, columns, rows, nu)
         gaps = []
         for point in (out, mu):
             bent = np.empty(18)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 
 from skstructured import GuaranteeError, MaxMinMarginNetwork, StructuralSVM
-from skstructured.estimators.margin import _closed_forms as _oracles
+from skstructured.estimators.margin import _closed_forms
 from skstructured.spaces import KSubsets
 
 COSTS = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [3.0, 0.2, 0.0]])
@@ -214,7 +214,7 @@ def test_fixed_steps_are_algorithm_4(oracle, average, replace, rng):
             given = (naive.tilt, naive.tilt, A, 0.0, 0.0, v, v_start, v_start, 2.0, 5)
             return naive.mirror_prox(*given)[0]
         out = np.empty(k)
-        _oracles.zero_one_oracle(A, v, np.zeros(k), out)
+        _closed_forms.zero_one(A, v, np.zeros(k), 0.0, out, out)
         return out
 
     draws, places = np.random.RandomState(3), np.flatnonzero(counted)
@@ -247,7 +247,7 @@ def test_averages_of_other_blocks_are_recursive_means(space, rng, monkeypatch):
 
     with pytest.warns(ConvergenceWarning):
         averaged = models[0].fit(X, y)._mu.mu
-    monkeypatch.setattr("skstructured.estimators.margin._dual.Ascent._pass", one_by_one)
+    monkeypatch.setattr("skstructured.estimators.margin._blocks.Ascent._pass", one_by_one)
     with pytest.warns(ConvergenceWarning):
         models[1].fit(X, y)
     mean = np.zeros_like(seen[0])

@@ -1,0 +1,279 @@
+"""Estimators that learn all rows, or all sequences, at once: reading, kernels, weights, scores."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.plugins import check_dimension
+from skstructured._base.ragged import Ragged
+from skstructured._base.validation import (
+    check_bool,
+    check_integer,
+    check_missing,
+    check_size,
+    check_weights,
+    unchanged_on_error,
+)
+from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured._learners.predictions import check_batch, over_sequences, read_batch
+from skstructured._learners.weights import linear_scores
+from skstructured.estimators.kernel._values import (
+    Kernel,
+    check_cache_size,
+    check_kernel,
+    inverse_variance,
+    is_precomputed,
+)
+from skstructured.extend._types import Features, Given, Outputs
+from skstructured.sequences._decoding import Chains
+from skstructured.spaces import resolve_space
+
+#: Attributes of a fit that not every fit sets.
+SOMETIMES = (
+    "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
+    "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
+)  # fmt: skip
+
+#: `degree` and `coef0` of estimators without these parameters, as in scikit-learn.
+DEGREE, COEF0 = 3, 1.0
+
+
+def check_memory(what, numbers, cache_size):
+    """A ValueError if so many numbers take more than `cache_size` MiB."""
+    size = 8.0 * numbers / 2**30
+    if size > cache_size / 1024.0:
+        raise ValueError(
+            f"The {what} takes {size:.3g} GiB, and cache_size={cache_size} MiB allows "
+            f"{cache_size / 1024.0:.3g}: raise it, use fewer rows, or kernel='linear'."
+        )
+
+
+def check_run(learner):
+    """A ValueError for a bad parameter of an iterative fit."""
+    check_integer("max_iter", learner.max_iter)
+    check_bool("warm_start", learner.warm_start)
+    if not isinstance(learner.verbose, (bool, np.bool_)):
+        check_integer("verbose", learner.verbose, lowest=0)
+
+
+def chains_of(V, offsets, ends, pair):
+    """`Chains` of the scores of positions alone, with those of edges."""
+    unary = V.copy()
+    unary[offsets[:-1]] += ends[0]
+    unary[offsets[1:] - 1] += ends[1]
+    return Chains(unary, offsets, pair)
+
+
+class BatchPredictor(BaseEstimator):
+    """Base of estimators that learn in batch: what `fit` reads, and the scores of new rows.
+
+    Needs `_learn(batch, share, before)`, which learns checked rows without missing values, of
+    shares that sum to 1, and sets the attributes of a fit.
+    """
+
+    #: Names that `alpha` may be.
+    _rules: tuple[str, ...] = ()
+
+    _missing_choices = ("mean", "error")
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+        """Learn from all rows, or all sequences.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, p), or list of n matrices (length, p)
+            Features; the square matrix of kernels for kernel="precomputed". CSR stays CSR. For
+            "sequence" a list of sequences, dense or CSR, or `sequences.Stacked`.
+        y : array-like, or list of n label arrays
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, or of sequences: a weight of two is the same as two rows,
+            in the mean and so for alpha.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, outputs outside the space, lengths that differ, inf in X, NaN where
+            it is an error, and a matrix of kernels that is too large; errors name the row, or the
+            sequence and position. What was fitted is then unchanged.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _check_parameters(self):
+        check_missing(self)
+        if not (isinstance(self.alpha, str) and self.alpha in self._rules):
+            check_size("alpha", self.alpha)
+        check_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
+        check_cache_size(self.cache_size)
+        check_bool("fit_intercept", self.fit_intercept)
+
+    def _shape_of_kernel(self):
+        return getattr(self, "degree", DEGREE), getattr(self, "coef0", COEF0)
+
+    def _fit(self, X, y, sample_weight):
+        batch = self._read(X, reset=True)
+        self._check_rows(batch, fresh=True)
+        space = self._fitted_space(y)
+        packed = space.pack(y)
+        batch.check_lengths(packed)
+        weight = check_weights(sample_weight, packed, len(packed))
+        share = weight / weight.sum()
+        before = self._fitted_before(space)
+        for name in SOMETIMES:
+            vars(self).pop(name, None)
+        self.space_ = space
+        if hasattr(space, "classes_"):
+            self.classes_ = space.classes_
+        self._means = training_means(batch.rows, spread(share, batch.offsets))
+        rows = with_means(batch.rows, self._means)
+        self._learn(batch._replace(rows=rows, packed=packed), share, before)
+
+    def _fitted_space(self, y):
+        return check_dimension(clone(resolve_space(self.space)).fit(y))
+
+    def _fitted_before(self, space):
+        """What a warm start begins with; None without one."""
+        return None
+
+    def _read(self, X, reset=False):
+        if over_sequences(self, fresh=reset) and is_precomputed(self.kernel):
+            raise ValueError(
+                'kernel="precomputed" is for rows; sequences take a kernel by name, or a callable.'
+            )
+        return read_batch(self, X, reset)
+
+    def _check_rows(self, batch, fresh=False):
+        """Rows that are not finite, gaps aside, or out of range: a ValueError; kernels too."""
+        check_batch(self, batch, fresh)
+        if is_precomputed(self.kernel):
+            assert_all_finite(batch.rows.data, input_name="X")
+
+    def _is_linear(self):
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _scale_for(self, X, weight, centred):
+        if not self.standardize or is_precomputed(self.kernel):
+            return FeatureScale()
+        return FeatureScale.of(X, weight, centred, self.standardize == "auto")
+
+    def _kernel_for(self, Z, weight):
+        """The kernel of rows on one scale."""
+        gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
+        return Kernel(self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept))
+
+    def _scores(self, X):
+        """Scores (n, dim) of new rows, or `Chains` of sequences."""
+        check_is_fitted(self)
+        batch = self._read(X)
+        self._check_rows(batch)
+        return self._thetas(batch)
+
+    def _thetas(self, batch):
+        """Scores of checked rows, or sequences."""
+        X = with_means(batch.rows, self._means).matrix
+        if hasattr(self, "coef_"):
+            V = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)
+        else:
+            kept = self.dual_coef_[self.support_]
+            V = self._kernel.scores(self._scaling.transform(X), self._kept, kept)
+        if batch.offsets is None:
+            return V
+        return chains_of(V, batch.offsets, (self.start_, self.end_), self._pairs(X, batch.offsets))
+
+    def _pairs(self, X, offsets):
+        """Scores of labels beside each other, of all steps alike."""
+        return self.transitions_[None]
+
+
+def spread(values, offsets):
+    """Values (n,) of outputs, for each of their rows; `offsets` are those of sequences, or None."""
+    return values if offsets is None else np.repeat(values, np.diff(offsets))
+
+
+class Found(NamedTuple):
+    """The result of a fit by kernels or features.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (N, dim)
+        Coefficients of rows or positions.
+    W : ndarray of shape (p + intercept, dim) or None
+        Weights, for the linear kernel.
+    edges : tuple or None
+        Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
+    """
+
+    dual: np.ndarray
+    W: np.ndarray | None
+    edges: tuple | None = None
+
+
+class Inputs(NamedTuple):
+    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
+
+    `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
+    (n,) are the weights of outputs, of sum 1.
+    """
+
+    Z: object
+    K: np.ndarray | None
+    offsets: np.ndarray | None
+    share: np.ndarray
+    intercept: bool
+
+    def rows(self, which):
+        """Rows of the outputs `which`."""
+        if self.offsets is None:
+            return which
+        return Ragged(np.empty(0), self.offsets).places(which)
+
+    def squares(self):
+        """k(x, x) of rows."""
+        if self.K is not None:
+            return np.diag(self.K).copy()
+        Z = self.Z
+        squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
+        return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
+
+    def part(self, which):
+        """The inputs of some outputs."""
+        rows, share = self.rows(which), self.share[which]
+        K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
+        offsets = self.offsets_of(which)
+        return Inputs(self.Z[rows], K, offsets, share / share.sum(), self.intercept)
+
+    def offsets_of(self, which):
+        """Offsets of some outputs among their rows."""
+        if self.offsets is None:
+            return None
+        return np.r_[0, np.cumsum(np.diff(self.offsets)[which])]
+
+    def scores(self, found, train, valid):
+        """Scores of the outputs `valid` by what was found from those in `train`."""
+        rows, offsets = self.rows(valid), self.offsets_of(valid)
+        if found.W is None:
+            V = self.K[np.ix_(rows, self.rows(train))] @ found.dual
+        else:
+            V = self.with_weights(found.W, rows)
+        return V if offsets is None else chains_of(V, offsets, found.edges[0], found.edges[1][None])
+
+    def with_weights(self, W, rows=None):
+        """Scores of rows, or of some, by weights (p + intercept, dim)."""
+        Z = self.Z if rows is None else self.Z[rows]
+        V = np.asarray(Z @ W[: Z.shape[1]])
+        return V + W[-1] if self.intercept else V
+
+    def weights_of(self, dual):
+        """Weights (p + intercept, dim) of coefficients."""
+        W = np.asarray(self.Z.T @ dual)
+        return np.ascontiguousarray(np.vstack([W, dual.sum(axis=0)]) if self.intercept else W)
