@@ -93,9 +93,9 @@ def _compiled_learn_row() -> Kernel:
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 
 
-def learn_row_for(kernels: Any, experts: Any) -> Kernel | None:
+def learn_row_for(kernels: Any, experts: Any, mixed: bool) -> Kernel | None:
     """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
-    found = bound(kernels, experts)
+    found = bound(kernels, experts, mixed)
     if not found.known:
         return None
     loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(), LOOP)

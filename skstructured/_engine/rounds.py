@@ -8,11 +8,10 @@ sequences and items.
 """
 
 import functools
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, types
+from numba import float64, int64, types
 
 from skstructured._engine.addresses import (
     CUBE,
@@ -35,6 +34,7 @@ from skstructured._engine.addresses import (
     as_prepare,
     as_scale,
     as_step,
+    function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
@@ -84,6 +84,40 @@ def most_touched(indptr: Array, width: int, firsts: Array, lengths: Array) -> in
     return most if indptr.shape[0] > 0 else width
 
 
+#: What loops are handed; see `learn_rounds`.
+ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
+LEARNED = types.Tuple(
+    (
+        *(MATRIX, int64, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
+        *(int64, READ_INT64, VECTOR, int64[::1]),
+    )
+)
+CONSTANTS = types.Tuple((VECTOR, READ_INT64))
+RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
+KERNELS = (types.UniTuple(int64, 7), READ_INT64, READ_INT64)
+SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
+
+#: What a mixture, or a round of several rows, is scored by, judged by and moved by, compiled only
+#: for these: `score_experts`, `judge_experts` and `step_experts`.
+SCORE = types.FunctionType(
+    float64(LEARNED, READ_INT64, MATRIX, VECTOR, float64, int64, int64, VECTOR, VECTOR)
+)
+JUDGE = types.FunctionType(
+    types.void(
+        *(int64, LEARNED, CONSTANTS, VECTOR, int64, VECTOR, float64, float64, int64),
+        *[VECTOR] * 7,
+        *(int64, int64),
+    )
+)
+STEPS = types.FunctionType(
+    types.void(
+        *(LEARNED, READ_INT64, MATRIX, VECTOR, float64, int64, types.boolean, types.boolean),
+        *(int64, VECTOR, MATRIX, int64, VECTOR, VECTOR),
+    )
+)
+as_score, as_judge, as_steps = map(function_at, (SCORE, JUDGE, STEPS))
+
+
 def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     rows: Any,
     rounds: Any,
@@ -131,6 +165,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     (params, options), (work, scores, gradients, values) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
+    score, judge, step = as_score(kernels[4]), as_judge(kernels[5]), as_steps(kernels[6])
     scale_alone, step_alone = as_scale(scales[0]), as_step(steps[0])
     n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
     ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
@@ -177,7 +212,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
                 theta[k] = s_alone * raw[k]
                 size += abs(theta[k])
         else:
-            size = score_experts(learned, scales, raws, bounds, w, dim, many, theta, s)
+            size = score(learned, scales, raws, bounds, w, dim, many, theta, s)
         if not size <= LARGEST:
             stopped = r
             break
@@ -186,7 +221,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
         if not alone:
             omega_r = omega[r] if omega.shape[0] > 0 else 0.0
             size_r = sizes[r] if sizes.shape[0] > 0 else 0
-            judge_experts(
+            judge(
                 kernels[1], learned, constants, scratch, size_r, y[:length], omega_r, w, many,
                 theta, g, losses, v, scores, gradients, values, at, r,
             )  # fmt: skip
@@ -225,9 +260,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
                 elif waiting:
                     waits[r - start, k] = -sum_of_scales * move[k]
         else:
-            step_experts(
-                learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move
-            )
+            step(learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move)
         if waiting and r + 1 - start == WAITING:
             add_dense(data, width, order[start : r + 1], waits, A)
             start = r + 1
@@ -252,19 +285,6 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     return stopped
 
 
-#: What loops are handed; see `learn_rounds`.
-ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
-LEARNED = types.Tuple(
-    (
-        *(MATRIX, int64, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
-        *(int64, READ_INT64, VECTOR, int64[::1]),
-    )
-)
-CONSTANTS = types.Tuple((VECTOR, READ_INT64))
-RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
-KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
-SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
-
 NO_INTS, NO_FLOATS, NO_TERMS = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
 
 
@@ -286,7 +306,7 @@ def _compiled_ahead() -> Kernel:
 
 
 #: The types of the kernels of a loop.
-TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
+TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER, SCORE, JUDGE, STEPS)
 
 
 class Kernels(NamedTuple):
@@ -295,7 +315,7 @@ class Kernels(NamedTuple):
     Attributes
     ----------
     loop : tuple
-        Move and score, loss, prepare and gather.
+        Move and score, loss, prepare, gather, and what experts are scored, judged and moved by.
     scales, steps : ndarray or list
         Those of the experts.
     known : bool
@@ -308,47 +328,48 @@ class Kernels(NamedTuple):
     known: bool
 
 
-def bound(kernels: Any, experts: Any) -> Kernels:
+def bound(kernels: Any, experts: Any, mixed: bool = False) -> Kernels:
     """`Kernels` of a loop and of its experts; those of a mixture are so without the loss, too."""
     scales: Any = [expert.scale_kernel for expert in experts]
     steps: Any = [expert.step_kernel for expert in experts]
-    kernels, are_known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
+    parts: Any = (score_experts, judge_experts, step_experts)
+    loop, are_known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
     known = are_known and all(map(is_compiled, filter(None, kernels)))
     if known or (are_known and len(scales) > 1):
         scales = np.array([address(scale, SCALE) for scale in scales])
         steps = np.array([address(step, STEP) for step in steps])
     if known:
-        found = zip(kernels, TYPES, strict=True)
-        kernels = tuple(0 if one is None else address(one, kind) for one, kind in found)
-    return Kernels(kernels, scales, steps, known)
+        loop += parts if mixed else (None,) * 3
+        found = zip(loop, TYPES, strict=True)
+        loop = tuple(0 if one is None else address(one, kind) for one, kind in found)
+        return Kernels(loop, scales, steps, True)
+    score, judge, step = (getattr(part, "py_func", part) for part in parts)
+    if not isinstance(scales, list):
+        score, _, step = parts
+    return Kernels((*loop, score, judge, step), scales, steps, False)
 
 
-def in_python(loop: Kernel, scales: Any) -> Kernel:
-    """The loop interpreted, without numpy's warnings, which compiled ones do not have.
-
-    What it hands the loss to is interpreted too, and experts that are plain Python.
-    """
-    called, parts = dict(loop.__globals__), [judge_experts]
-    if isinstance(scales, list):
-        parts += [score_experts, step_experts]
-    called |= {part.__name__: getattr(part, "py_func", part) for part in parts}
-    loop = FunctionType(loop.__code__, called, None, None, loop.__closure__)
+def in_python(loop: Kernel) -> Kernel:
+    """The loop interpreted, without numpy's warnings, which compiled ones do not have."""
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
-def loop_for(kernels: Any, experts: Any, ahead: bool = False) -> tuple[Kernel, int]:
+def loop_for(
+    kernels: Any, experts: Any, mixed: bool = False, ahead: bool = False
+) -> tuple[Kernel, int]:
     """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
 
     Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
-    without kernels; `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
-    all kernels are; else interpreted, with fewer rows.
+    without kernels. `mixed` says whether there are experts, or rounds of several rows; `ahead`
+    makes that of `predict_then_learn`. It is compiled, here and now, if all kernels are; else
+    interpreted, with fewer rows.
     """
-    found = bound(kernels, experts)
+    found = bound(kernels, experts, mixed)
     if found.known:
         loop, size = _compiled_ahead() if ahead else compiled_loop(), BLOCK
     else:
-        loop, size = in_python(learn_rounds, found.scales), SLOW_BLOCK
-        loop = in_python(predict_then_learn(loop), found.scales) if ahead else loop
+        loop, size = in_python(learn_rounds), SLOW_BLOCK
+        loop = in_python(predict_then_learn(loop)) if ahead else loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         *before, constants, results = rest

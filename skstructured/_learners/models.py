@@ -202,6 +202,11 @@ class Model(Learned, ABC):
         self.work, self.options = work[None], np.zeros(OPTIONS, dtype=np.int64)
         self.options[DIM] = self.space.dim_
 
+    @property
+    def _mixed(self) -> bool:
+        """Whether the loop has experts, or rounds of several rows."""
+        return bool(self.optimizer.mixes)
+
     def _experts(self) -> list[OnlineOptimizer]:
         """The optimisers that move the model."""
         return self.optimizer.experts()
@@ -220,7 +225,7 @@ class Model(Learned, ABC):
         """The loop for the state as it is stored, and how many rows it learns at a time."""
         name = self.state.by_feature, ahead
         if name not in self._loops:
-            self._loops[name] = loop_for(self._kernels(), self._experts(), ahead)
+            self._loops[name] = loop_for(self._kernels(), self._experts(), self._mixed, ahead)
         return self._loops[name]
 
     @functools.cached_property
@@ -374,7 +379,7 @@ class LinearModel(Model):
 
     def _row_loop(self) -> Kernel | None:
         """What learns a row by itself; None if a kernel is interpreted."""
-        return learn_row_for(self._kernels(), self._experts())
+        return learn_row_for(self._kernels(), self._experts(), self._mixed)
 
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int

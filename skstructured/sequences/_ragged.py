@@ -127,6 +127,7 @@ class RoundModel(LinearModel):
     #: What projections may leave.
     left_at_most: ClassVar[float] = LEFT_AT_MOST
     learns_alone = False
+    _mixed = True  # type: ignore[assignment]
     play_alone: Any = None
     scores_ahead = False  # type: ignore[assignment]
 
