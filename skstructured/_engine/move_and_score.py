@@ -117,14 +117,14 @@ def dense_move_and_score_pairs(
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
-    intercept, is_mixed = Theta.shape[1] > width, state.shape[0] > SQUARE
+    intercept, has_near = Theta.shape[1] > width, state.shape[0] > SQUARE
     part, first, near = raw.shape[0], raw.shape[0], width
-    if is_mixed:
+    if has_near:
         part, first, near = int(state[PART]), int(state[FIRST]), int(state[FEATURES])
     z_sq = 1.0 if intercept else 0.0
     for j in range(near):
         z_sq += z[j] * z[j]
-    if is_mixed:
+    if has_near:
         state[SQUARE] = z_sq
     for j in range(near, width):
         z_sq += z[j] * z[j]

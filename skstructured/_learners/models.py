@@ -14,11 +14,7 @@ from skstructured._engine.mixing import ALONE, CLASSES, LABELS, mix_rows
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
-from skstructured._engine.rounds import (
-    NO_FLOATS,
-    loop_for,
-    rounds_of,
-)
+from skstructured._engine.rounds import NO_FLOATS, loop_for, rounds_of
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import (
@@ -515,10 +511,9 @@ class LinearModel(Model):
         if play is None:
             return None
         out = np.empty((2, self.space.dim_))
-        how = (self.intercept, longest * longest, X, scale.statistics, state.Theta, state.summed)
-        return (
-            out if play(*how, state.vectors, state.shares, state.kind, state.which, out) else None
-        )
+        learned = (state.Theta, state.summed, state.vectors, state.shares, state.kind, state.which)
+        row = (self.intercept, longest * longest, X, scale.statistics)
+        return out if play(*row, *learned, out) else None
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""

@@ -36,7 +36,7 @@ def _products(X: Matrix, V: Floats) -> Floats:
 
 
 class LinearWeights:
-    """What learners take over whose `_weights()` is a matrix in float64, the intercept last."""
+    """Properties of learners whose `_weights()` is a float64 matrix, the intercept last."""
 
     space_: OutputSpace
     n_features_in_: int

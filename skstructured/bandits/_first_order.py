@@ -46,7 +46,7 @@ BANDITRON = 3.0
 
 @kernel
 def sum_step(state, inner, square, bound, weight):
-    """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<g, raw> + ‖g‖²‖x‖²."""
+    """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<G, Θ> + ‖G‖²."""
     state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + square, 0.0)
     return -1.0
 

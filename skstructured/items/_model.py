@@ -21,12 +21,7 @@ from skstructured._engine.moments import (
 )
 from skstructured._engine.rows import SHORTEST, Rows
 from skstructured._engine.standardize import Counted, Moments, RunningScale
-from skstructured._engine.state import (
-    DIM,
-    FRESH,
-    INNER,
-    ROOM,
-)
+from skstructured._engine.state import DIM, FRESH, INNER, ROOM
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.kernel._features_model import BALANCE, SEEN, MappedScale

@@ -8,9 +8,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import (
-    OPTIONS,
-)
+from skstructured._engine.state import OPTIONS
 from skstructured.sequences._rounds import add_position, add_scaled, row_product, touch
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be centred

@@ -4,14 +4,8 @@ import numpy as np
 
 from skstructured._base.ragged import Ragged
 from skstructured._chains.marginals import scratch_size
-from skstructured._engine.rounds import (
-    NO_FLOATS,
-)
-from skstructured._engine.state import (
-    DIM,
-    EXTRA,
-    FRESH,
-)
+from skstructured._engine.rounds import NO_FLOATS
+from skstructured._engine.state import DIM, EXTRA, FRESH
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture, resolve_optimizer
 from skstructured.sequences._decoding import Chains, rule_of

@@ -14,19 +14,10 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._engine.mixing import ALONE
 from skstructured._engine.mixing import SCORES as OF_SCORES
-from skstructured._engine.rounds import (
-    NO_FLOATS,
-    NO_INTS,
-)
+from skstructured._engine.rounds import NO_FLOATS, NO_INTS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import (
-    LARGEST_RATIO,
-    LARGEST_SQ,
-    LEFT,
-    LinearState,
-    at_once,
-)
+from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LinearState, at_once
 from skstructured._learners.models import NOTHING, SCORES, LinearModel, Played
 from skstructured.extend._types import Array, Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison

@@ -11,9 +11,7 @@ import numpy as np
 from skstructured._chains.marginals import chain_gap
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import (
-    OPTIONS,
-)
+from skstructured._engine.state import OPTIONS
 
 #: Places in the options of the loop: whether there is an intercept, whether means are projections,
 #: whether constants are sharp.

@@ -252,6 +252,13 @@ def test_quotes_that_are_not_closed_lose_no_rows(rows, row, kind, cli):
     assert f"row {row} is not CSV" in cli.refused(path)
 
 
+@pytest.mark.parametrize("kind", ["csv", "csv.gz"])
+def test_a_quote_that_is_not_closed_in_the_header_is_named(kind, cli):
+    text = "\n".join(['"name,v,y', *STRAY[1:]]).encode() + b"\n"
+    path = cli.written(text if kind == "csv" else gzip.compress(text), f"t.{kind}")
+    assert "is not CSV" in cli.refused(path)
+
+
 @compiled
 def test_rows_are_counted_beside_lines(cli):
     lines = [*STRAY]

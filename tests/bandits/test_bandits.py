@@ -140,6 +140,15 @@ def test_rows_that_are_chosen_for_or_predicted_do_not_count(name, rng):
     np.testing.assert_array_equal(model.decoding_proba(X[50:]), wanted[1])
 
 
+def test_what_is_pickled_learns_nothing_more(rng):
+    """Statistics of rows and weights of one block, while another thread learns the next."""
+    X, y = rng.randn(20, 3), rng.randint(2, size=20)
+    model = bandit_gaptron(radius=1.0, random_state=0).fit(X, y)
+    state, rounds = model.__getstate__(), model.t_
+    model.partial_fit(X, y)
+    assert model.t_ == 2 * rounds and state["t_"] == rounds
+
+
 def test_draws_by_inversion():
     """A uniform number in [P_k, P_{k+1}) draws class k, P_k the probability before it."""
     P, u = np.array([[0.25, 0.0, 0.5, 0.25]] * 6), np.array([0.0, 0.2, 0.25, 0.5, 0.75, 1.0])

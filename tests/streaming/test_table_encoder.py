@@ -182,6 +182,16 @@ def test_what_is_no_number_is_named(cell, told):
         encoder.transform(sparse.csr_array([[1.0, 2.0]]))
 
 
+def test_no_date_among_numbers_is_a_missing_number():
+    gone, none = ([1.0, missing, 3.0] for missing in (np.datetime64("NaT", "D"), None))
+    found, wanted = (
+        TableEncoder().fit_transform({"a": np.array(values, dtype=object)})
+        for values in (gone, none)
+    )
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(found[:, 0], [1.0, np.nan, 3.0])
+
+
 @pytest.mark.parametrize("name", ["max_categories", "n_buckets"])
 def test_parameters_are_checked(name):
     with pytest.raises(ValueError, match=name):

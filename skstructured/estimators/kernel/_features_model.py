@@ -143,12 +143,8 @@ class FeatureModel(LinearModel):
     #: Set in the place of a new scale, of a model without features.
     given_scale = None
 
-    #: Whether a mixture has experts over z alone too.
-    wants_lines = True
-
     def _set_up(self, learner, vectors):
-        has_features = self.given_scale is None
-        self.has_lines = self.wants_lines and self.optimizer.mixes and has_features
+        self.has_lines = self.optimizer.mixes and self.given_scale is None
         super()._set_up(learner, np.vstack([vectors] * (1 + self.has_lines)))
         if self.has_lines:
             state, many = self.state, len(self.state.vectors)

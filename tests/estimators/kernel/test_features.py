@@ -21,9 +21,9 @@ from skstructured import (
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
 )
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import SCORES, LinearModel
 from skstructured.estimators.kernel import _features as _approximations
-from skstructured.estimators.kernel import _features_model, structured
+from skstructured.estimators.kernel import _features_model, _learner, structured
 from skstructured.estimators.kernel import _values as _tried_widths
 from skstructured.estimators.kernel._features import FourierMap, ReluMap
 from skstructured.estimators.kernel._features_model import FeatureModel
@@ -468,6 +468,14 @@ def test_lines_read_no_features_and_gaps_count_as_columns():
     assert others[:, :, 6:-1].any(axis=(1, 2)).all()
 
 
+class WithoutLines(FeatureModel):
+    """A mixture of experts over rows and their features alone."""
+
+    def _set_up(self, learner, vectors):
+        self.has_lines = False
+        LinearModel._set_up(self, learner, vectors)
+
+
 def noisy(n, p, seed):
     rng = np.random.RandomState(seed)
     X = rng.randn(2 * n, p)
@@ -481,8 +489,8 @@ def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
         X, y = noisy(n, 20, seed)
         line = OnlineStructuredPredictor(max_iter=1, random_state=seed).fit(X[:n], y[:n])
         row = [line.score(X[n:], y[n:])]
-        for has_lines in (True, False):
-            monkeypatch.setattr(FeatureModel, "wants_lines", has_lines)
+        for kind in (FeatureModel, WithoutLines):
+            monkeypatch.setattr(_learner, "FeatureModel", kind)
             model = learner(**many, random_state=seed)
             row.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
         points.append(row)
