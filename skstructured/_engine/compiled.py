@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numba.core import event
 from numba.core.registry import CPUDispatcher
+from numba.extending import register_jitable
 
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -128,3 +129,11 @@ def kernel(
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
+
+
+def also_interpreted(function: Any) -> Any:
+    """Have kernels call a function compiled that is interpreted if Python calls it.
+
+    So interpreted loops can hand it kernels in Python.
+    """
+    return register_jitable(nogil=True, error_model="numpy")(function)

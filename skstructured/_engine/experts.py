@@ -4,7 +4,7 @@ from typing import Any
 
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 from skstructured._engine.mixing import (
     ALONE,
     CLASSES,
@@ -21,6 +21,8 @@ from skstructured._engine.state import (
     FRESH,
     INNER,
     LEFT,
+    RENEW,
+    RENEWED,
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
@@ -36,23 +38,23 @@ from skstructured._engine.state import (
 def fold_expert(
     Theta: Array, dim: int, dense: bool, averaged: bool, e: int, few: int, vector: Floats
 ) -> None:
-    """As `average.fold`, of one expert; its vector then asks for nothing more."""
-    factor, played = vector[RESCALE], vector[SCALED_WEIGHT_SUM]
-    features = Theta.shape[1] if dense else Theta.shape[0]
-    for j in range(features):
-        for k in range(e * dim, (e + 1) * dim):
-            if dense:
-                if averaged:
-                    Theta[few * dim + k, j] += played * Theta[k, j]
-                Theta[k, j] *= factor
-            else:
-                if averaged:
-                    Theta[j, few * dim + k] += played * Theta[j, k]
-                Theta[j, k] *= factor
+    """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
+
+    ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then asks for nothing more.
+    """
+    factor, played, first, behind = vector[RESCALE], vector[SCALED_WEIGHT_SUM], e * dim, few * dim
+    for i in range(dim if dense else Theta.shape[0]):
+        for j in range(Theta.shape[1] if dense else dim):
+            row, column = (first + i, j) if dense else (i, first + j)
+            if averaged and dense:
+                Theta[behind + row, column] += played * Theta[row, column]
+            elif averaged:
+                Theta[row, behind + column] += played * Theta[row, column]
+            Theta[row, column] *= factor
     vector[RESCALE], vector[SCALED_WEIGHT_SUM], vector[FLUSH] = 1.0, 0.0, 0.0
 
 
-@kernel
+@also_interpreted
 def score_experts(
     learned: Any,
     scales: Any,
@@ -107,12 +109,12 @@ def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
     return value if value > NOTHING * size else 0.0
 
 
-@kernel
+@also_interpreted
 def judge_experts(
     loss: Any,
     learned: Any,
     constants: Any,
-    work: Floats,
+    results: Any,
     length: int,
     y: Floats,
     omega: float,
@@ -122,20 +124,18 @@ def judge_experts(
     all_g: Floats,
     losses: Floats,
     v: Floats,
-    scores: Floats,
-    gradients: Floats,
-    values: Floats,
     at: int,
     r: int,
 ) -> None:
     """Losses and gradients of the experts, what is played, and the weights of the experts after it.
 
-    `length` entries of the scratch `work` are handed to the loss, all if it is 0. What is played is
+    `length` entries of the loss's scratch are handed to the loss, all if it is 0. What is played is
     written to `scores` from `at` on, if there is room, and so are its gradient and its loss.
     """
     _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
-    (params, options), oracle, few = constants, as_loss(loss), vectors.shape[0]
-    scratch, mixed = work[:length] if length > 0 else work, kind != ALONE
+    (params, options), (work, scores, gradients, values) = constants, results
+    oracle, few, mixed = as_loss(loss), vectors.shape[0], kind != ALONE
+    scratch = work[0, :length] if length > 0 else work[0]
     experts = 2 * few if summed and mixed else few
     theta = all_theta[: experts * many].reshape((experts, many))
     g = all_g[: experts * many].reshape((experts, many))
@@ -176,7 +176,7 @@ def forget(work: Floats, options: Array, numbers: Floats) -> None:
         clear(work)
 
 
-@kernel
+@also_interpreted
 def step_experts(
     learned: Any,
     steps: Any,
@@ -311,8 +311,10 @@ def learn_shares(
 
 @kernel
 def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
-    """‖Θ_e‖², summed anew."""
-    if dense:
-        renew_norm(vector, Theta[e * dim : (e + 1) * dim], dim, Theta.shape[1])
-    else:
-        renew_norm(vector, Theta[:, e * dim : (e + 1) * dim], Theta.shape[0], dim)
+    """Count a round; now and then ‖Θ_e‖² is summed anew."""
+    if vector[RENEWED] + 1.0 < RENEW:
+        vector[RENEWED] += 1.0
+        return
+    first, last = e * dim, (e + 1) * dim
+    block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)
+    renew_norm(vector, Theta, block)

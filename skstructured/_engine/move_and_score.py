@@ -247,23 +247,17 @@ LINE = 64
 @kernel(fastmath={"contract"})
 def add_dense(data: Array, width: int, rows: Array, terms: Floats, A: Array) -> None:
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
-    dim, n, r = terms.shape[1], rows.shape[0], 0
-    while r < n:
-        together = n - r >= 3
+    dim, n = terms.shape[1], rows.shape[0]
+    for r in range(0, n, 3):
+        one, other = min(r + 1, n - 1), min(r + 2, n - 1)  # those behind the last count 0
         x = data[rows[r] * width : (rows[r] + 1) * width]
-        if together:
-            y = data[rows[r + 1] * width : (rows[r + 1] + 1) * width]
-            z = data[rows[r + 2] * width : (rows[r + 2] + 1) * width]
+        y = data[rows[one] * width : (rows[one] + 1) * width]
+        z = data[rows[other] * width : (rows[other] + 1) * width]
         for k in range(dim):
             a, c = A[k], terms[r, k]
-            if together:
-                d, e = terms[r + 1, k], terms[r + 2, k]
-                for j in range(width):
-                    a[j] = ((a[j] + c * x[j]) + d * y[j]) + e * z[j]
-            else:
-                for j in range(width):
-                    a[j] = a[j] + c * x[j]
-        r += 3 if together else 1
+            d, e = terms[one, k] if one > r else 0.0, terms[other, k] if other > one else 0.0
+            for j in range(width):
+                a[j] = ((a[j] + c * x[j]) + d * y[j]) + e * z[j]
     if A.shape[1] > width:
         for r in range(n):
             for k in range(dim):

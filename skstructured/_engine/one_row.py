@@ -93,12 +93,12 @@ def _compiled_learn_row() -> Kernel:
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 
 
-def learn_row_for(kernels: Any, experts: Any, mixed: bool) -> Kernel | None:
+def learn_row_for(kernels: Any, experts: Any, several: bool) -> Kernel | None:
     """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
-    found = bound(kernels, experts, mixed)
+    found = bound(kernels, experts)
     if not found.known:
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(), LOOP)
+    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(several), LOOP)
     return functools.partial(_compiled_learn_row(), *loops, *found[:3])
 
 

@@ -37,7 +37,7 @@ from skstructured._engine.addresses import (
     function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.compiled import also_interpreted, is_compiled, kernel
 from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
@@ -50,13 +50,11 @@ from skstructured._engine.experts import (
 )
 from skstructured._engine.mixing import ALONE, SCORES, mix
 from skstructured._engine.move_and_score import WAITING, add_dense
-from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
+from skstructured._engine.rows import LARGEST, LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
     DIM,
     EXTRA,
     FLUSH,
-    RENEW,
-    RENEWED,
     RESCALE,
     ROOM,
     SCALED_WEIGHT_SUM,
@@ -67,9 +65,6 @@ from skstructured._engine.state import (
     count_round,
     share_of,
 )
-
-# A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
-LARGEST = np.finfo(np.float64).max
 
 #: Rows learned at a time, by compiled and by interpreted loops.
 BLOCK, SLOW_BLOCK = 4096, 64
@@ -94,31 +89,10 @@ LEARNED = types.Tuple(
 )
 CONSTANTS = types.Tuple((VECTOR, READ_INT64))
 RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
-KERNELS = (types.UniTuple(int64, 7), READ_INT64, READ_INT64)
+KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
 SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
 
-#: What a mixture, or a round of several rows, is scored by, judged by and moved by, compiled only
-#: for these: `score_experts`, `judge_experts` and `step_experts`.
-SCORE = types.FunctionType(
-    float64(LEARNED, READ_INT64, MATRIX, VECTOR, float64, int64, int64, VECTOR, VECTOR)
-)
-JUDGE = types.FunctionType(
-    types.void(
-        *(int64, LEARNED, CONSTANTS, VECTOR, int64, VECTOR, float64, float64, int64),
-        *[VECTOR] * 7,
-        *(int64, int64),
-    )
-)
-STEPS = types.FunctionType(
-    types.void(
-        *(LEARNED, READ_INT64, MATRIX, VECTOR, float64, int64, types.boolean, types.boolean),
-        *(int64, VECTOR, MATRIX, int64, VECTOR, VECTOR),
-    )
-)
-as_score, as_judge, as_steps = map(function_at, (SCORE, JUDGE, STEPS))
-
-
-def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
+def learn_rounds(
     rows: Any,
     rounds: Any,
     learned: Any,
@@ -151,7 +125,7 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
         Scratch of the loss, one row, or one for each round; and what is written, if there is room:
         scores that are played, gradients and losses at them.
     kernels, scales, steps
-        Move and score (rows), loss, prepare and gather (rounds of several rows); the experts'.
+        Those of `TYPES`; the experts'.
 
     Returns
     -------
@@ -160,34 +134,26 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
     """
     data, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
-    Theta, own, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
-    A = Theta[own:]
-    (params, options), (work, scores, gradients, values) = constants, results
-    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
+    Theta, _, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
+    options, move_and_score = constants[1], as_move_and_score(kernels[0])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
-    score, judge, step = as_score(kernels[4]), as_judge(kernels[5]), as_steps(kernels[6])
-    scale_alone, step_alone = as_scale(scales[0]), as_step(steps[0])
     n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
     ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     longest += extra
-    alone, dense = not (mixed or ragged), indptr.shape[0] == 0 and not ragged
-    waiting = summed and dense and not mixed
-    together, turns = summed and not waiting, work.shape[0] > 1
     columns, most = few * dim * (2 if summed and mixed else 1), 0
-    raw, move = np.empty(longest * columns), np.empty((2 if together else 1) * few * dim)
-    clear(move)
+    if ragged:
+        most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
+    raw, move = np.empty(longest * columns), np.empty((2 if summed else 1) * few * dim)
     raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
     y, losses, v, s = np.empty(longest * dim), np.empty(columns), np.empty(columns), np.empty(few)
     bounds, room = np.zeros(2), np.empty(options[ROOM])
-    state, vector, scratch = totals if mixed else vectors[0], vectors[0], work[0]
-    waits = np.empty((WAITING if waiting else 0, dim))
     packed = np.empty((longest if ragged else 0, few * dim))
-    if ragged:
-        most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
     G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
-    start, stopped, at, truths, length, many, count, s_alone = 0, -1, 0, 0, dim, dim, 0, 0.0
+    dense, length, scored = indptr.shape[0] == 0 and not ragged, dim, 1
+    at, truths, count, state = 0, 0, 0, totals if mixed else vectors[0]
+    clear(move)
     if not ragged:
         bounds[0] = move_and_score(
             data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
@@ -197,73 +163,32 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
         w = weight[r]
         if ragged:
             length = lengths[r]
-            many = (length + extra) * dim
+            scored = length + extra
             prepare(
                 data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
                 raws, bounds,
             )  # fmt: skip
         elif not in_range(bounds[0], SHORTEST_SQ, LONGEST_SQ):
-            stopped = r
-            break
-        if alone:
-            s_alone = scale_alone(vector, bounds[0], w)
-            size = abs(vector[SCALED_WEIGHT_SUM] + share_of(vector, w) * s_alone)
-            for k in range(dim):
-                theta[k] = s_alone * raw[k]
-                size += abs(theta[k])
-        else:
-            size = score(learned, scales, raws, bounds, w, dim, many, theta, s)
-        if not size <= LARGEST:
-            stopped = r
-            break
+            return r
+        many = scored * dim
+        if not score_experts(learned, scales, raws, bounds, w, dim, many, theta, s) <= LARGEST:
+            return r
         for k in range(length):
             y[k] = truth[truths + k]
-        if not alone:
-            omega_r = omega[r] if omega.shape[0] > 0 else 0.0
-            size_r = sizes[r] if sizes.shape[0] > 0 else 0
-            judge(
-                kernels[1], learned, constants, scratch, size_r, y[:length], omega_r, w, many,
-                theta, g, losses, v, scores, gradients, values, at, r,
-            )  # fmt: skip
-        elif turns:
-            loss(theta, y, g, params, work[r])
-        else:
-            loss(theta, y, g, params, scratch)
+        omega_r = omega[r] if omega.shape[0] > 0 else 0.0
+        size_r = sizes[r] if sizes.shape[0] > 0 else 0
+        judge_experts(
+            kernels[1], learned, constants, results, size_r, y[:length], omega_r, w, many, theta, g,
+            losses, v, at, r,
+        )  # fmt: skip
         if ragged:
             pack(g, many, dim, packed)
             count = gather(
-                data, indices, indptr, width, order[r], packed[: length + extra], options, slot,
-                touched, G,
-            )  # fmt: skip
+                data, indices, indptr, width, order[r], packed[:scored], options, slot, touched, G
+            )
             for i in range(2):
                 numbers[i] = max(numbers[i], w * bounds[i])
-        if alone:
-            if scores.shape[0] > 0:
-                for k in range(dim):
-                    scores[at + k] = theta[k]
-            inner, square = 0.0, 0.0
-            for k in range(dim):
-                inner += g[k] * raw[k]
-                square += g[k] * g[k]
-            count_round(vector, s_alone, w, share_of(vector, w))
-            u = step_alone(vector, inner, square * bounds[0], bounds[0], w)
-            if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
-                if waiting:
-                    add_dense(data, width, order[start:r], waits, A)
-                    start = r
-                fold_expert(Theta, dim, dense, summed, 0, 1, vector)
-            sum_of_scales = vector[SCALED_WEIGHT_SUM]
-            for k in range(dim):
-                move[k] = u * g[k]
-                if together:
-                    move[dim + k] = -sum_of_scales * move[k]
-                elif waiting:
-                    waits[r - start, k] = -sum_of_scales * move[k]
-        else:
-            step(learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move)
-        if waiting and r + 1 - start == WAITING:
-            add_dense(data, width, order[start : r + 1], waits, A)
-            start = r + 1
+        step_experts(learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move)
         if ragged:
             for t in range(count):
                 move_columns(Theta, touched[t], move, G, t)
@@ -274,12 +199,86 @@ def learn_rounds(  # noqa: C901, PLR0912, PLR0915  # the one hot loop
                 1.0 if w > 0.0 else 0.0, weight[after], raw,
             )  # fmt: skip
         for e in range(few):
-            if vectors[e, RENEWED] + 1.0 < RENEW:
-                vectors[e, RENEWED] += 1.0
-            else:
-                renew_expert(vectors[e], Theta, dim, dense, e)
+            renew_expert(vectors[e], Theta, dim, dense, e)
         at += many
         truths += length
+    return -1
+
+
+def learn_rows(  # noqa: PLR0912, PLR0915  # the hot loop
+    rows: Any,
+    rounds: Any,
+    learned: Any,
+    constants: Any,
+    results: Any,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
+) -> int:
+    """As `learn_rounds` for one optimiser and rounds of one row each: its fast case.
+
+    The average of dense rows waits, a few rows at a time.
+    """
+    data, indices, indptr, width = rows
+    order, truth, weight = rounds[0], rounds[2], rounds[3]
+    Theta, own, summed, vectors, _, _, _, _, _, _, _, _ = learned
+    (params, options), (work, scores, _, _) = constants, results
+    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
+    scale, step = as_scale(scales[0]), as_step(steps[0])
+    n, dim, A, vector = weight.shape[0], options[DIM], Theta[own:], vectors[0]
+    dense = indptr.shape[0] == 0
+    waiting, together, turns = summed and dense, summed and not dense, work.shape[0] > 1
+    raw, theta, g, y = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
+    move, waits = np.empty(2 * dim if together else dim), np.empty((WAITING * waiting, dim))
+    start, stopped, at = 0, -1, 0
+    clear(move)
+    x_sq = move_and_score(
+        data, indices, indptr, width, order[0], order[0], Theta, vector, move, 0.0, weight[0], raw
+    )
+    for r in range(n):
+        w = weight[r]
+        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
+            stopped = r
+            break
+        s = scale(vector, x_sq, w)
+        size = abs(vector[SCALED_WEIGHT_SUM] + share_of(vector, w) * s)
+        for k in range(dim):
+            y[k], theta[k] = truth[at + k], s * raw[k]
+            size += abs(theta[k])
+        if not size <= LARGEST:
+            stopped = r
+            break
+        loss(theta, y, g, params, work[r if turns else 0])
+        inner, square = 0.0, 0.0
+        for k in range(dim):
+            if scores.shape[0] > 0:
+                scores[at + k] = theta[k]
+            inner += g[k] * raw[k]
+            square += g[k] * g[k]
+        count_round(vector, s, w, share_of(vector, w))
+        u = step(vector, inner, square * x_sq, x_sq, w)
+        if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+            if waiting:
+                add_dense(data, width, order[start:r], waits, A)
+                start = r
+            fold_expert(Theta, dim, dense, summed, 0, 1, vector)
+        sum_of_scales = vector[SCALED_WEIGHT_SUM]
+        for k in range(dim):
+            move[k] = u * g[k]
+            if together:
+                move[dim + k] = -sum_of_scales * move[k]
+            elif waiting:
+                waits[r - start, k] = -sum_of_scales * move[k]
+        if waiting and r + 1 - start == WAITING:
+            add_dense(data, width, order[start : r + 1], waits, A)
+            start = r + 1
+        after = min(r + 1, n - 1)
+        x_sq = move_and_score(
+            data, indices, indptr, width, order[r], order[after], Theta, vector, move,
+            1.0 if w > 0.0 else 0.0, weight[after], raw,
+        )  # fmt: skip
+        renew_expert(vector, Theta, dim, dense, 0)
+        at += dim
     if waiting:
         add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
     return stopped
@@ -294,19 +293,19 @@ def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FL
 
 
 @functools.cache
-def compiled_loop() -> Kernel:
-    """The loop, compiled here and now."""
-    return kernel(learn_rounds, signature=SIGNATURE)
+def compiled_loop(several: bool) -> Kernel:
+    """`learn_rounds`, or `learn_rows`, compiled here and now."""
+    return kernel(learn_rounds if several else learn_rows, signature=SIGNATURE)
 
 
 @functools.cache
-def _compiled_ahead() -> Kernel:
+def _compiled_ahead(several: bool) -> Kernel:
     given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    return kernel(predict_then_learn(compiled_loop()), signature=int64(*given))
+    return kernel(predict_then_learn(compiled_loop(several)), signature=int64(*given))
 
 
 #: The types of the kernels of a loop.
-TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER, SCORE, JUDGE, STEPS)
+TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
 
 
 class Kernels(NamedTuple):
@@ -315,7 +314,7 @@ class Kernels(NamedTuple):
     Attributes
     ----------
     loop : tuple
-        Move and score, loss, prepare, gather, and what experts are scored, judged and moved by.
+        Move and score, loss, prepare and gather.
     scales, steps : ndarray or list
         Those of the experts.
     known : bool
@@ -328,25 +327,20 @@ class Kernels(NamedTuple):
     known: bool
 
 
-def bound(kernels: Any, experts: Any, mixed: bool = False) -> Kernels:
-    """`Kernels` of a loop and of its experts; those of a mixture are so without the loss, too."""
+def bound(kernels: Any, experts: Any) -> Kernels:
+    """`Kernels` of a loop and of its experts, given the first of `TYPES`."""
+    loop: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)]
     scales: Any = [expert.scale_kernel for expert in experts]
     steps: Any = [expert.step_kernel for expert in experts]
-    parts: Any = (score_experts, judge_experts, step_experts)
-    loop, are_known = (*kernels, *[None] * 4)[:4], all(map(is_compiled, scales + steps))
-    known = are_known and all(map(is_compiled, filter(None, kernels)))
-    if known or (are_known and len(scales) > 1):
-        scales = np.array([address(scale, SCALE) for scale in scales])
-        steps = np.array([address(step, STEP) for step in steps])
-    if known:
-        loop += parts if mixed else (None,) * 3
-        found = zip(loop, TYPES, strict=True)
-        loop = tuple(0 if one is None else address(one, kind) for one, kind in found)
-        return Kernels(loop, scales, steps, True)
-    score, judge, step = (getattr(part, "py_func", part) for part in parts)
-    if not isinstance(scales, list):
-        score, _, step = parts
-    return Kernels((*loop, score, judge, step), scales, steps, False)
+    if not all(map(is_compiled, [*scales, *steps, *filter(None, loop)])):
+        return Kernels(loop, scales, steps, False)
+    found = zip(loop, TYPES, strict=True)
+    return Kernels(
+        tuple(0 if one is None else address(one, kind) for one, kind in found),
+        np.array([address(scale, SCALE) for scale in scales]),
+        np.array([address(step, STEP) for step in steps]),
+        True,
+    )
 
 
 def in_python(loop: Kernel) -> Kernel:
@@ -355,20 +349,20 @@ def in_python(loop: Kernel) -> Kernel:
 
 
 def loop_for(
-    kernels: Any, experts: Any, mixed: bool = False, ahead: bool = False
+    kernels: Any, experts: Any, several: bool = False, ahead: bool = False
 ) -> tuple[Kernel, int]:
     """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
 
     Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
-    without kernels. `mixed` says whether there are experts, or rounds of several rows; `ahead`
+    without kernels. `several` says whether there are experts, or rounds of several rows; `ahead`
     makes that of `predict_then_learn`. It is compiled, here and now, if all kernels are; else
     interpreted, with fewer rows.
     """
-    found = bound(kernels, experts, mixed)
+    found = bound(kernels, experts)
     if found.known:
-        loop, size = _compiled_ahead() if ahead else compiled_loop(), BLOCK
+        loop, size = _compiled_ahead(several) if ahead else compiled_loop(several), BLOCK
     else:
-        loop, size = in_python(learn_rounds), SLOW_BLOCK
+        loop, size = in_python(learn_rounds if several else learn_rows), SLOW_BLOCK
         loop = in_python(predict_then_learn(loop)) if ahead else loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
@@ -413,7 +407,7 @@ def without_averages(shares: Floats, few: int, out: Floats) -> None:
                 out[group, r, e] = shares[group, r, e] / (total if total > 0.0 else 1.0)
 
 
-@kernel
+@also_interpreted
 def play_raw(
     learned: Any, scales: Any, raws: Floats, averaged: bool, theta: Floats, means: Floats, out: Any
 ) -> None:

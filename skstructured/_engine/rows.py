@@ -14,6 +14,9 @@ from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, ke
 SHORTEST, LONGEST = 1e-100, 1e100
 SHORTEST_SQ, LONGEST_SQ = SHORTEST * SHORTEST, LONGEST * LONGEST
 
+#: Scores are compared with it: numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
+LARGEST = np.finfo(np.float64).max
+
 #: As an object, which compares ten times as fast as the type it is of.
 DOUBLE = np.dtype(np.float64)
 

@@ -70,15 +70,16 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 
 
 @kernel
-def renew_norm(vector: Floats, Theta: Array, rows: int, columns: int) -> None:
-    """Count a round; every `RENEW` rounds ‖Θ‖² is recomputed from Θ's first rows and columns."""
+def renew_norm(vector: Floats, Theta: Array, block: tuple[int, int, int, int]) -> None:
+    """Count a round; every `RENEW` rounds ‖Θ‖² is summed anew, of a block: its rows and columns."""
+    top, bottom, left, right = block
     vector[RENEWED] += 1.0
     if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
         return
     total = 0.0
-    for i in range(rows):
+    for i in range(top, bottom):
         part = 0.0
-        for j in range(columns):
+        for j in range(left, right):
             part += Theta[i, j] * Theta[i, j]
         total += part
     vector[int(vector[NORM_AT])], vector[RENEWED] = total, 0.0

@@ -61,10 +61,10 @@ def test_it_is_renewed_at_the_same_round_whatever_the_chunks(model):
 def test_it_is_summed_in_time_and_only_where_it_is_kept():
     Theta, vector, without = np.arange(12.0).reshape(4, 3), new_state(2, 10), new_state(2)
     vector[RENEWED] = without[RENEWED] = RENEW - 2
-    renew_norm(vector, Theta, 2, 3)
+    renew_norm(vector, Theta, (0, 2, 0, 3))
     assert vector[10] == 0.0
-    renew_norm(vector, Theta, 2, 3)
+    renew_norm(vector, Theta, (0, 2, 0, 3))
     assert vector[10] == 55.0 and vector[RENEWED] == 0.0
     for _ in range(2):
-        renew_norm(without, Theta, 2, 3)
+        renew_norm(without, Theta, (0, 2, 0, 3))
     assert without[10] == 0.0

@@ -4,6 +4,7 @@ Newton steps are found by conjugate gradients, or in closed form if A is diagona
 """
 
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into
 
 #: Newton steps, halvings of one, and conjugate gradients a class and beyond, at most.
@@ -137,6 +138,15 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 
 
 @kernel
+def _is_zero(v):
+    """Whether all entries are 0."""
+    for k in range(v.shape[0]):
+        if v[k] != 0.0:
+            return False
+    return True
+
+
+@kernel
 def _settle(A, g, cold, enough, unit, z, s, work):
     """Newton's method from q, for A and g times `cold`; the residual that is left.
 
@@ -146,9 +156,9 @@ def _settle(A, g, cold, enough, unit, z, s, work):
     value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
     for step in range(MOST_STEPS + 1):
         residual = _residual(A, s, work)
-        if not (goes_down or lost or work[STEP].any()):
+        if not (goes_down or lost) and _is_zero(work[STEP]):
             lost = True
-            work[Q_NOW] = s
+            copy_into(work[Q_NOW], s)
             value, goes_down = _value(A, g, cold, z, s, work), True
             residual = _residual(A, s, work)
         if residual <= enough or not goes_down or step == MOST_STEPS:
