@@ -21,8 +21,6 @@ from skstructured._engine.state import (
     FRESH,
     INNER,
     LEFT,
-    RENEW,
-    RENEWED,
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
@@ -311,10 +309,7 @@ def learn_shares(
 
 @kernel
 def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
-    """Count a round; now and then ‖Θ_e‖² is summed anew."""
-    if vector[RENEWED] + 1.0 < RENEW:
-        vector[RENEWED] += 1.0
-        return
+    """‖Θ_e‖², summed anew."""
     first, last = e * dim, (e + 1) * dim
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)
     renew_norm(vector, Theta, block)

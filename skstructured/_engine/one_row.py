@@ -29,6 +29,7 @@ from skstructured._engine.rounds import (
     compiled_loop,
     play_raw,
 )
+from skstructured._engine.rows import in_range
 from skstructured._engine.state import copy_into
 
 #: Returned for rows out of range, or with gaps: nothing was done.
@@ -50,7 +51,8 @@ def learn_row(
     scales: Any,
     steps: Any,
     intercept: float,
-    longest_sq: float,
+    shortest: float,
+    longest: float,
     x: Floats,
     truth: Floats,
     weight: Floats,
@@ -61,25 +63,28 @@ def learn_row(
 ) -> int:
     """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
 
-    `intercept` is 1 where there is one, `scale` what `standardize_rows` is told of statistics.
+    `intercept` is 1 if there is one; `scale` says whether rows are standardised, and has what
+    `standardize_rows` is told.
     """
-    (statistics, counts, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
+    (statistics, counts, used, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
-    if not x_sq <= longest_sq:
+    if not in_range(x_sq, shortest * shortest, longest * longest):
         return REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
-    copy_into(before, statistics.reshape(-1))
-    counted, recent = counts[0], counts[1]
-    as_standardize(standardize)(
-        x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
-    )
+    copy_into(z[0], x[0])
+    if used:
+        copy_into(before, statistics.reshape(-1))
+        counted, recent = counts[0], counts[1]
+        as_standardize(standardize)(
+            x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
+        )
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
     alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
     stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
-    if stopped >= 0:
+    if used and stopped >= 0:
         copy_into(statistics.reshape(-1), before)
         counts[0], counts[1] = counted, recent
     return stopped
@@ -87,8 +92,8 @@ def learn_row(
 
 @functools.cache
 def _compiled_learn_row() -> Kernel:
-    row = (float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    scale = types.Tuple((MATRIX, VECTOR, types.boolean, types.boolean))
+    row = (float64, float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
+    scale = types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3))
     learned = (scale, LEARNED, CONSTANTS, MATRIX)
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 

@@ -37,7 +37,7 @@ from skstructured._engine.addresses import (
     function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import also_interpreted, is_compiled, kernel
+from skstructured._engine.compiled import FASTMATH, also_interpreted, is_compiled, kernel
 from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
@@ -57,6 +57,8 @@ from skstructured._engine.state import (
     FLUSH,
     RESCALE,
     ROOM,
+    RENEW,
+    RENEWED,
     SCALED_WEIGHT_SUM,
     Call,
     LinearState,
@@ -91,6 +93,7 @@ CONSTANTS = types.Tuple((VECTOR, READ_INT64))
 RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
 KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
 SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
+
 
 def learn_rounds(
     rows: Any,
@@ -188,7 +191,9 @@ def learn_rounds(
             )
             for i in range(2):
                 numbers[i] = max(numbers[i], w * bounds[i])
-        step_experts(learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move)
+        step_experts(
+            learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move
+        )
         if ragged:
             for t in range(count):
                 move_columns(Theta, touched[t], move, G, t)
@@ -199,10 +204,33 @@ def learn_rounds(
                 1.0 if w > 0.0 else 0.0, weight[after], raw,
             )  # fmt: skip
         for e in range(few):
-            renew_expert(vectors[e], Theta, dim, dense, e)
+            if vectors[e, RENEWED] + 1.0 < RENEW:
+                vectors[e, RENEWED] += 1.0
+            else:
+                renew_expert(vectors[e], Theta, dim, dense, e)
         at += many
         truths += length
     return -1
+
+
+@kernel(fastmath=FASTMATH)
+def scaled(raw: Floats, s: float, theta: Floats) -> float:
+    """Scores θ = s raw; the sum of their sizes."""
+    size = 0.0
+    for k in range(raw.shape[0]):
+        theta[k] = s * raw[k]
+        size += abs(theta[k])
+    return size
+
+
+@kernel(fastmath=FASTMATH)
+def products(g: Floats, raw: Floats) -> tuple[float, float]:
+    """<g, raw> and ‖g‖²."""
+    inner, square = 0.0, 0.0
+    for k in range(g.shape[0]):
+        inner += g[k] * raw[k]
+        square += g[k] * g[k]
+    return inner, square
 
 
 def learn_rows(  # noqa: PLR0912, PLR0915  # the hot loop
@@ -225,12 +253,12 @@ def learn_rows(  # noqa: PLR0912, PLR0915  # the hot loop
     (params, options), (work, scores, _, _) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(scales[0]), as_step(steps[0])
-    n, dim, A, vector = weight.shape[0], options[DIM], Theta[own:], vectors[0]
+    n, dim, A, vector, scratch = weight.shape[0], options[DIM], Theta[own:], vectors[0], work[0]
     dense = indptr.shape[0] == 0
     waiting, together, turns = summed and dense, summed and not dense, work.shape[0] > 1
-    raw, theta, g, y = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
-    move, waits = np.empty(2 * dim if together else dim), np.empty((WAITING * waiting, dim))
-    start, stopped, at = 0, -1, 0
+    raw, theta, y, waits = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((WAITING, dim))
+    move, start, stopped, at = np.empty(2 * dim if together else dim), 0, -1, 0
+    g = move[:dim]
     clear(move)
     x_sq = move_and_score(
         data, indices, indptr, width, order[0], order[0], Theta, vector, move, 0.0, weight[0], raw
@@ -241,43 +269,46 @@ def learn_rows(  # noqa: PLR0912, PLR0915  # the hot loop
             stopped = r
             break
         s = scale(vector, x_sq, w)
-        size = abs(vector[SCALED_WEIGHT_SUM] + share_of(vector, w) * s)
-        for k in range(dim):
-            y[k], theta[k] = truth[at + k], s * raw[k]
-            size += abs(theta[k])
+        share = share_of(vector, w)
+        size = abs(vector[SCALED_WEIGHT_SUM] + share * s) + scaled(raw, s, theta)
         if not size <= LARGEST:
             stopped = r
             break
-        loss(theta, y, g, params, work[r if turns else 0])
-        inner, square = 0.0, 0.0
         for k in range(dim):
-            if scores.shape[0] > 0:
+            y[k] = truth[at + k]
+        if turns:
+            loss(theta, y, g, params, work[r])
+        else:
+            loss(theta, y, g, params, scratch)
+        if scores.shape[0] > 0:
+            for k in range(dim):
                 scores[at + k] = theta[k]
-            inner += g[k] * raw[k]
-            square += g[k] * g[k]
-        count_round(vector, s, w, share_of(vector, w))
+        inner, square = products(g, raw)
+        count_round(vector, s, w, share)
         u = step(vector, inner, square * x_sq, x_sq, w)
         if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
             if waiting:
                 add_dense(data, width, order[start:r], waits, A)
                 start = r
             fold_expert(Theta, dim, dense, summed, 0, 1, vector)
-        sum_of_scales = vector[SCALED_WEIGHT_SUM]
-        for k in range(dim):
-            move[k] = u * g[k]
-            if together:
-                move[dim + k] = -sum_of_scales * move[k]
-            elif waiting:
-                waits[r - start, k] = -sum_of_scales * move[k]
+        if summed:
+            for k in range(dim):
+                if together:
+                    move[dim + k] = -vector[SCALED_WEIGHT_SUM] * g[k]
+                else:
+                    waits[r - start, k] = -u * vector[SCALED_WEIGHT_SUM] * g[k]
         if waiting and r + 1 - start == WAITING:
             add_dense(data, width, order[start : r + 1], waits, A)
             start = r + 1
         after = min(r + 1, n - 1)
         x_sq = move_and_score(
             data, indices, indptr, width, order[r], order[after], Theta, vector, move,
-            1.0 if w > 0.0 else 0.0, weight[after], raw,
+            u if w > 0.0 else 0.0, weight[after], raw,
         )  # fmt: skip
-        renew_expert(vector, Theta, dim, dense, 0)
+        if vector[RENEWED] + 1.0 < RENEW:
+            vector[RENEWED] += 1.0
+        else:
+            renew_expert(vector, Theta, dim, dense, 0)
         at += dim
     if waiting:
         add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)

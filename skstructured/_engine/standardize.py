@@ -121,9 +121,9 @@ class RunningScale(Learned):
         return self.statistics.shape[1] * (1 + self.indicators)
 
     @property
-    def counts_dense(self) -> bool:
-        """Whether dense rows are standardised by moments alone, without indicators."""
-        return self._kind == "dense" and self.used and not self.indicators
+    def takes_dense(self) -> bool:
+        """Whether rows are dense, and without indicators of what they lack."""
+        return self._kind == "dense" and not self.indicators
 
     @property
     def began_sparse(self) -> bool:

@@ -360,12 +360,19 @@ class LinearModel(Model):
         of a kernel where nothing else has to be done.
         """
         state, scale = self.state, self.scale
-        dense = state.placed and not state.by_feature and scale.counts_dense
+        dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", self._row_loop)
             if learn is not None:
-                scaled = (scale.statistics, scale.counts, scale.centred, scale.divided)
-                given = (self.intercept, norms[1] * norms[1], X, V, weight, scaled)
+                how = (scale.used, scale.centred, scale.divided)
+                given = (
+                    self.intercept,
+                    *norms,
+                    X,
+                    V,
+                    weight,
+                    (scale.statistics, scale.counts, *how),
+                )
                 return learn(*given, state.learned, (self.params, self.options), self.work)
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:

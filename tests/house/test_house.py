@@ -24,7 +24,7 @@ OF_SEVERAL_ROOMS = {"every_learner", "house"}
 
 #: Loops over rows, which calls of parts would slow down: as long as they need. And what makes those
 #: that score rows ahead, whose arguments take half of the lines.
-HOT_LOOPS = ["learn_rounds"]
+HOT_LOOPS = ["learn_rounds", "learn_rows"]
 
 
 def imports_of(tree):
