@@ -11,7 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, types
+from numba import int64, types
 
 from skstructured._engine.addresses import (
     CUBE,
@@ -34,7 +34,6 @@ from skstructured._engine.addresses import (
     as_prepare,
     as_scale,
     as_step,
-    function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, also_interpreted, is_compiled, kernel
@@ -55,10 +54,10 @@ from skstructured._engine.state import (
     DIM,
     EXTRA,
     FLUSH,
-    RESCALE,
-    ROOM,
     RENEW,
     RENEWED,
+    RESCALE,
+    ROOM,
     SCALED_WEIGHT_SUM,
     Call,
     LinearState,
@@ -233,7 +232,7 @@ def products(g: Floats, raw: Floats) -> tuple[float, float]:
     return inner, square
 
 
-def learn_rows(  # noqa: PLR0912, PLR0915  # the hot loop
+def learn_rows(  # the hot loop
     rows: Any,
     rounds: Any,
     learned: Any,

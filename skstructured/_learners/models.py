@@ -364,16 +364,9 @@ class LinearModel(Model):
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", self._row_loop)
             if learn is not None:
-                how = (scale.used, scale.centred, scale.divided)
-                given = (
-                    self.intercept,
-                    *norms,
-                    X,
-                    V,
-                    weight,
-                    (scale.statistics, scale.counts, *how),
-                )
-                return learn(*given, state.learned, (self.params, self.options), self.work)
+                how = scale.statistics, scale.counts, scale.used, scale.centred, scale.divided
+                given = (self.intercept, *norms, X, V, weight, how, state.learned)
+                return learn(*given, (self.params, self.options), self.work)
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:
             return REFUSED

@@ -140,10 +140,10 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 @kernel
 def _is_zero(v):
     """Whether all entries are 0."""
+    zero = True
     for k in range(v.shape[0]):
-        if v[k] != 0.0:
-            return False
-    return True
+        zero = zero and v[k] == 0.0
+    return zero
 
 
 @kernel
