@@ -25,6 +25,7 @@ from skstructured._engine.rounds import (
     KERNELS,
     LEARNED,
     SIGNATURE,
+    Kernels,
     bound,
     compiled_loop,
     play_raw,
@@ -98,12 +99,11 @@ def _compiled_learn_row() -> Kernel:
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 
 
-def learn_row_for(kernels: Any, experts: Any, several: bool) -> Kernel | None:
-    """`learn_row` with the kernels of `loop_for`; None if any is interpreted."""
-    found = bound(kernels, experts)
+def learn_row_for(found: Kernels) -> Kernel | None:
+    """`learn_row` with these kernels; None if any is interpreted."""
     if not found.known:
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(several), LOOP)
+    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(found.several), LOOP)
     return functools.partial(_compiled_learn_row(), *loops, *found[:3])
 
 

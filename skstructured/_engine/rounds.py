@@ -349,27 +349,31 @@ class Kernels(NamedTuple):
         Those of the experts.
     known : bool
         Whether all are compiled.
+    several : bool
+        Whether there are experts, or rounds of several rows.
     """
 
     loop: Any
     scales: Any
     steps: Any
     known: bool
+    several: bool
 
 
-def bound(kernels: Any, experts: Any) -> Kernels:
+def bound(kernels: Any, experts: Any, several: bool = False) -> Kernels:
     """`Kernels` of a loop and of its experts, given the first of `TYPES`."""
     loop: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)]
     scales: Any = [expert.scale_kernel for expert in experts]
     steps: Any = [expert.step_kernel for expert in experts]
     if not all(map(is_compiled, [*scales, *steps, *filter(None, loop)])):
-        return Kernels(loop, scales, steps, False)
+        return Kernels(loop, scales, steps, False, several)
     found = zip(loop, TYPES, strict=True)
     return Kernels(
         tuple(0 if one is None else address(one, kind) for one, kind in found),
         np.array([address(scale, SCALE) for scale in scales]),
         np.array([address(step, STEP) for step in steps]),
         True,
+        several,
     )
 
 
@@ -378,17 +382,14 @@ def in_python(loop: Kernel) -> Kernel:
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
-def loop_for(
-    kernels: Any, experts: Any, several: bool = False, ahead: bool = False
-) -> tuple[Kernel, int]:
+def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
     """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
 
     Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
-    without kernels. `several` says whether there are experts, or rounds of several rows; `ahead`
-    makes that of `predict_then_learn`. It is compiled, here and now, if all kernels are; else
-    interpreted, with fewer rows.
+    without kernels. `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
+    all kernels are; else interpreted, with fewer rows.
     """
-    found = bound(kernels, experts)
+    several = found.several
     if found.known:
         loop, size = _compiled_ahead(several) if ahead else compiled_loop(several), BLOCK
     else:

@@ -14,7 +14,7 @@ from skstructured._engine.mixing import ALONE, CLASSES, LABELS, mix_rows
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
-from skstructured._engine.rounds import NO_FLOATS, loop_for, rounds_of
+from skstructured._engine.rounds import NO_FLOATS, Kernels, bound, loop_for, rounds_of
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import (
@@ -217,12 +217,16 @@ class Model(Learned, ABC):
     def _kernels(self) -> tuple[Kernel, ...]:
         """Move and score, and the loss."""
 
+    def _bound(self) -> Kernels:
+        """The kernels for the state as it is stored."""
+        return self._kept(
+            self.state.by_feature,
+            lambda: bound(self._kernels(), self._experts(), self._mixed),
+        )
+
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
         """The loop for the state as it is stored, and how many rows it learns at a time."""
-        name = self.state.by_feature, ahead
-        if name not in self._loops:
-            self._loops[name] = loop_for(self._kernels(), self._experts(), self._mixed, ahead)
-        return self._loops[name]
+        return self._kept((self.state.by_feature, ahead), lambda: loop_for(self._bound(), ahead))
 
     @functools.cached_property
     def _loops(self) -> dict[Any, Any]:
@@ -240,17 +244,11 @@ class Model(Learned, ABC):
 
     def _troubles(self) -> list[str]:
         """Sentences about what went wrong with the optimisers."""
-        found = [self._experts()[i].check(self.state.vectors[i]) for i in self._watched()]
+        found = []
+        for i, expert in enumerate(self._experts()):
+            if type(expert).check is not OnlineOptimizer.check:
+                found.append(expert.check(self.state.vectors[i]))
         return [said for said in found if said is not None]
-
-    def _watched(self) -> list[int]:
-        """Places of the experts in which something may go wrong."""
-        usual = OnlineOptimizer.check
-
-        def places() -> list[int]:
-            return [i for i, e in enumerate(self._experts()) if type(e).check is not usual]
-
-        return self._kept("watched", places)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Parts of `order`, each to be learned by one call of `learn`."""
@@ -362,7 +360,7 @@ class LinearModel(Model):
         state, scale = self.state, self.scale
         dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:
-            learn = self._kept("row", self._row_loop)
+            learn = self._kept("row", lambda: learn_row_for(self._bound()))
             if learn is not None:
                 how = scale.statistics, scale.counts, scale.used, scale.centred, scale.divided
                 given = (self.intercept, *norms, X, V, weight, how, state.learned)
@@ -372,10 +370,6 @@ class LinearModel(Model):
             return REFUSED
         state.store_for(scale.makes_sparse(rows))
         return self._learn(rows, FIRST, V, weight, V[:0], NOTHING)
-
-    def _row_loop(self) -> Kernel | None:
-        """What learns a row by itself; None if a kernel is interpreted."""
-        return learn_row_for(self._kernels(), self._experts(), self._mixed)
 
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int

@@ -15,7 +15,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import NO_FLOATS, loop_for, rounds_of
+from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import FOREIGN, BanditClassifier, BanditModel, mix_uniform
@@ -197,7 +197,7 @@ class ScaledWeights(BanditModel):
     def _loop(self, sparse):
         """The compiled loop over rounds, and how many it takes."""
         move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
-        return loop_for((move_and_score, play_round), [STEPS])
+        return loop_for(bound((move_and_score, play_round), [STEPS]))
 
     def block_size(self, learner, rows):
         scale = learner._scale

@@ -8,7 +8,7 @@ from numba import int64
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import NORM_AT, SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
@@ -108,94 +108,62 @@ def weight_step(state: Floats, inner: float, square: float, bound: float, weight
     return weight
 
 
-@kernel(fastmath=FASTMATH)
-def _dot(x: Array, y: Array) -> float:
-    total = 0.0
-    for j in range(x.shape[0]):
-        total += x[j] * y[j]
-    return total
-
-
 @functools.cache
-def dense_kernel_for(coordinate: Kernel, numbers: int) -> Kernel:
-    """The row primitive of dense rows, for a rule that keeps so many numbers for each weight."""
+def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
+    """The row primitive of a rule that keeps so many numbers for each weight.
 
-    @kernel
-    def move_one(Theta: Floats, dim: int, k: int, j: int, state: Floats, g: float) -> None:
-        summed, visit = (1 + numbers) * dim + k, (2 + numbers) * dim
-        W, a, b = Theta[k, j], Theta[dim + k, j], 0.0
-        if numbers > 1:
-            b = Theta[2 * dim + k, j]
-        Theta[summed, j] += (state[WEIGHT_SUM] - Theta[visit, j]) * W
-        W, a, b = coordinate(state, W, a, b, g)
-        Theta[k, j], Theta[dim + k, j] = W, a
-        if numbers > 1:
-            Theta[2 * dim + k, j] = b
+    The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
+    the Σ v at that time. CSR rows have them, and W, beside each other; dense ones below each other.
+    """
 
-    @kernel
-    def move_and_score(
-        data: Array, indices: Ints, indptr: Ints, width: int, row: int, ahead: int,
-        Theta: Floats, state: Floats, g: Floats, u: float, weight: float, raw: Floats,
-    ) -> float:  # fmt: skip
-        dim, own = raw.shape[0], Theta.shape[1] - width
-        x, z = data[row * width : (row + 1) * width], data[ahead * width : (ahead + 1) * width]
-        if u != 0.0:
-            for k in range(dim):
-                c = u * g[k]
-                for j in range(width):
-                    if x[j] != 0.0:
-                        move_one(Theta, dim, k, j, state, c * x[j])
-                if own > 0:
-                    move_one(Theta, dim, k, width, state, c)
-            for j in range(width + own):
-                if j == width or x[j] != 0.0:
-                    Theta[(2 + numbers) * dim, j] = state[WEIGHT_SUM]
-        for k in range(dim):
-            raw[k] = _dot(z, Theta[k]) + (Theta[k, width] if own > 0 else 0.0)
-        return _dot(z, z) + own
-
-    return move_and_score
-
-
-@functools.cache
-def csr_kernel_for(coordinate: Kernel, numbers: int) -> Kernel:
-    """The row primitive of CSR rows; see `dense_kernel_for`."""
+    @kernel(inline=True)
+    def at(block: int, dim: int, k: int, j: int) -> tuple[int, int]:
+        return (j, block * dim + k) if sparse else (block * dim + k, j)
 
     @kernel
     def move_feature(Theta: Floats, dim: int, j: int, state: Floats, g: Floats, c: float) -> None:
-        summed, visit = (1 + numbers) * dim, (2 + numbers) * dim
-        passed, b = state[WEIGHT_SUM] - Theta[j, visit], 0.0
-        Theta[j, visit] = state[WEIGHT_SUM]
+        visit, b = at(2 + numbers, dim, 0, j), 0.0
+        passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
         for k in range(dim):
-            W, a = Theta[j, k], Theta[j, dim + k]
+            W, a = Theta[at(0, dim, k, j)], Theta[at(1, dim, k, j)]
             if numbers > 1:
-                b = Theta[j, 2 * dim + k]
-            Theta[j, summed + k] += passed * W
+                b = Theta[at(2, dim, k, j)]
+            Theta[at(1 + numbers, dim, k, j)] += passed * W
             W, a, b = coordinate(state, W, a, b, c * g[k])
-            Theta[j, k], Theta[j, dim + k] = W, a
+            Theta[at(0, dim, k, j)], Theta[at(1, dim, k, j)] = W, a
             if numbers > 1:
-                Theta[j, 2 * dim + k] = b
+                Theta[at(2, dim, k, j)] = b
 
     @kernel
     def move_and_score(
         data: Array, indices: Ints, indptr: Ints, width: int, row: int, ahead: int,
         Theta: Floats, state: Floats, g: Floats, u: float, weight: float, raw: Floats,
     ) -> float:  # fmt: skip
-        dim, own = raw.shape[0], Theta.shape[0] - width
-        z_sq = float(own)
+        dim, own = raw.shape[0], (Theta.shape[0] if sparse else Theta.shape[1]) - width
+        start, stop = row * width, (row + 1) * width
+        first, last = ahead * width, (ahead + 1) * width
+        if sparse:
+            start, stop, first, last = (
+                indptr[row],
+                indptr[row + 1],
+                indptr[ahead],
+                indptr[ahead + 1],
+            )
         if u != 0.0:
-            for t in range(indptr[row], indptr[row + 1]):
+            for t in range(start, stop):
                 if data[t] != 0.0:
-                    move_feature(Theta, dim, int64(indices[t]), state, g, u * data[t])
+                    j = int64(indices[t]) if sparse else t - start
+                    move_feature(Theta, dim, j, state, g, u * data[t])
             if own > 0:
                 move_feature(Theta, dim, width, state, g, u)
+        z_sq = float(own)
         for k in range(dim):
-            raw[k] = Theta[width, k] if own > 0 else 0.0
-        for t in range(indptr[ahead], indptr[ahead + 1]):
-            z, j = data[t], int64(indices[t])
+            raw[k] = Theta[at(0, dim, k, width)] if own > 0 else 0.0
+        for t in range(first, last):
+            z, j = data[t], int64(indices[t]) if sparse else t - first
             z_sq += z * z
             for k in range(dim):
-                raw[k] += Theta[j, k] * z
+                raw[k] += Theta[at(0, dim, k, j)] * z
         return z_sq
 
     return move_and_score
@@ -246,8 +214,7 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
-        made_for = csr_kernel_for if sparse else dense_kernel_for
-        return made_for(self.coordinate_kernel, self.numbers)
+        return coordinate_move_and_score(self.coordinate_kernel, self.numbers, sparse)
 
     def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights; see `OnlineOptimizer`."""
