@@ -144,7 +144,8 @@ def learn_rounds(
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     longest += extra
-    columns, most = few * dim * (2 if summed and mixed else 1), 0
+    dense = indptr.shape[0] == 0 and not ragged
+    columns, most = few * dim * (2 if summed and (mixed or dense) else 1), 0
     if ragged:
         most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
     raw, move = np.empty(longest * columns), np.empty((2 if summed else 1) * few * dim)
@@ -153,8 +154,8 @@ def learn_rounds(
     bounds, room = np.zeros(2), np.empty(options[ROOM])
     packed = np.empty((longest if ragged else 0, few * dim))
     G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
-    dense, length, scored = indptr.shape[0] == 0 and not ragged, dim, 1
-    at, truths, count, state = 0, 0, 0, totals if mixed else vectors[0]
+    length, scored, at, truths, count = dim, 1, 0, 0, 0
+    state = totals if mixed else vectors[0]
     clear(move)
     if not ragged:
         bounds[0] = move_and_score(
@@ -242,9 +243,9 @@ def learn_rows(  # the hot loop
     scales: Any,
     steps: Any,
 ) -> int:
-    """As `learn_rounds` for one optimiser and rounds of one row each: its fast case.
+    """As `learn_rounds`, for one optimiser and rounds of one row each: their fast way.
 
-    The average of dense rows waits, a few rows at a time.
+    The average of dense rows waits, a few rows at a time. Losses may have scratch for each round.
     """
     data, indices, indptr, width = rows
     order, truth, weight = rounds[0], rounds[2], rounds[3]
