@@ -130,9 +130,12 @@ def play_row(
     loss: Any,
     scales: Any,
     intercept: bool,
-    longest_sq: float,
+    shortest: float,
+    longest: float,
     x: Floats,
     statistics: Floats,
+    used: bool,
+    averaged: bool,
     Theta: Floats,
     summed: bool,
     vectors: Floats,
@@ -143,23 +146,25 @@ def play_row(
 ) -> bool:
     """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
 
-    The row is standardised as for predictions, scored by all experts, and played as one, by the
-    averages. Returns whether the row, and what is played at it, are finite and in range; else `out`
-    is not to be read.
+    The row is standardised as for predictions, if that is `used`, scored by all experts, and played
+    as one, by the averages or by the last. Returns whether the row, and what is played at it, are
+    finite and in range; else `out` is not to be read.
     """
     z, x_sq = np.empty(x.shape[1]), 0.0
     for j in range(z.shape[0]):
         x_sq += x[0, j] * x[0, j]
-        scaled = (x[0, j] - statistics[MEAN, j]) * statistics[INVERSE, j]
-        z[j] = scaled if scaled == scaled else 0.0
-    if not x_sq <= longest_sq:
+        z[j] = x[0, j]
+        if used:
+            scaled = (z[j] - statistics[MEAN, j]) * statistics[INVERSE, j]
+            z[j] = scaled if scaled == scaled else 0.0
+    if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
     dim, nothing = out.shape[1], np.zeros(out.shape[1])
     learned = (Theta, 0, summed, vectors, shares, nothing, nothing, nothing, kind, which)
     raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
     scores_of_dense(Theta, z, intercept, raws[0])
     behind = (nothing, np.empty(0, dtype=np.int64))
-    play_raw((*learned, *behind), scales, raws, True, theta, np.empty_like(theta), out[0])
+    play_raw((*learned, *behind), scales, raws, averaged, theta, np.empty_like(theta), out[0])
     size = 0.0
     for k in range(dim):
         size += out[0, k] * out[0, k]
@@ -170,7 +175,7 @@ def play_row(
 @functools.cache
 def _compiled_play(one: bool) -> Kernel:
     if one:
-        row = (types.boolean, float64, READ_MATRIX, READ_MATRIX)
+        row = (types.boolean, float64, float64, READ_MATRIX, READ_MATRIX, *[types.boolean] * 2)
         state = (READ_MATRIX, types.boolean, READ_MATRIX, READ_CUBE, int64, READ_INT64)
         signature = (int64, READ_INT64, *row, *state, MATRIX)
         return kernel(play_row, signature=types.boolean(*signature))

@@ -490,27 +490,27 @@ class LinearModel(Model):
         raw = Z @ Theta[:, :width].T
         return raw + Theta[:, width] if self.intercept else raw
 
-    def play_alone(self, X: Floats, longest: float) -> Floats | None:
-        """Scores and means (2, dim) at one dense float64 row, as `scores` of the average.
+    def play_alone(self, X: Floats, norms: tuple[float, float], averaged: bool) -> Floats | None:
+        """Scores and means (2, dim) at one dense float64 row, as `scores`.
 
-        None where it takes more than a kernel: for single optimisers, rows longer than `longest` or
-        with gaps, and scores that are not finite.
+        None where it takes more than a kernel: of optimisers whose weights are not s Θ, means that
+        are no probabilities, rows out of range or with gaps, and scores that are not finite.
         """
         state, scale = self.state, self.scale
-        if state.kind not in (CLASSES, LABELS) or state.by_feature:
-            return None
-        if type(state.Theta) is not np.ndarray or not scale.used or scale.indicators:
+        if type(state.Theta) is not np.ndarray or state.by_feature or scale.indicators:
             return None  # what is mapped from a file is of another type
         play = self._kept("alone", self._play_loop)
         if play is None:
             return None
         out = np.empty((2, self.space.dim_))
         learned = (state.Theta, state.summed, state.vectors, state.shares, state.kind, state.which)
-        row = (self.intercept, longest * longest, X, scale.statistics)
+        row = (self.intercept, *norms, X, scale.statistics, scale.used, averaged)
         return out if play(*row, *learned, out) else None
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""
+        if not self.scores_ahead or self.loss.kernel not in MIXED_AS:
+            return None
         return play_row_for(self.loss.kernel, self._experts())
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:

@@ -110,11 +110,9 @@ def played_alone(learner: Any, X: Any) -> Floats | None:
     Rows that have to be refused are among those that do.
     """
     play = getattr(getattr(learner, "_model", None), "play_alone", None)
-    if play is None or not (learner.average and is_ready(learner, X)):
+    if play is None or not is_ready(learner, X) or len(X) > 1 or X.dtype != DOUBLE:
         return None
-    if len(X) > 1 or X.dtype != DOUBLE:
-        return None
-    return play(X, norms_of(learner)[1])
+    return play(X, norms_of(learner), bool(learner.average))
 
 
 class DecodedPredictions:

@@ -118,15 +118,19 @@ def test_label_sets_perceptrons_gaps_and_labels_of_other_types_too(alone):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="there is no quick way without compiled kernels")
+@pytest.mark.parametrize("optimizer", ["mixture", "ogd", "parameter_free"])
+@pytest.mark.parametrize("average", [False, "polynomial"])
 @pytest.mark.parametrize("space", ["simplex", "hypercube"])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_one_row_is_played_as_many_are(space, intercept):
+@pytest.mark.parametrize("plain", [True, False])
+def test_one_row_is_played_as_many_are(space, plain, average, optimizer):
     """Scores, means and labels by the kernel for one row are those of the matrix of all rows."""
     X, y, _ = stream()
     Y = y if space == "simplex" else (y[:, None] > np.arange(3)).astype(int)
-    model = OnlineStructuredPredictor(space, fit_intercept=intercept, random_state=0)
+    model = OnlineStructuredPredictor(
+        space, optimizer=optimizer, average=average, standardize=not plain, fit_intercept=not plain
+    )
     model.partial_fit(X, Y, **({"classes": CLASSES} if space == "simplex" else {}))
-    X[5, 2] = np.nan if intercept else X[5, 2]
+    X[5, 2] = X[5, 2] if plain else np.nan
     with_gaps = np.isnan(X).any(axis=1)
     theta, mu, labels = model.embedding_scores(X), model.predict_proba(X), model.predict(X)
     for i in range(len(X)):
@@ -136,7 +140,9 @@ def test_one_row_is_played_as_many_are(space, intercept):
             assert_allclose(played[0], theta[i], rtol=1e-9, atol=1e-12)
             assert_allclose(played[1], mu[i], rtol=1e-9, atol=1e-12)
         assert_array_equal(model.predict(X[i : i + 1]), labels[i : i + 1])
-    assert played_alone(model.set_params(average=False), X[:1]) is None
+    for other in ({"optimizer": "adagrad"}, {"regularizer": "squared"}):
+        model.set_params(**other).fit(X[:5], Y[:5])
+        assert played_alone(model, X[:1]) is None
 
 
 def fresh(model):
