@@ -289,7 +289,7 @@ class RunningScale(Learned):
         return fresh
 
     def fold(self, W: Floats, columns: Array | None = None) -> Floats:
-        """Weights W (dim, columns [+ 1]) of transformed rows as those of `completed` ones.
+        """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `completed` ones.
 
         Of some features alone, all others of the rows being 0 and not centred.
         """
@@ -298,8 +298,8 @@ class RunningScale(Learned):
         chosen = slice(None) if columns is None else columns
         inverse, mean = self.statistics[INVERSE][chosen], self.statistics[MEAN][chosen]
         width, folded = len(inverse), W.copy()
-        folded[:, :width] *= inverse
+        folded[..., :width] *= inverse
         place = self.columns if columns is None else width
-        if W.shape[1] > place:
-            folded[:, place] -= folded[:, :width] @ mean
+        if W.shape[-1] > place:
+            folded[..., place] -= folded[..., :width] @ mean
         return folded

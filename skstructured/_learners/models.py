@@ -424,15 +424,15 @@ class LinearModel(Model):
         """W of rows as they are given, of a mixture the mean of its experts'; see `Model`."""
         return self._mean(self._matrices(averaged), averaged)
 
-    def _mean(self, matrices: Sequence[Floats], averaged: bool) -> Floats:
-        """The mean (dim, width) of the weights of N experts, (dim, width) each."""
+    def _mean(self, matrices: Floats, averaged: bool) -> Floats:
+        """The mean (dim, width) of the weights (N, dim, width) of N experts."""
         if len(matrices) == 1:
             return matrices[0]
         v = self.shares(averaged).sum(axis=1)
-        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, np.stack(matrices))
+        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, matrices)
 
-    def _matrices(self, averaged: bool, columns: Array | None = None) -> list[Floats]:
-        """W (dim, width) of every expert for rows as they are given, or of some columns.
+    def _matrices(self, averaged: bool, columns: Array | None = None) -> Floats:
+        """W (N, dim, width) of the experts for rows as they are given, or of some columns.
 
         Of a mixture all, else the last one or the average.
         """
@@ -441,23 +441,22 @@ class LinearModel(Model):
         else:
             places = np.append(columns, self.width) if self.intercept else columns
             parts = self.state.parts_of(places)
-        stored = self._stored_matrices(parts, averaged)
-        return [self.scale.fold(W, columns) for W in stored]
+        return self.scale.fold(self._stored_matrices(parts, averaged), columns)
 
-    def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> list[Floats]:
-        """W (dim, width) of the experts for rows as standardised, from Θ and the sums behind it."""
+    def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> Floats:
+        """W (N, dim, width) of the experts for rows as standardised, from Θ and the sums behind."""
         state, dim, optimizer = self.state, self.space.dim_, self.optimizer
         if not self.mixes:
             if averaged:
-                return [optimizer.average_weights(*parts, state.vector, dim)]
-            return [optimizer.weights(parts[0], state.vector, dim)]
+                return optimizer.average_weights(*parts, state.vector, dim)[None]
+            return optimizer.weights(parts[0], state.vector, dim)[None]
         last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
         each = list(zip(self._experts(), last, state.vectors, strict=True))
         matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
         for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():
             total = max(vector[WEIGHT_SUM], 1e-300)
             matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
-        return matrices
+        return np.stack(matrices)
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
         """What is played, (n, dim); of wide rows by the columns that have entries."""
@@ -468,7 +467,7 @@ class LinearModel(Model):
         matrices = self._matrices(averaged, columns)
         if not self.mixes:
             return linear_scores(matrices[0], X)
-        return self._played(np.stack(matrices), self.shares(averaged), X)
+        return self._played(matrices, self.shares(averaged), X)
 
     def _is_wide(self, rows: Rows) -> bool:
         """Whether few of the columns have entries in these rows."""

@@ -448,7 +448,7 @@ class TestBesideLine:
         many = model.embedding_scores(X)
         few = np.vstack([model.embedding_scores(X[i : i + 3]) for i in range(0, len(X), 3)])
         np.testing.assert_allclose(few, many, rtol=1e-9, atol=1e-9)
-        matrices = np.stack(model._model._matrices(True))
+        matrices = model._model._matrices(True)
         Z = model._model.scale.transformed_matrix(model._read(X).rows)
         wanted = np.einsum("nkp,ip->ink", matrices, np.hstack([Z, np.ones((len(Z), 1))]))
         np.testing.assert_allclose(model._model._scored(matrices, Z), wanted, rtol=1e-9, atol=1e-9)
@@ -459,7 +459,7 @@ def test_lines_read_no_features_and_gaps_count_as_columns():
     X[3, 1] = np.nan
     model = learner(missing="indicator", n_components=8, gamma=0.4)
     model.partial_fit(X, y, CLASSES, weight)
-    matrices = np.stack(model._model._matrices(True))
+    matrices = model._model._matrices(True)
     assert model._model.scale.inner.columns == 6 and len(matrices) == 28
     lines = [i for i, name in enumerate(model.expert_names_) if "of the line" in name]
     assert not matrices[lines][:, :, 6:-1].any()
