@@ -114,11 +114,18 @@ def refresh(
     counts[COUNTED], counts[RECENT] = (before + since) + weight, 0.0
 
 
+@kernel(inline=True)
+def round_of(offsets: Array, r: int) -> tuple[int, int]:
+    """Places of the rows of round r; without offsets a round is one row."""
+    return (offsets[r], offsets[r + 1]) if offsets.shape[0] > 0 else (r, r + 1)
+
+
 @kernel
 def standardize_rows(
     data: Array,
     width: int,
     rows: Array,
+    offsets: Array,
     weight: Floats,
     statistics: Floats,
     counts: Floats,
@@ -130,28 +137,35 @@ def standardize_rows(
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
-    `before`, where it has rows, receives each row as it is transformed before it is counted.
+    `before`, if it has rows, receives each row as it is transformed before it is counted. With
+    `offsets`, where rounds of several rows begin, those of one round are transformed alike, when
+    all of them are counted.
     """
     ahead = before.shape[0] > 0
-    for r in range(rows.shape[0]):
-        x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
-        if w == 0.0:
+    for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
+        start, stop = round_of(offsets, g)
+        for r in range(start, stop):
+            x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
+            if w == 0.0:
+                if ahead:
+                    transform(x, statistics, before[r])
+                clear(out[r])
+                continue
+            size = transform(x, statistics, out[r])
             if ahead:
-                transform(x, statistics, before[r])
-            clear(out[r])
-            continue
-        size = transform(x, statistics, out[r])
-        if ahead:
-            copy_into(before[r], out[r])
-        late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
-        if late or not size <= UNLIKE * width:
-            refresh(x, w, statistics, counts, centred, divided)
-            transform(x, statistics, out[r])
-        else:
-            gather(out[r], w, statistics)
-            if has_gap(x):
-                count_gaps(x, w, statistics)
-            counts[RECENT] += w
+                copy_into(before[r], out[r])
+            late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
+            if late or not size <= UNLIKE * width:
+                refresh(x, w, statistics, counts, centred, divided)
+                transform(x, statistics, out[r])
+            else:
+                gather(out[r], w, statistics)
+                if has_gap(x):
+                    count_gaps(x, w, statistics)
+                counts[RECENT] += w
+        for r in range(start, stop - 1):  # the last one is
+            if weight[r] > 0.0:
+                transform(data[rows[r] * width : (rows[r] + 1) * width], statistics, out[r])
 
 
 @kernel
@@ -174,6 +188,7 @@ def scale_entries(
     indices: Array,
     indptr: Array,
     rows: Array,
+    offsets: Array,
     weight: Floats,
     statistics: Floats,
     columns: Array,
@@ -183,27 +198,31 @@ def scale_entries(
 ) -> int:
     """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
 
-    Rows of weight zero become 0, and `before` is filled, as in `standardize_rows`.
+    Rows of weight zero become 0; `offsets` and `before` are as in `standardize_rows`.
 
     `statistics` are afterwards as before: `grown` (2, entries) receives the columns whose largest
     entry grew, and that entry, see `exchange`; returns how many.
     """
-    largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
-    ahead = before.shape[0] > 0
-    for r in range(rows.shape[0]):
-        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            j, x = indices[t], abs(np.float64(data[t]))
-            if ahead:
-                before[place] = data[t] * inverse[j]
-            if x > largest[j] and weight[r] > 0.0:
-                grown[0, count], grown[1, count] = j, largest[j]
-                count += 1
-                largest[j] = x
-                inverse[j] = 1.0 / x if x > SMALLEST else 0.0
-            z = data[t] * inverse[j]
-            columns[place] = j
-            out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
-            place += 1
+    largest, inverse, count, seen, place = statistics[DEVIATION], statistics[INVERSE], 0, 0, 0
+    for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
+        start, stop = round_of(offsets, g)
+        for r in range(start, stop):
+            for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                j, x = indices[t], abs(np.float64(data[t]))
+                if before.shape[0] > 0:
+                    before[seen] = data[t] * inverse[j]
+                if x > largest[j] and weight[r] > 0.0:
+                    grown[0, count], grown[1, count] = j, largest[j]
+                    count += 1
+                    largest[j] = x
+                    inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+                seen += 1
+        for r in range(start, stop):
+            for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                z = data[t] * inverse[indices[t]]
+                columns[place] = indices[t]
+                out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
+                place += 1
     exchange(statistics, grown, count, False)
     return count
 

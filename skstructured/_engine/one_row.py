@@ -38,7 +38,7 @@ REFUSED = -2
 
 _COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
 STANDARDIZE = types.FunctionType(
-    types.void(READ_VECTOR, int64, READ_INT64, READ_VECTOR, *_COUNT)  # see `standardize_rows`
+    types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
 )
 LOOP = types.FunctionType(SIGNATURE)
 
@@ -80,7 +80,7 @@ def learn_row(
         copy_into(before, statistics.reshape(-1))
         counted, recent = counts[0], counts[1]
         as_standardize(standardize)(
-            x[0], width, first, weight, statistics, counts, centred, divided, z, no_rows
+            x[0], width, first, none, weight, statistics, counts, centred, divided, z, no_rows
         )
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
     alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)

@@ -6,7 +6,7 @@ first, and later when the weight of the rows since then reaches 1/32 of all: at 
 out, and at any round whose row is unlike those before it.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -31,9 +31,6 @@ from skstructured._engine.state import Call, Learned, at_once
 #: The order of one row; it is not written to.
 FIRST = np.zeros(1, dtype=np.int64)
 
-
-#: Statistics and counts, as kernels of dense rows bring them up to date.
-Moments: TypeAlias = tuple[Floats, Floats]
 
 #: What changes nothing.
 NOTHING: Call = (int,)
@@ -95,6 +92,8 @@ class RunningScale(Learned):
         before the first row.
     """
 
+    #: Where rounds of several rows begin among the rows counted next; none if each has one row.
+    offsets = np.empty(0, dtype=np.int64)
     #: Whether weights are those of transformed rows; those of a mean of shards are in units of X.
     folds = True
 
@@ -204,7 +203,8 @@ class RunningScale(Learned):
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
         moments = self.statistics.copy(), self.counts.copy()
-        self._standardize(rows, order, weight, moments, out, before)
+        given = (rows.data, rows.width, order, self.offsets, weight, *moments)
+        standardize_rows(*given, self.centred, self.divided, out, before)
         own = {"statistics": self.statistics, "counts": self.counts}
         now = dict(zip(own, moments, strict=True))
         if self.indicators:
@@ -223,23 +223,12 @@ class RunningScale(Learned):
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
         before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
-        count = self._divide(rows, order, weight, columns, out, before, grown)
+        given = (rows.data, rows.indices, rows.indptr, order, self.offsets, weight)
+        count = scale_entries(*given, self.statistics, columns, out, before, grown)
         ready = Rows(out, columns, indptr, self.columns, len(order), None)
         grow = (exchange, self.statistics, grown, count)
         exchange(self.statistics, grown, 0, True)  # to be compiled before it is called at once
         return Counted(ready, places, (*grow, True), (*grow, False), before)
-
-    def _standardize(
-        self, rows: Rows, order: Array, weight: Floats, moments: Moments, out: Array, before: Array
-    ) -> None:
-        """Count and transform dense rows; see `standardize_rows`."""
-        learned = (*moments, self.centred, self.divided)
-        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
-
-    def _divide(self, rows: Rows, order: Array, weight: Floats, *into: Any) -> int:
-        """Transform CSR rows; see `scale_entries`."""
-        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
-        return scale_entries(*arrays, self.statistics, *into)
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""

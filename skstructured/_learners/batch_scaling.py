@@ -80,7 +80,6 @@ def scale_of(
     width: int,
     intercept: bool,
     dtype: DTypeLike = np.float64,
-    kind: type[RunningScale] = RunningScale,
 ) -> RunningScale:
     """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
 
@@ -92,7 +91,7 @@ def scale_of(
     wanted = getattr(learner, "standardize", False)
     if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
         raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
-    return kind(width, bool(intercept), bool(wanted), dtype, missing == "indicator")
+    return RunningScale(width, bool(intercept), bool(wanted), dtype, missing == "indicator")
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:

@@ -9,18 +9,8 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_integer
-from skstructured._engine.arrays import Array
-from skstructured._engine.compiled import kernel
-from skstructured._engine.moments import (
-    DEVIATION,
-    INVERSE,
-    SMALLEST,
-    exchange,
-    standardize_rows,
-    transform,
-)
-from skstructured._engine.rows import SHORTEST, Rows
-from skstructured._engine.standardize import Counted, Moments, RunningScale
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import Counted
 from skstructured._engine.state import DIM, FRESH, INNER, ROOM
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.estimators.kernel._features import FourierMap
@@ -33,85 +23,6 @@ from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
 from skstructured.sequences._ragged import RoundModel, blocks_of
-
-
-@kernel
-def standardize_rounds(
-    data: Array,
-    width: int,
-    rows: Array,
-    offsets: Array,
-    weight: Floats,
-    statistics: Floats,
-    counts: Floats,
-    centred: bool,
-    divided: bool,
-    out: Array,
-) -> None:
-    """Count the rows of a round, one after the other, and transform them when all are counted."""
-    for r in range(offsets.shape[0] - 1):
-        start, stop = offsets[r], offsets[r + 1]
-        part, none = out[start:stop], out[:0]
-        learned = (statistics, counts, centred, divided)
-        standardize_rows(data, width, rows[start:stop], weight[start:stop], *learned, part, none)
-        for i in range(start, stop):
-            if weight[i] > 0.0:
-                transform(data[rows[i] * width : (rows[i] + 1) * width], statistics, out[i])
-
-
-@kernel
-def divide_rounds(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    rows: Array,
-    offsets: Array,
-    weight: Floats,
-    statistics: Floats,
-    columns: Array,
-    out: Array,
-    grown: Floats,
-) -> int:
-    """Divide the entries of a round by the largest of their columns so far, the round included.
-
-    `statistics` and `grown` are as in `scale_entries`; returns how many grew.
-    """
-    largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
-    for r in range(offsets.shape[0] - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                j, x = indices[t], abs(np.float64(data[t]))
-                if x > largest[j] and weight[i] > 0.0:
-                    grown[0, count], grown[1, count] = j, largest[j]
-                    count += 1
-                    largest[j] = x
-                    inverse[j] = 1.0 / x if x > SMALLEST else 0.0
-        for i in range(offsets[r], offsets[r + 1]):
-            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                z = data[t] * inverse[indices[t]]
-                columns[place] = indices[t]
-                out[place] = z if weight[i] > 0.0 and abs(z) > SHORTEST else 0.0
-                place += 1
-    exchange(statistics, grown, count, False)
-    return count
-
-
-class RoundScale(RunningScale):
-    """`RunningScale` of items: rows of one round are transformed alike."""
-
-    #: Where rounds begin among the rows that are to be counted next.
-    offsets: Ints
-
-    def _standardize(
-        self, rows: Rows, order: Ints, weight: Floats, moments: Moments, out: Array, _: Array
-    ) -> None:
-        given = (rows.data, rows.width, order, self.offsets, weight)
-        standardize_rounds(*given, *moments, self.centred, self.divided, out)
-
-    def _divide(self, rows: Rows, order: Ints, weight: Floats, *into: Any) -> int:
-        columns, out, _, grown = into
-        given = (rows.data, rows.indices, rows.indptr, order, self.offsets, weight)
-        return divide_rounds(*given, self.statistics, columns, out, grown)
 
 
 class MappedRounds(MappedScale):
@@ -162,7 +73,7 @@ class ItemModel(RoundModel):
     def _new_scale(self, learner: Any) -> Any:
         centred = self.intercept or self.space.constant_sum
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
-        scale = scale_of(learner, columns, centred, kind=RoundScale)
+        scale = scale_of(learner, columns, centred)
         return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
 
     def _take_kernels(self) -> None:
