@@ -1,9 +1,6 @@
 """What the loop does with the experts of a mixture: scores, losses, steps, and folded weights."""
 
-from typing import Any
-
 from skstructured._engine.addresses import as_loss, as_scale, as_step
-from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 from skstructured._engine.mixing import (
     ALONE,
@@ -33,9 +30,7 @@ from skstructured._engine.state import (
 
 
 @kernel
-def fold_expert(
-    Theta: Array, dim: int, dense: bool, averaged: bool, e: int, few: int, vector: Floats
-) -> None:
+def fold_expert(Theta, dim, dense, averaged, e, few, vector):
     """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
 
     ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then asks for nothing more.
@@ -53,17 +48,7 @@ def fold_expert(
 
 
 @also_interpreted
-def score_experts(
-    learned: Any,
-    scales: Any,
-    raws: Floats,
-    bounds: Floats,
-    weight: float,
-    dim: int,
-    many: int,
-    theta: Floats,
-    s: Floats,
-) -> float:
+def score_experts(learned, scales, raws, bounds, weight, dim, many, theta, s):
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
     Expert b has `many` of them, from ``theta[b * many]`` on. Its optimiser sees the bound of the
@@ -98,7 +83,7 @@ NOTHING = 1e-15
 
 
 @kernel
-def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
+def value_of(whole, theta, y, omega):
     """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 where it may be rounding."""
     value, size = whole + omega, abs(whole) + abs(omega)
     for k in range(theta.shape[0]):
@@ -109,22 +94,9 @@ def value_of(whole: float, theta: Floats, y: Floats, omega: float) -> float:
 
 @also_interpreted
 def judge_experts(
-    loss: Any,
-    learned: Any,
-    constants: Any,
-    results: Any,
-    length: int,
-    y: Floats,
-    omega: float,
-    weight: float,
-    many: int,
-    all_theta: Floats,
-    all_g: Floats,
-    losses: Floats,
-    v: Floats,
-    at: int,
-    r: int,
-) -> None:
+    loss, learned, constants, results, length, y, omega, weight, many, all_theta, all_g, losses, v,
+    at, r,
+):  # fmt: skip
     """Losses and gradients of the experts, what is played, and the weights of the experts after it.
 
     `length` entries of the loss's scratch are handed to the loss, all if it is 0. What is played is
@@ -167,7 +139,7 @@ def judge_experts(
 
 
 @kernel
-def forget(work: Floats, options: Array, numbers: Floats) -> None:
+def forget(work, options, numbers):
     """Begin anew with the scratch of an iterative oracle; what it left is kept in `numbers`."""
     if options[FRESH] > 0:
         numbers[LEFT] = max(numbers[LEFT], work[0])
@@ -176,21 +148,8 @@ def forget(work: Floats, options: Array, numbers: Floats) -> None:
 
 @also_interpreted
 def step_experts(
-    learned: Any,
-    steps: Any,
-    raws: Floats,
-    bounds: Floats,
-    weight: float,
-    dim: int,
-    dense: bool,
-    ragged: bool,
-    many: int,
-    g: Floats,
-    G: Floats,
-    count: int,
-    s: Floats,
-    move: Floats,
-) -> None:
+    learned, steps, raws, bounds, weight, dim, dense, ragged, many, g, G, count, s, move
+):
     """Let the optimisers step; what Θ moves by: numbers for the columns of G, or for rows z u g."""
     Theta, _, summed, vectors, _, _, _, _, _, which, _, _ = learned
     few = vectors.shape[0]
@@ -217,7 +176,7 @@ def step_experts(
 
 
 @kernel(fastmath=FASTMATH)
-def square_of(G: Floats, count: int, start: int, stop: int) -> float:
+def square_of(G, count, start, stop):
     """Sum of squares of some columns of the first rows."""
     total = 0.0
     for t in range(count):
@@ -227,7 +186,7 @@ def square_of(G: Floats, count: int, start: int, stop: int) -> float:
 
 
 @kernel
-def pack(g: Floats, many: int, dim: int, packed: Floats) -> None:
+def pack(g, many, dim, packed):
     """Gradients of the first experts, `many` of each, side by side (rows, few · dim)."""
     for e in range(packed.shape[1] // dim):
         at = e * many
@@ -238,7 +197,7 @@ def pack(g: Floats, many: int, dim: int, packed: Floats) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def move_columns(Theta: Array, j: int, factors: Floats, G: Array, t: int) -> None:
+def move_columns(Theta, j, factors, G, t):
     """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
     wide = G.shape[1]
     for c in range(wide):
@@ -248,7 +207,7 @@ def move_columns(Theta: Array, j: int, factors: Floats, G: Array, t: int) -> Non
 
 
 @kernel(fastmath={"contract"})
-def means_of(kind: int, theta: Floats, means: Floats) -> None:
+def means_of(kind, theta, means):
     """Probabilities of classes, or of labels, at the scores (N, dim) of all experts at once.
 
     Exponentials of all are one loop over vectors: one by one they would take half of a round. Sums
@@ -279,7 +238,7 @@ def means_of(kind: int, theta: Floats, means: Floats) -> None:
 
 
 @kernel
-def less_truth(g: Floats, y: Floats) -> None:
+def less_truth(g, y):
     """Means ŷ to gradients ŷ − y."""
     for b in range(g.shape[0]):
         for k in range(g.shape[1]):
@@ -287,17 +246,7 @@ def less_truth(g: Floats, y: Floats) -> None:
 
 
 @kernel
-def learn_shares(
-    kind: int,
-    shares: Floats,
-    rates: Floats,
-    totals: Floats,
-    means: Floats,
-    y: Floats,
-    weight: float,
-    losses: Floats,
-    sums: Floats,
-) -> None:
+def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
     """The experts' weights after a round."""
     if kind != SCORES:
         learn_log_losses(kind, shares, rates, totals, means, y, weight, losses, sums)
@@ -308,7 +257,7 @@ def learn_shares(
 
 
 @kernel
-def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
+def renew_expert(vector, Theta, dim, dense, e):
     """‖Θ_e‖², summed anew."""
     first, last = e * dim, (e + 1) * dim
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)

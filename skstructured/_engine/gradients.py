@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 from numba import int64, void
@@ -13,21 +12,13 @@ from skstructured._engine.compiled import is_compiled, kernel
 
 
 @kernel(inline=True)
-def less(mean: Floats, truth: Array) -> None:
+def less(mean, truth):
     """Mean ← mean − truth: the last line of a kernel that has written a mean."""
     for k in range(mean.shape[0]):
         mean[k] -= truth[k]
 
 
-def gradient_rows(
-    theta: Floats,
-    truth: Array,
-    gradients: Floats,
-    values: Floats,
-    params: Floats,
-    work: Floats,
-    loss: Any,
-) -> None:
+def gradient_rows(theta, truth, gradients, values, params, work, loss):
     """One loss kernel over the rows of theta: writes every gradient and value."""
     loss = as_loss(loss)
     for i in range(theta.shape[0]):
@@ -35,7 +26,7 @@ def gradient_rows(
 
 
 @kernel
-def inner_rows(theta: Floats, difference: Floats, centred: bool, products: Floats) -> None:
+def inner_rows(theta, difference, centred, products):
     """<θ, d> of every row, over the entries where d is not 0.
 
     Where `centred`, for rows d that sum to 0, θ is taken less its entry nearest to 0 among those

@@ -30,14 +30,14 @@ THINNING = -1.0
 
 
 @kernel
-def thinning(t: float) -> float:
+def thinning(t):
     """α = min{½, 1/((t + 2) ln²(t + 2))}: −Σ_{t≥1} ln(1 − α_t) is below 1.9."""
     logarithm = math.log(t + 2.0)
     return min(0.5, 1.0 / ((t + 2.0) * logarithm * logarithm))
 
 
 @kernel
-def marginal(u: Floats, v: Floats) -> None:
+def marginal(u, v):
     """v (N,) of one group: weights of the experts over all rates."""
     v[:] = 0.0
     for r in range(u.shape[0]):
@@ -46,7 +46,7 @@ def marginal(u: Floats, v: Floats) -> None:
 
 
 @kernel
-def mix(kind: int, u: Floats, theta: Floats, means: Floats, v: Floats, played: Floats) -> None:
+def mix(kind, u, theta, means, v, played):
     """Scores `played` (dim,) of N experts with scores theta and means (N, dim).
 
     `v` (N,) is scratch. Classes: ``ln Σ v q``, q the floored probabilities; labels: the logit of
@@ -70,7 +70,7 @@ def mix(kind: int, u: Floats, theta: Floats, means: Floats, v: Floats, played: F
 
 
 @kernel
-def shared(u: Floats, rates: Floats, t: float) -> None:
+def shared(u, rates, t):
     """Each rate shares among the experts, and the rates among each other; u (R, N) sums to 1."""
     few, experts = u.shape
     between = thinning(t)
@@ -88,7 +88,7 @@ def shared(u: Floats, rates: Floats, t: float) -> None:
 
 
 @kernel
-def multiplied(u: Floats, losses: Floats, eta: float) -> float:
+def multiplied(u, losses, eta):
     """u ← u e^{−η ℓ}/Z; returns −ln Z. Losses are taken less their least, which is added again."""
     least, total = losses[0], 0.0
     for b in range(losses.shape[0]):
@@ -106,7 +106,7 @@ def multiplied(u: Floats, losses: Floats, eta: float) -> float:
 
 
 @kernel
-def tempered(u: Floats, power: float) -> None:
+def tempered(u, power):
     """u ← u^power/Z: weights of a smaller η, by this share of the one before."""
     total = 0.0
     for r in range(u.shape[0]):
@@ -119,7 +119,7 @@ def tempered(u: Floats, power: float) -> None:
 
 
 @kernel
-def temper_for(u: Floats, totals: Floats, weight: float) -> None:
+def temper_for(u, totals, weight):
     """η ← 1/max w, the weight of the round to be played included: before it is played.
 
     Experts whose odds are of a larger η say too little where a heavy round is played by them, and
@@ -132,17 +132,7 @@ def temper_for(u: Floats, totals: Floats, weight: float) -> None:
 
 
 @kernel
-def learn_log_losses(
-    kind: int,
-    u: Floats,
-    rates: Floats,
-    totals: Floats,
-    means: Floats,
-    truth: Floats,
-    weight: float,
-    losses: Floats,
-    sums: Floats,
-) -> None:
+def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums):
     """Weights after a round of log-losses, of classes or of labels.
 
     η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
@@ -165,7 +155,7 @@ def learn_log_losses(
 
 
 @kernel
-def learn_losses(u: Floats, rates: Floats, totals: Floats, losses: Floats, sums: Floats) -> None:
+def learn_losses(u, rates, totals, losses, sums):
     """Weights after a round of any losses (N,), times its weight: AdaHedge that shares.
 
     η = ln(RN)/Δ, and Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round;
@@ -200,7 +190,7 @@ def fresh_weights(groups: int, rates: int, experts: int) -> Floats:
 
 
 @kernel
-def mix_rows(kind: int, shares: Floats, theta: Floats, means: Floats, played: Floats) -> None:
+def mix_rows(kind, shares, theta, means, played):
     """What is played at the scores and means (n, N, dim) of many rows."""
     v = np.empty(theta.shape[1])
     for i in range(len(theta)):

@@ -28,7 +28,7 @@ SMALLEST = 1e-290
 
 
 @kernel(fastmath=FASTMATH)
-def transform(x: Array, statistics: Floats, z: Array) -> float:
+def transform(x, statistics, z):
     """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
 
     What is next to nothing in units of the deviation becomes 0, which is a row that can be learned;
@@ -47,7 +47,7 @@ def transform(x: Array, statistics: Floats, z: Array) -> float:
 
 
 @kernel
-def gather(z: Array, weight: float, statistics: Floats) -> None:
+def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row."""
     total, squares = statistics[SUM], statistics[SQUARES]
     for j in range(z.shape[0]):
@@ -56,7 +56,7 @@ def gather(z: Array, weight: float, statistics: Floats) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def has_gap(x: Array) -> bool:
+def has_gap(x):
     """Whether a feature of a row without infinite ones is missing, NaN."""
     total = 0.0
     for j in range(x.shape[0]):
@@ -65,7 +65,7 @@ def has_gap(x: Array) -> bool:
 
 
 @kernel
-def count_gaps(x: Array, weight: float, statistics: Floats) -> None:
+def count_gaps(x, weight, statistics):
     """Σ w of the rows that lack a feature grow by one row."""
     for j in range(x.shape[0]):
         if x[j] != x[j]:
@@ -73,9 +73,7 @@ def count_gaps(x: Array, weight: float, statistics: Floats) -> None:
 
 
 @kernel
-def refresh(
-    x: Array, weight: float, statistics: Floats, counts: Floats, centred: bool, divided: bool
-) -> None:
+def refresh(x, weight, statistics, counts, centred, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
@@ -115,25 +113,15 @@ def refresh(
 
 
 @kernel(inline=True)
-def round_of(offsets: Array, r: int) -> tuple[int, int]:
+def round_of(offsets, r):
     """Places of the rows of round r; without offsets a round is one row."""
     return (offsets[r], offsets[r + 1]) if offsets.shape[0] > 0 else (r, r + 1)
 
 
 @kernel
 def standardize_rows(
-    data: Array,
-    width: int,
-    rows: Array,
-    offsets: Array,
-    weight: Floats,
-    statistics: Floats,
-    counts: Floats,
-    centred: bool,
-    divided: bool,
-    out: Array,
-    before: Array,
-) -> None:
+    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, before
+):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
@@ -169,7 +157,7 @@ def standardize_rows(
 
 
 @kernel
-def exchange(statistics: Floats, grown: Floats, count: int, forward: bool) -> None:
+def exchange(statistics, grown, count, forward):
     """Exchange the largest entries of columns with those in `grown` (2, …), one by one.
 
     Rows are columns and entries; the first `count` are exchanged, from the last one on backwards
@@ -184,18 +172,8 @@ def exchange(statistics: Floats, grown: Floats, count: int, forward: bool) -> No
 
 @kernel
 def scale_entries(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    rows: Array,
-    offsets: Array,
-    weight: Floats,
-    statistics: Floats,
-    columns: Array,
-    out: Array,
-    before: Array,
-    grown: Floats,
-) -> int:
+    data, indices, indptr, rows, offsets, weight, statistics, columns, out, before, grown
+):
     """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
 
     Rows of weight zero become 0; `offsets` and `before` are as in `standardize_rows`.

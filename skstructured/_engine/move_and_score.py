@@ -21,19 +21,8 @@ LARGEST_KNOWN_DIM = 32
 
 @kernel(fastmath=FASTMATH)
 def dense_move_and_score(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    row: int,
-    ahead: int,
-    Theta: Array,
-    state: Floats,
-    move: Floats,
-    u: float,
-    weight: float,
-    raw: Floats,
-) -> float:
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
@@ -70,9 +59,7 @@ def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) 
 
 
 @kernel(fastmath=FASTMATH)
-def move_pairs(
-    Theta: Array, x: Array, z: Array, u: float, move: Floats, raw: Floats, start: int, stop: int
-) -> None:
+def move_pairs(Theta, x, z, u, move, raw, start, stop):
     """Θ ← Θ + u move xᵀ, then raw = Θz, for rows of Θ from `start` to `stop`, two at a time."""
     width = x.shape[0]
     for k in range(start, stop, 2):
@@ -96,19 +83,8 @@ def move_pairs(
 
 @kernel(fastmath=FASTMATH)
 def dense_move_and_score_pairs(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    row: int,
-    ahead: int,
-    Theta: Array,
-    state: Floats,
-    move: Floats,
-    u: float,
-    weight: float,
-    raw: Floats,
-) -> float:
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
     """`dense_move_and_score` of many rows of Θ, two at a time, which read x and z once.
 
     What is in no cache of the first level, such as the weights of many experts, then takes two
@@ -144,13 +120,13 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @kernel
-def _lines(length: int, stride: int) -> int:
+def _lines(length, stride):
     """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
     return (15 - min(stride & -stride, 8) + length) // 8
 
 
 @kernel
-def prefetch_row(Theta: Array, start: int, first_line: int, length: int, stride: int) -> None:
+def prefetch_row(Theta, start, first_line, length, stride):
     """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
     for line in range(first_line, _lines(length, stride) - 1):
         prefetch(Theta, start + 8 * line)
@@ -158,16 +134,7 @@ def prefetch_row(Theta: Array, start: int, first_line: int, length: int, stride:
 
 
 @kernel(fastmath=FASTMATH)
-def _score_csr(
-    data: Array,
-    indices: Array,
-    first: int,
-    last: int,
-    Theta: Array,
-    stride: int,
-    raw: Floats,
-    dim: int,
-) -> float:
+def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
     """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
     z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
     for t in range(first, blocked, FOUR):
@@ -196,19 +163,8 @@ def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
 
     @kernel(fastmath=FASTMATH)
     def csr_move_and_score(
-        data: Array,
-        indices: Array,
-        indptr: Array,
-        width: int,
-        row: int,
-        ahead: int,
-        Theta: Array,
-        state: Floats,
-        move: Floats,
-        u: float,
-        weight: float,
-        raw: Floats,
-    ) -> float:
+        data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+    ):
         dim = known_dim if known_dim > 0 else raw.shape[0]
         stride = known_stride if known_stride > 0 else Theta.shape[1]
         start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
@@ -245,7 +201,7 @@ LINE = 64
 
 
 @kernel(fastmath={"contract"})
-def add_dense(data: Array, width: int, rows: Array, terms: Floats, A: Array) -> None:
+def add_dense(data, width, rows, terms, A):
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n = terms.shape[1], rows.shape[0]
     for r in range(0, n, 3):

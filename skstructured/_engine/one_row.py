@@ -17,7 +17,7 @@ from skstructured._engine.addresses import (
     as_loss,
     function_at,
 )
-from skstructured._engine.arrays import Array, Floats, Kernel
+from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
 from skstructured._engine.rounds import (
@@ -46,22 +46,9 @@ as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
 
 
 def learn_row(
-    standardize: Any,
-    loop: Any,
-    kernels: Any,
-    scales: Any,
-    steps: Any,
-    intercept: float,
-    shortest: float,
-    longest: float,
-    x: Floats,
-    truth: Floats,
-    weight: Floats,
-    scale: Any,
-    learned: Any,
-    constants: Any,
-    work: Floats,
-) -> int:
+    standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
+    scale, learned, constants, work,
+):  # fmt: skip
     """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
 
     `intercept` is 1 if there is one; `scale` says whether rows are standardised, and has what
@@ -107,7 +94,7 @@ def learn_row_for(found: Kernels) -> Kernel | None:
     return functools.partial(_compiled_learn_row(), *loops, *found[:3])
 
 
-def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: Floats) -> None:
+def play_rows(learned, scales, raws, averaged, played):
     """Scores `played` (n, dim) at raw scores Θz (n, .) of rows as standardised."""
     theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
     means = np.empty_like(theta)
@@ -116,7 +103,7 @@ def play_rows(learned: Any, scales: Any, raws: Floats, averaged: bool, played: F
 
 
 @kernel(fastmath=FASTMATH)
-def scores_of_dense(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> None:
+def scores_of_dense(Theta, z, intercept, raw):
     """Raw scores Θz, and the intercepts behind the features."""
     width = z.shape[0]
     for k in range(Theta.shape[0]):
@@ -127,23 +114,9 @@ def scores_of_dense(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> N
 
 
 def play_row(
-    loss: Any,
-    scales: Any,
-    intercept: bool,
-    shortest: float,
-    longest: float,
-    x: Floats,
-    statistics: Floats,
-    used: bool,
-    averaged: bool,
-    Theta: Floats,
-    summed: bool,
-    vectors: Floats,
-    shares: Floats,
-    kind: int,
-    which: Array,
-    out: Floats,
-) -> bool:
+    loss, scales, intercept, shortest, longest, x, statistics, used, averaged, Theta, summed,
+    vectors, shares, kind, which, out,
+):  # fmt: skip
     """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
 
     The row is standardised as for predictions, if that is `used`, scored by all experts, and played

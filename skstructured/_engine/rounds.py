@@ -72,7 +72,7 @@ BLOCK, SLOW_BLOCK = 4096, 64
 
 
 @kernel
-def most_touched(indptr: Array, width: int, firsts: Array, lengths: Array) -> int:
+def most_touched(indptr, width, firsts, lengths):
     """The most features that the rows of one round have."""
     most = 0
     for r in range(lengths.shape[0] if indptr.shape[0] > 0 else 0):
@@ -94,16 +94,7 @@ KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
 SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
 
 
-def learn_rounds(
-    rows: Any,
-    rounds: Any,
-    learned: Any,
-    constants: Any,
-    results: Any,
-    kernels: Any,
-    scales: Any,
-    steps: Any,
-) -> int:
+def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
     """Learn rounds in order; stop before one whose norm or scores are out of range.
 
     Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
@@ -214,7 +205,7 @@ def learn_rounds(
 
 
 @kernel(fastmath=FASTMATH)
-def scaled(raw: Floats, s: float, theta: Floats) -> float:
+def scaled(raw, s, theta):
     """Scores θ = s raw; the sum of their sizes."""
     size = 0.0
     for k in range(raw.shape[0]):
@@ -224,7 +215,7 @@ def scaled(raw: Floats, s: float, theta: Floats) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def products(g: Floats, raw: Floats) -> tuple[float, float]:
+def products(g, raw):
     """<g, raw> and ‖g‖²."""
     inner, square = 0.0, 0.0
     for k in range(g.shape[0]):
@@ -234,15 +225,8 @@ def products(g: Floats, raw: Floats) -> tuple[float, float]:
 
 
 def learn_rows(  # the hot loop
-    rows: Any,
-    rounds: Any,
-    learned: Any,
-    constants: Any,
-    results: Any,
-    kernels: Any,
-    scales: Any,
-    steps: Any,
-) -> int:
+    rows, rounds, learned, constants, results, kernels, scales, steps
+):
     """As `learn_rounds`, for one optimiser and rounds of one row each: their fast way.
 
     The average of dense rows waits, a few rows at a time. Losses may have scratch for each round.
@@ -406,9 +390,7 @@ def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
 
 
 @kernel
-def scores_of_row(
-    data: Array, indices: Array, indptr: Array, width: int, row: int, Theta: Array, raw: Floats
-) -> None:
+def scores_of_row(data, indices, indptr, width, row, Theta, raw):
     """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
     if indptr.shape[0] == 0:
         z = data[row * width : (row + 1) * width]
@@ -426,7 +408,7 @@ def scores_of_row(
 
 
 @kernel
-def without_averages(shares: Floats, few: int, out: Floats) -> None:
+def without_averages(shares, few, out):
     """Weights (groups, R, N) of the experts that are no averages, the first `few`, to sum 1."""
     out[:] = 0.0
     for group in range(shares.shape[0]):
@@ -440,9 +422,7 @@ def without_averages(shares: Floats, few: int, out: Floats) -> None:
 
 
 @also_interpreted
-def play_raw(
-    learned: Any, scales: Any, raws: Floats, averaged: bool, theta: Floats, means: Floats, out: Any
-) -> None:
+def play_raw(learned, scales, raws, averaged, theta, means, out):
     """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
 
     With a weight of 0; theta and means (2 E, dim) are scratch.
@@ -472,18 +452,7 @@ def play_raw(
 def predict_then_learn(learn: Kernel) -> Kernel:
     """The loop over rows that scores a row, and then has `learn` learn it alone."""
 
-    def ahead(
-        rows: Any,
-        before: Array,
-        averaged: bool,
-        rounds: Any,
-        learned: Any,
-        constants: Any,
-        results: Any,
-        kernels: Any,
-        scales: Any,
-        steps: Any,
-    ) -> int:
+    def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps):
         """As `learn_rounds`; scores are those of the rows in `before`, in the place of `data`.
 
         By the averages of the weights, or by the last.

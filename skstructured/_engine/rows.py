@@ -25,21 +25,13 @@ CACHED, LEAST_BLOCK = 131072, 64
 
 
 @kernel(inline=True)
-def in_range(x_sq: float, shortest_sq: float, longest_sq: float) -> bool:
+def in_range(x_sq, shortest_sq, longest_sq):
     """Whether a row of this ‖x‖² is learned: one whose square is 0 counts as zero."""
     return shortest_sq <= x_sq <= longest_sq or x_sq == 0.0
 
 
 @kernel(fastmath=FASTMATH)
-def first_bad_row(
-    data: Array,
-    indptr: Array,
-    width: int,
-    n_rows: int,
-    constant: float,
-    shortest_sq: float,
-    longest_sq: float,
-) -> int:
+def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq):
     """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
     for i in range(n_rows):

@@ -90,7 +90,7 @@ prefetch: Any = _no_prefetch if INTERPRETED else _prefetch_line
 
 
 @kernel
-def _add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int) -> None:
+def _add_row(target, at, factors, source, starts, length):
     quads, pairs = length // 4 * 4, length // 2 * 2
     for k in range(0, quads, 4):
         _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
@@ -162,7 +162,7 @@ LOWEST = -700.0
 
 
 @kernel(inline=True)
-def exp_of(e: float) -> float:
+def exp_of(e):
     """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
 
     ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2 and ``|r| ≤ ln(2)/2``, for which twelve terms

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
 
 #: Terms of the sine's series, in turns: of a quarter of one they leave 3e-16.
@@ -15,7 +14,7 @@ LARGEST = 0.25 / np.finfo(np.float64).eps
 
 
 @kernel(fastmath={"contract"})
-def waves_of(t: Array, amplitudes: Array, cosines: Array, sines: Array) -> None:
+def waves_of(t, amplitudes, cosines, sines):
     """a cos(2πt) and a sin(2πt), by the series of the sine within a quarter of a turn."""
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 = TERMS
     for j in range(amplitudes.shape[0]):
@@ -38,7 +37,7 @@ def waves_of(t: Array, amplitudes: Array, cosines: Array, sines: Array) -> None:
 
 
 @kernel
-def write_waves(turns: Array, amplitudes: Array, out: Array) -> None:
+def write_waves(turns, amplitudes, out):
     """Write a cos(2πt), and behind all of them a sin(2πt), into the last 2m columns of `out`.
 
     Turns t are (n, m), amplitudes a (m,).

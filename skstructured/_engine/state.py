@@ -70,7 +70,7 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 
 
 @kernel
-def renew_norm(vector: Floats, Theta: Array, block: tuple[int, int, int, int]) -> None:
+def renew_norm(vector, Theta, block):
     """Count a round; every `RENEW` rounds ‖Θ‖² is summed anew, of a block: its rows and columns."""
     top, bottom, left, right = block
     vector[RENEWED] += 1.0
@@ -86,7 +86,7 @@ def renew_norm(vector: Floats, Theta: Array, block: tuple[int, int, int, int]) -
 
 
 @kernel
-def share_of(vector: Floats, weight: float) -> float:
+def share_of(vector, weight):
     """What the coming round of weight w counts in the average: w, or w t³ with t = Σ w."""
     if vector[DECAYS] == 0.0:
         return weight
@@ -95,7 +95,7 @@ def share_of(vector: Floats, weight: float) -> float:
 
 
 @kernel
-def count_round(vector: Floats, s: float, weight: float, share: float) -> None:
+def count_round(vector, s, weight, share):
     """Σ v s, Σ v and Σ w grow by a round, and so does the number of rounds."""
     vector[SCALED_WEIGHT_SUM] += share * s
     vector[WEIGHT_SUM] += share
@@ -104,7 +104,7 @@ def count_round(vector: Floats, s: float, weight: float, share: float) -> None:
 
 
 @kernel
-def flush_if_grown(vector: Floats, norm_sq: float, flushed: int) -> None:
+def flush_if_grown(vector, norm_sq, flushed):
     """Ask for the sum of the weights to be brought up to date where norms grew by 16 since then.
 
     Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
@@ -264,7 +264,7 @@ class LinearState(Learned):
 
 
 @kernel
-def copy_into(target: Array, source: Array) -> None:
+def copy_into(target, source):
     """Target = source, both one-dimensional and as long.
 
     ``target[:] = source`` would have numba compile its texts of errors, for seconds.
@@ -274,7 +274,7 @@ def copy_into(target: Array, source: Array) -> None:
 
 
 @kernel
-def clear(target: Array) -> None:
+def clear(target):
     """Target = 0; as ``target[:] = 0.0``, and ``np.zeros``, for the same reason."""
     for k in range(target.shape[0]):
         target[k] = 0.0

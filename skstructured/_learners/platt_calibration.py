@@ -26,14 +26,14 @@ SLOPE, OFFSET, COMMON, EXPECTED, CAME, CLOCK, SIZE = range(7)
 
 
 @kernel
-def _odds(p: float) -> float:
+def _odds(p):
     """p/(1 − p), of p mixed with a toss."""
     p = 0.5 * TOSS + (1.0 - TOSS) * p
     return p / (1.0 - p)
 
 
 @kernel
-def _solve(A: Floats, x: Floats) -> None:
+def _solve(A, x):
     """x ← A⁻¹x for a positive definite A, which is overwritten."""
     d = x.shape[0]
     for i in range(d):
@@ -49,7 +49,7 @@ def _solve(A: Floats, x: Floats) -> None:
 
 
 @kernel
-def _move(state: Floats, curvature: Floats, share: float, step: Floats, A: Floats) -> None:
+def _move(state, curvature, share, step, A):
     """A Newton step against the gradient `step`, no number by more than `LARGEST_MOVE`."""
     ridge = share + RIDGE * (curvature[0, 0] + curvature[1, 1] + curvature[2, 2])
     largest = 0.0
@@ -68,7 +68,7 @@ def _move(state: Floats, curvature: Floats, share: float, step: Floats, A: Float
 
 
 @kernel(fastmath=FASTMATH)
-def _mean_score(theta: Floats) -> float:
+def _mean_score(theta):
     """The mean of scores (d,), none beyond `LARGEST_SCORE`."""
     total = 0.0
     for k in range(theta.shape[0]):
@@ -77,7 +77,7 @@ def _mean_score(theta: Floats) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def _look(theta: Floats, truth: Floats, state: Floats, mean: float, sums: Floats) -> None:
+def _look(theta, truth, state, mean, sums):
     """Sums over the labels of a row; whether it is empty, as expected and as it is."""
     a, b = state[SLOPE], state[OFFSET] + state[COMMON] * mean
     slope, offset, ss, so, oo, none, true = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
@@ -93,16 +93,7 @@ def _look(theta: Floats, truth: Floats, state: Floats, mean: float, sums: Floats
 
 
 @kernel
-def _learn_row(
-    theta: Floats,
-    truth: Floats,
-    weight: float,
-    state: Floats,
-    curvature: Floats,
-    sums: Floats,
-    step: Floats,
-    A: Floats,
-) -> None:
+def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
     """Learn one row of scores (d,), played before its set of labels `truth` was known."""
     mean = _mean_score(theta)
     _look(theta, truth, state, mean, sums)
@@ -120,9 +111,7 @@ def _learn_row(
 
 
 @kernel
-def _follow(
-    theta: Floats, truth: Floats, weight: Floats, state: Floats, curvature: Floats, before: Floats
-) -> None:
+def _follow(theta, truth, weight, state, curvature, before):
     """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
     sums, step, A = np.empty(7), np.empty(3), np.empty((3, 3))
     for i in range(theta.shape[0]):

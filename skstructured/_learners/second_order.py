@@ -20,7 +20,7 @@ SEEN = 1e-16
 
 
 @kernel
-def reduce_term(basis: Floats, g: Floats, x: Floats, z: Floats) -> None:
+def reduce_term(basis, g, x, z):
     """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
 
     The rows of `basis` are orthonormal and join it as they are seen: directions that no term had so
@@ -42,7 +42,7 @@ def reduce_term(basis: Floats, g: Floats, x: Floats, z: Floats) -> None:
 
 
 @kernel
-def expand(basis: Floats, V: Floats, W: Floats) -> None:
+def expand(basis, V, W):
     """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
     p = W.shape[0] // basis.shape[1]
     W[:] = 0.0
@@ -53,7 +53,7 @@ def expand(basis: Floats, V: Floats, W: Floats) -> None:
 
 
 @kernel
-def rank_one(M: Floats, factor: float, v: Floats) -> None:
+def rank_one(M, factor, v):
     """M ← M + factor v vᵀ."""
     for i in range(M.shape[0]):
         c, row = factor * v[i], M[i]
@@ -62,7 +62,7 @@ def rank_one(M: Floats, factor: float, v: Floats) -> None:
 
 
 @kernel
-def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> float:
+def rotate_in(R, r, z, target):
     """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up.
 
     Returns what is left of the target: its square is what the least squares have grown by.
@@ -84,7 +84,7 @@ def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> float:
 
 
 @kernel
-def solve_transposed(R: Floats, z: Floats, u: Floats) -> float:
+def solve_transposed(R, z, u):
     """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
     n, total = R.shape[0], 0.0
     for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
@@ -100,7 +100,7 @@ def solve_transposed(R: Floats, z: Floats, u: Floats) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def solve_upper(R: Floats, u: Floats, w: Floats) -> None:
+def solve_upper(R, u, w):
     """w = R⁻¹u, for u = r the weights."""
     n = R.shape[0]
     for i in range(n - 1, -1, -1):
@@ -111,7 +111,7 @@ def solve_upper(R: Floats, u: Floats, w: Floats) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def along(V: Floats, g: Floats, x: Floats) -> float:
+def along(V, g, x):
     """<V, g ⊗ x> for V of shape (K p,)."""
     p, total = x.shape[0], 0.0
     for k in range(g.shape[0]):
@@ -124,20 +124,7 @@ def along(V: Floats, g: Floats, x: Floats) -> float:
 
 
 @kernel
-def soba_update(
-    R: Floats,
-    r: Floats,
-    basis: Floats,
-    W: Floats,
-    sums: Floats,
-    theta: Floats,
-    x: Floats,
-    right: int,
-    p: float,
-    z: Floats,
-    u: Floats,
-    g: Floats,
-) -> None:
+def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 
     ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; where m + Σ m_s over earlier updates is not negative,
