@@ -12,11 +12,11 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import NORM_AT, SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
-from skstructured.extend._types import Array, Bound, Floats, Ints, Kernel, Loss
+from skstructured.extend._types import Bound, Floats, Kernel, Loss
 
 
 @kernel
-def unit_scale(state: Floats, bound: float, weight: float) -> float:
+def unit_scale(state, bound, weight):
     """s = 1: Θ are the weights."""
     return 1.0
 
@@ -103,25 +103,36 @@ def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None
 
 
 @kernel
-def weight_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+def weight_step(state, inner, square, bound, weight):
     """u = w, which multiplies gradients."""
     return weight
 
 
 @functools.cache
-def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
-    """The row primitive of a rule that keeps so many numbers for each weight.
+def place_for(sparse: bool) -> Kernel:
+    """Where Θ has the entry of score k and feature j of one of its arrays, its `block`.
 
-    The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
-    the Σ v at that time. CSR rows have them, and W, beside each other; dense ones below each other.
+    The arrays of CSR rows stand beside each other, those of dense ones below each other.
     """
 
     @kernel(inline=True)
-    def at(block: int, dim: int, k: int, j: int) -> tuple[int, int]:
+    def at(block, dim, k, j):
         return (j, block * dim + k) if sparse else (block * dim + k, j)
 
+    return at
+
+
+@functools.cache
+def feature_mover_for(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
+    """What moves the weights of a feature by a rule that keeps so many numbers for each.
+
+    The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
+    the Σ v at that time.
+    """
+    at = place_for(sparse)
+
     @kernel
-    def move_feature(Theta: Floats, dim: int, j: int, state: Floats, g: Floats, c: float) -> None:
+    def move_feature(Theta, dim, j, state, g, c):
         visit, b = at(2 + numbers, dim, 0, j), 0.0
         passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
         for k in range(dim):
@@ -134,21 +145,24 @@ def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) ->
             if numbers > 1:
                 Theta[at(2, dim, k, j)] = b
 
+    return move_feature
+
+
+@functools.cache
+def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
+    """The row primitive of a rule that keeps so many numbers for each weight."""
+    at, move_feature = place_for(sparse), feature_mover_for(coordinate, numbers, sparse)
+
     @kernel
     def move_and_score(
-        data: Array, indices: Ints, indptr: Ints, width: int, row: int, ahead: int,
-        Theta: Floats, state: Floats, g: Floats, u: float, weight: float, raw: Floats,
-    ) -> float:  # fmt: skip
+        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
+    ):  # fmt: skip
         dim, own = raw.shape[0], (Theta.shape[0] if sparse else Theta.shape[1]) - width
         start, stop = row * width, (row + 1) * width
         first, last = ahead * width, (ahead + 1) * width
         if sparse:
-            start, stop, first, last = (
-                indptr[row],
-                indptr[row + 1],
-                indptr[ahead],
-                indptr[ahead + 1],
-            )
+            start, stop = indptr[row], indptr[row + 1]
+            first, last = indptr[ahead], indptr[ahead + 1]
         if u != 0.0:
             for t in range(start, stop):
                 if data[t] != 0.0:
