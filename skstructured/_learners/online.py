@@ -526,9 +526,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         That is before the first row, for rows that are several, sparse, of another dtype or width,
         out of range or with gaps, and for learners that weigh classes or calibrate scores.
         """
-        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
+        if classes is not None or not is_ready(self, X):
             return False
-        if len(X) > 1:
+        if len(X) > 1 or not self._learns_alone():
             return False
         model: Any = self._model
         packed = self.space_.pack(y)
