@@ -66,6 +66,39 @@ class Ragged:
         """The sequences as a list."""
         return [self[i] for i in range(len(self))]
 
+    @classmethod
+    def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        """The sequences of several parts."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        return Ragged.from_lengths(np.concatenate([part.values for part in parts]), lengths)
+
+
+def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
+    """What `call` returns for the sequences of each length m, which it is handed as (n_m, m).
+
+    It is called with m first. Numbers (n_m, m) that it returns make a `Ragged`, those of sequences
+    (n_m,) an array; several of them a tuple.
+    """
+    first: Any = given[0]
+    lengths = first.lengths
+    found: list[Array] = []
+    for m in np.unique(lengths):
+        which = np.flatnonzero(lengths == m)
+        places = first.places(which)
+        rows = [
+            None if part is None else part.values[places].reshape(len(which), m) for part in given
+        ]
+        answer = call(int(m), *rows)
+        parts = answer if isinstance(answer, tuple) else (answer,)
+        found = found or [np.empty(len(first.values if part.ndim > 1 else first)) for part in parts]
+        for target, part in zip(found, parts, strict=True):
+            target[places if part.ndim > 1 else which] = part.ravel()
+    results = tuple(
+        Ragged(target, first.offsets) if part.ndim > 1 else target
+        for target, part in zip(found, parts, strict=True)
+    )
+    return results if isinstance(answer, tuple) else results[0]
+
 
 class Stacked(Ragged):
     """Sequences as one matrix with their lengths: what learners of sequences take beside lists.

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths, weighted_mean
-from skstructured.extend._types import Floats, Given, Loss, Outputs, Seed
+from skstructured.extend._types import Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Losses
 
@@ -14,9 +15,12 @@ from skstructured.extend.learner import Losses
 class Decoding:
     """Scores (n, dim), what a decoder plays at them, and what that loses.
 
+    Scores of label sequences and of items are `Ragged`, and so are their outputs; the loss then has
+    a `rule` for decoders of them.
+
     Parameters
     ----------
-    theta : ndarray of shape (n, dim)
+    theta : {ndarray of shape (n, dim), Ragged}
         Scores.
     loss : FenchelYoung or Surrogate
         The loss over a fitted space.
@@ -26,14 +30,15 @@ class Decoding:
         The loss's means at the scores, where they are known already.
     """
 
-    def __init__(
-        self, theta: Floats, loss: Loss, decoder: Decoder, mu: Floats | None = None
-    ) -> None:
+    def __init__(self, theta: Any, loss: Any, decoder: Decoder, mu: Floats | None = None) -> None:
         self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
-        self._mu = mu
+        self._mu: Any = mu
+        self._ragged = isinstance(theta, Ragged)
+        if self._ragged:
+            self.decoder = loss.rule(decoder)
 
     @property
-    def mu(self) -> Floats:
+    def mu(self) -> Any:
         """Regularized predictions (n, dim)."""
         if self._mu is None:  # functools.cached_property takes longer than a row
             self._mu = self.loss.mean(self.theta)
@@ -41,18 +46,19 @@ class Decoding:
 
     def scores(self) -> Any:
         """The scores, as users see them."""
-        return self.theta
+        return self.theta.unstack() if self._ragged else self.theta
 
     def means(self) -> Any:
         """The regularized predictions, as users see them."""
-        return self.mu
+        return self.loss.shown_means(self.theta) if self._ragged else self.mu
 
     def most_likely(self) -> Any:
         """The decoder's most likely outputs, in the form of y."""
         return self.space.decode(self._anchor())
 
-    def _anchor(self) -> Floats:
-        alone = self.decoder.by_scores and self._mu is None and np.isfinite(self.theta).all()
+    def _anchor(self) -> Any:
+        theta = self.theta.values if self._ragged else self.theta
+        alone = self.decoder.by_scores and self._mu is None and np.isfinite(theta).all()
         mu: Any = None if alone else self.mu
         return self.decoder.most_likely(self.theta, mu, self.loss)
 
@@ -60,40 +66,49 @@ class Decoding:
         """Outputs that the decoder draws, in the form of y."""
         return self.space.decode(self._drawn(rng))
 
-    def _drawn(self, rng: Seed) -> Floats:
+    def _drawn(self, rng: Seed) -> Any:
         return self.decoder.decode(self.theta, self.mu, self.loss, rng)
 
     def expected_vertex(self) -> Floats:
         """E[ŷ] (n, dim) over the draw."""
         return self.decoder.expected_vertex(self.theta, self.mu, self.loss)
 
-    def expected_loss(self, V: Floats) -> Floats:
+    def expected_loss(self, V: Any) -> Floats:
         """Exact expected target losses (n,) where the vertices V (n, dim) are true."""
         return self.decoder.expected_loss(self.theta, self.mu, V, self.loss)
 
-    def expected_losses(self, V: Floats) -> Floats:
+    def expected_losses(self, V: Any) -> Floats:
         """Those (m,) of the only row against each of the vertices V (m, dim)."""
+        if self._ragged:
+            V = self.space.codes(V)
+            return np.concatenate([self.expected_loss(V[i : i + 1]) for i in range(len(V))])
         same = [np.repeat(row, len(V), axis=0) for row in (self.theta, self.mu)]
         return self.decoder.expected_loss(same[0], same[1], V, self.loss)
 
-    def truths(self, y: Outputs) -> Floats:
+    def truths(self, y: Outputs) -> Any:
         """Outputs y as vertices; a ValueError unless there is one per row."""
+        if self._ragged:
+            packed = self.space.pack(y)
+            check_same_lengths(self.theta, packed)
+            return packed
         V = self.space._encoded(y)
         check_lengths(len(self.theta), len(V))
         return V
 
-    def losses(self, V: Floats, random_state: Seed = None) -> Losses:
+    def losses(self, V: Any, random_state: Seed = None) -> Losses:
         """The `Losses` of what is played where V was true."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         drawn = self._drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
 
-    def sure_losses(self, V: Floats) -> tuple[Floats, Floats]:
+    def sure_losses(self, V: Any) -> tuple[Floats, Floats]:
         """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         return surrogate, self.space.expected_loss(self._anchor(), V)
 
     def score(self, y: Outputs, sample_weight: Given) -> float:
-        """1 − mean target loss of the most likely outputs."""
+        """1 − mean target loss of the most likely outputs; that of sequences is of positions."""
         loss = self.space.target_loss(self.most_likely(), y)
+        if self._ragged:
+            sample_weight = self.loss.score_weights(self.theta.lengths, sample_weight)
         return 1.0 - weighted_mean(loss, sample_weight)

@@ -154,8 +154,7 @@ class DecodedPredictions:
 
     def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""
-        decoding = getattr(theta, "decoding", Decoding)  # scores of sequences have their own
-        return decoding(theta, self.loss_, decoder or self._decoder())
+        return Decoding(theta, self.loss_, decoder or self._decoder())
 
     def _decoding(self, X: Features) -> Decoding:
         with lock_of(self):

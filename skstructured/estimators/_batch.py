@@ -28,8 +28,8 @@ from skstructured.estimators.kernel._values import (
     is_precomputed,
 )
 from skstructured.extend._types import Features, Given, Outputs
-from skstructured.sequences._decoding import Chains
 from skstructured.spaces import resolve_space
+from skstructured.spaces.sequence import Chains
 
 #: Attributes of a fit that not every fit sets.
 SOMETIMES = (

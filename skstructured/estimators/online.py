@@ -23,8 +23,9 @@ from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._model import ChainModel
+from skstructured.sequences._model import ChainRounds
 from skstructured.sequences._predictions import weights_of_sequences
+from skstructured.sequences._ragged import RoundModel
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
@@ -263,7 +264,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return self.n_features_in_ * (1 + (self.missing == "indicator"))
 
     def _new_model(self):
-        return (ChainModel if isinstance(self.space_, LabelSequence) else LinearModel)(self)
+        if isinstance(self.space_, LabelSequence):
+            return RoundModel(self, ChainRounds(self))
+        return LinearModel(self)
 
     def _start(self, space, passes=1):
         super()._start(space, passes)

@@ -1,101 +1,15 @@
-"""How scores of items become outputs, with exact expectations; rounds of each size at once."""
+"""Truths of rounds of items from what users give as y, and outputs in that form."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import weighted_mean
-from skstructured._learners.decoding import Decoding
-from skstructured.extend._types import Floats, Given, Seed
-from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Losses
+from skstructured._base.ragged import Ragged, by_length
+from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
-from skstructured.items._loss import ItemLoss, OverItems, by_size
+from skstructured.items._loss import OverItems
 from skstructured.items._reading import Items, check_numbers, chosen_of, ranks_of
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Permutahedron, Simplex
-
-
-class ItemDecoding:
-    """Scores of rounds, `Ragged`, what a decoder plays at them, and what that loses.
-
-    Parameters
-    ----------
-    theta : Ragged
-        Scores, one per item.
-    loss : ItemLoss
-        The loss.
-    decoder : Decoder
-        How scores become outputs.
-    """
-
-    def __init__(self, theta: Ragged, loss: ItemLoss, decoder: Decoder) -> None:
-        self.theta, self.loss, self.decoder = theta, loss, decoder
-        self._parts = [
-            (which, Decoding(rows, loss.of(rows.shape[1]), decoder))
-            for which, rows in by_size(theta)
-        ]
-
-    def _of_items(self, read: Any) -> Ragged:
-        """Numbers of all items, by what is read of the rounds of each size, (n_m, m)."""
-        values = np.empty(len(self.theta.values))
-        for which, part in self._parts:
-            values[self.theta.places(which)] = np.ravel(read(part))
-        return Ragged(values, self.theta.offsets)
-
-    def _of_rounds(self, V: Ragged, read: Any) -> Any:
-        """Numbers (k, n) of rounds, by what is read of those of each size and of their truths."""
-        found: Any = None
-        for which, part in self._parts:
-            rows = V.values[V.places(which)].reshape(len(which), -1)
-            numbers = np.atleast_2d(read(part, rows))
-            found = np.empty((len(numbers), len(self.theta))) if found is None else found
-            found[:, which] = numbers
-        return found
-
-    def scores(self) -> Ragged:
-        """The scores."""
-        return self.theta
-
-    def means(self) -> Ragged:
-        """Regularized predictions."""
-        return self._of_items(lambda part: part.mu)
-
-    def most_likely(self) -> Ragged:
-        """The decoder's most likely outputs, as vertices."""
-        return self._of_items(lambda part: part._anchor())
-
-    def draw(self, rng: Seed) -> Ragged:
-        """Outputs that the decoder draws, as vertices."""
-        rng = check_random_state(rng)
-        return self._of_items(lambda part: part._drawn(rng))
-
-    def expected_loss(self, V: Ragged) -> Floats:
-        """Exact expected target losses (n,) where V is true."""
-        return self._of_rounds(V, lambda part, rows: part.expected_loss(rows))[0]
-
-    def expected_losses(self, V: Any) -> Floats:
-        """Those (m,) of the only round against each of the truths V (m, dim)."""
-        return self._parts[0][1].expected_losses(np.asarray(V, dtype=np.float64))
-
-    def truths(self, V: Ragged) -> Ragged:
-        """Truths as they are; a ValueError where there is not one number per item."""
-        check_same_lengths(self.theta, V)
-        return V
-
-    def losses(self, V: Ragged, random_state: Seed = None) -> Losses:
-        """The `Losses` of what is played where V was true."""
-        rng = check_random_state(random_state)
-        return Losses(*self._of_rounds(V, lambda part, rows: np.array(part.losses(rows, rng))))
-
-    def sure_losses(self, V: Ragged) -> Any:
-        """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
-        return tuple(self._of_rounds(V, lambda part, rows: np.array(part.sure_losses(rows))))
-
-    def score(self, V: Ragged, sample_weight: Given) -> float:
-        """1 − mean target loss of the most likely outputs."""
-        return 1.0 - weighted_mean(self.sure_losses(V)[1], sample_weight)
 
 
 def has_probabilities(space: OutputSpace) -> bool:
@@ -132,13 +46,12 @@ def _check_pairs(items: Items) -> None:
 
 def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
     """0/1 vectors; a ValueError names a round whose output the space does not have."""
-    for which, rows in by_size(V):
-        space = over.over(rows.shape[1])
-        outside = (space.argmax(2.0 * rows - 1.0) != rows).any(axis=1)
-        if outside.any():
-            i, row = which[outside][0], rows[outside][0]
-            name = items.qid[i : i + 1].tolist()[0]
-            raise ValueError(f"y of round {name!r}, {row.tolist()[:20]}, {space.refusal(row)}.")
+    nearest = by_length(lambda m, rows: over.over(m).argmax(2.0 * rows - 1.0), V)
+    wrong = np.flatnonzero(np.add.reduceat(nearest.values != V.values, V.offsets[:-1]))
+    for i in wrong[np.argsort(V.lengths[wrong], kind="stable")][:1]:
+        name, row = items.qid[i : i + 1].tolist()[0], V[i]
+        refusal = over.over(len(row)).refusal(row)
+        raise ValueError(f"y of round {name!r}, {row.tolist()[:20]}, {refusal}.")
     return V
 
 

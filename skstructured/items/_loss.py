@@ -5,10 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from skstructured._base.docstrings import documented
-from skstructured._base.ragged import Ragged
-from skstructured.extend._types import Floats, Ints
+from skstructured._base.ragged import Ragged, by_length
+from skstructured.extend._types import Floats, Given, Ints, Seed
+from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.losses.fenchel_young import FenchelYoung
 from skstructured.losses.oracles import find_oracle
@@ -86,6 +88,19 @@ class OverItems(OutputSpace):
     def unpack(self, packed: Any) -> Any:
         """The same."""
         return packed
+
+    decode = unpack  # type: ignore[assignment]  # `Ragged`
+
+    def codes(self, V: Any) -> Ragged:
+        """Vertices (m, dim) of rounds of one length, as `Ragged`."""
+        n, dim = np.shape(V)
+        return Ragged(np.asarray(V, dtype=np.float64).ravel(), np.arange(n + 1) * dim)
+
+    def expected_loss(self, mu: Any, V: Any) -> Floats:
+        """Target losses (n,) of the means mu at the truths V, both `Ragged`."""
+        return by_length(lambda m, *rows: self.over(m).expected_loss(*rows), mu, V)
+
+    target_loss = expected_loss  # type: ignore[assignment]  # `Ragged`
 
     def argmax(self, theta: Floats) -> Floats:
         """As of the space over so many items."""
@@ -168,28 +183,28 @@ class ItemLoss(RoundLoss):
 
     def mean(self, theta: Any) -> Any:
         """Regularized predictions of the items of all rounds, `Ragged`."""
-        values = np.empty(len(theta.values))
-        for which, rows in by_size(theta):
-            values[theta.places(which)] = self.of(rows.shape[1]).mean(rows).ravel()
-        return Ragged(values, theta.offsets)
+        return by_length(lambda m, rows: self.of(m).mean(rows), theta)
 
-    def value(self, theta: Any, V: Any) -> Floats:
-        """The loss (n,) of rounds with the scores theta and the truths V, both `Ragged`."""
-        found = np.empty(len(theta))
-        for which, rows in by_size(theta):
-            truths = V.values[V.places(which)].reshape(rows.shape)
-            found[which] = self.of(rows.shape[1]).value(rows, truths)
-        return found
+    shown_means = mean
+
+    def mean_and_value(self, theta: Any, V: Any) -> Any:
+        """`mean`, and the loss (n,), of rounds with scores theta and truths V, both `Ragged`."""
+        return by_length(lambda m, rows, truths: self.of(m).mean_and_value(rows, truths), theta, V)
+
+    def rule(self, decoder: Decoder) -> "EachLength":
+        """The decoder, for rounds of each length."""
+        return EachLength(decoder)
+
+    def score_weights(self, lengths: Ints, weight: Given) -> Given:
+        """Weights of rounds in a score."""
+        return weight
 
     def omegas(self, V: Ragged) -> Floats:
         """E Ω(y) (n,) of outputs with the means V."""
         space, regularizer, oracle = self._terms()
         if isinstance(space, (Simplex, Permutahedron)):
             return of_each(V.lengths, lambda m: oracle.omega(_vertex(space, m), regularizer)[0])
-        found = np.empty(len(V))
-        for which, points in by_size(V):
-            found[which] = oracle.omega(points, regularizer)
-        return found
+        return by_length(lambda m, points: oracle.omega(points, regularizer), V)
 
 
 class _Round(FenchelYoung):
@@ -218,9 +233,23 @@ def of_each(dims: Ints, number: Any) -> Floats:
     return np.array([number(int(m)) for m in sizes], dtype=np.float64)[at.ravel()]
 
 
-def by_size(rounds: Ragged) -> Any:
-    """Rounds of each size: which they are, and their numbers (n_m, m)."""
-    lengths = rounds.lengths
-    for m in np.unique(lengths):
-        which = np.flatnonzero(lengths == m)
-        yield which, rounds.values[rounds.places(which)].reshape(len(which), m)
+class EachLength:
+    """A decoder that is handed the rounds of each length in turn; all it plays are `Ragged`."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder, self.by_scores = decoder, decoder.by_scores
+
+    def most_likely(self, theta: Any, mu: Any, loss: ItemLoss) -> Any:
+        """See `Decoder`."""
+        play = self.decoder.most_likely
+        return by_length(lambda m, rows, means: play(rows, means, loss.of(m)), theta, mu)
+
+    def decode(self, theta: Any, mu: Any, loss: ItemLoss, random_state: Seed = None) -> Any:
+        """See `Decoder`."""
+        play, rng = self.decoder.decode, check_random_state(random_state)
+        return by_length(lambda m, rows, means: play(rows, means, loss.of(m), rng), theta, mu)
+
+    def expected_loss(self, theta: Any, mu: Any, V: Any, loss: ItemLoss) -> Floats:
+        """See `Decoder`."""
+        find: Any = self.decoder.expected_loss
+        return by_length(lambda m, *rows: find(*rows, loss.of(m)), theta, mu, V)

@@ -1,7 +1,5 @@
 """What a linear learner of items learns: one weight for each of their features."""
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from skstructured.items._rounds import CENTRED, INTERCEPT, SCRATCH, gather_items
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
-from skstructured.sequences._ragged import RoundModel, blocks_of
+from skstructured.sequences._ragged import Rounds
 
 
 class MappedRounds(MappedScale):
@@ -58,82 +56,83 @@ def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     return MappedRounds(scale, features)
 
 
-class ItemModel(RoundModel):
-    """Weights (1, p + intercept) that one optimiser moves."""
+class ItemRounds(Rounds):
+    """Rounds of items: Θ has rows of features and the intercept, with one weight each."""
 
     names = "items", "round"
     left_at_most = RESIDUAL_TOL
+    by_ratio = (GradientDescent, RelativeStep)
 
-    def _set_up(self, learner: Any, vectors: Floats) -> None:
-        self.steps = learner._steps
-        super()._set_up(learner, vectors)
-        kinds = (GradientDescent, RelativeStep)
-        self.state.which[:] = [isinstance(expert, kinds) for expert in self._experts()]
+    def __init__(self, learner: Any) -> None:
+        self.steps, self.centred = learner._steps, learner.space_.constant_sum
 
-    def _new_scale(self, learner: Any) -> Any:
-        centred = self.intercept or self.space.constant_sum
+    def new_scale(self, learner: Any) -> Any:
+        """See `Rounds`."""
+        centred = learner._intercept or self.centred
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centred)
         return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
 
-    def _take_kernels(self) -> None:
-        _, regularizer, oracle = self.loss._terms()
-        self.params, self.options = regularizer.kernel_params(), np.zeros(CENTRED + 1, np.int64)
-        self.options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
-        self.options[ROOM], self.options[INTERCEPT] = SCRATCH + self.width, self.intercept
-        self.options[CENTRED] = self.space.constant_sum
+    def constants(self, model: Any) -> tuple[Floats, Ints]:
+        """See `Rounds`."""
+        _, regularizer, oracle = model.loss._terms()
+        options = np.zeros(CENTRED + 1, np.int64)
+        options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
+        options[ROOM], options[INTERCEPT] = SCRATCH + model.width, model.intercept
+        options[CENTRED] = self.centred
+        return regularizer.kernel_params(), options
 
-    def prepare(self, learner: Any, batch: Batch) -> None:
-        """See `Model`: the width of a kernel goes by the rows."""
-        if isinstance(self.scale, MappedRounds):
-            self.scale.set_width(batch)
+    def kernels(self, loss: Any) -> Any:
+        """See `Rounds`."""
+        return loss.kernel, prepare_items, gather_items
 
-    def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
-        """Blocks of some thousand items."""
-        columns = math.ceil(math.sqrt(self.width))
-        return blocks_of(order, batch.X.lengths, columns, self.steps is not None)
+    def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
+        """The width of a kernel goes by the rows."""
+        if isinstance(scale, MappedRounds):
+            scale.set_width(batch)
 
-    def _kernels(self) -> Any:
-        return None, self.loss.kernel, prepare_items, gather_items
+    def numbers(self, model: Any, record: int) -> int:
+        """See `Rounds`."""
+        return 0 if self.steps is None else model.width
 
-    def _rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        rows, places = super()._rows(batch, block)
+    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
+        """See `Rounds`."""
+        rows, places = super().rows(batch, block)
         return (rows, places) if self.steps is None else self.steps.rows(rows, places)
 
-    def _counted(self, rows: Rows, places: Ints, weight: Floats, offsets: Ints) -> Counted:
-        scale: Any = self.scale
+    def counted(
+        self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
+    ) -> Counted:
+        """See `Rounds`."""
         getattr(scale, "inner", scale).offsets = offsets
-        return super()._counted(rows, places, weight, offsets)
+        return super().counted(scale, rows, places, weight, offsets)
 
-    def _of_rounds(self, truth: Ragged) -> Any:
-        lengths, loss = truth.lengths, self.loss
+    def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
+        """See `Rounds`."""
+        lengths = truth.lengths
         terms = np.column_stack(loss.geometries(lengths))
         return loss.omegas(truth), terms, loss.work_sizes(lengths)
 
-    def _scratch(self, truth: Ragged) -> Floats:
-        return np.zeros((1, int(self.loss.work_sizes(truth.lengths).max())))
+    def scratch(self, loss: Any, truth: Ragged) -> int:
+        """See `Rounds`."""
+        return int(loss.work_sizes(truth.lengths).max())
 
-    def _read(self, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
+    def played(self, loss: Any, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
+        """See `Rounds`."""
         return Ragged(results[0], truth.offsets), truth
 
-    def concatenated(self, scores: Sequence[Any]) -> Ragged:
-        """The scores of several blocks."""
-        lengths = np.concatenate([part.lengths for part in scores])
-        return Ragged.from_lengths(np.concatenate([part.values for part in scores]), lengths)
+    def weights(self, model: Any, W: Floats) -> Floats:
+        """See `Rounds`."""
+        if model.intercept or not model.scale.centred:
+            return model.scale.fold(W)
+        return model.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
 
-    def weights(self, averaged: bool) -> Floats:
-        """The weights (1, p + intercept) in units of X."""
-        W = self._stored_weights(averaged)
-        if self.intercept or not self.scale.centred:
-            return self.scale.fold(W)
-        return self.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
-
-    def scores(self, batch: Batch, averaged: bool) -> Any:
+    def scores(self, model: Any, batch: Batch, W: Floats) -> Any:
         """``XW``, of the items of every round."""
-        W, rows = self.weights(averaged)[0], batch.rows
+        rows, w, width = batch.rows, W[0], model.width
         parts = [rows] if self.steps is None else self.steps.blocks(rows)
         theta = np.concatenate(
-            [np.asarray(self.scale.completed(part).matrix @ W[: self.width]) for part in parts]
+            [np.asarray(model.scale.completed(part).matrix @ w[:width]) for part in parts]
         )
         offsets: Any = batch.offsets
-        return Ragged(theta + W[self.width] if self.intercept else theta, offsets)
+        return Ragged(theta + w[width] if model.intercept else theta, offsets)

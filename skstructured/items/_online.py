@@ -11,18 +11,19 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_features, takes_gaps
 from skstructured._engine.rows import Rows
+from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import check_batch
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
-from skstructured.items._decoding import ItemDecoding
 from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
-from skstructured.items._model import ItemModel
+from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
+from skstructured.sequences._ragged import RoundModel
 from skstructured.spaces import Permutahedron, resolve_space
 
 
@@ -69,7 +70,7 @@ class ItemLearner(OnlineEstimator):
         return resolve_optimizer(self.optimizer)
 
     def _new_model(self) -> Any:
-        return ItemModel(self)
+        return RoundModel(self, ItemRounds(self))
 
     def _start(self, space: Any, passes: int = 1) -> None:
         super()._start(space, passes)
@@ -83,7 +84,7 @@ class ItemLearner(OnlineEstimator):
         return resolve_decoder(self.decoder)
 
     def _decode(self, theta: Any, decoder: Any = None) -> Any:
-        return ItemDecoding(theta, self.loss_, decoder or self._decoder())
+        return Decoding(theta, self.loss_, decoder or self._decoder())
 
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
         return self._decode(theta).losses(V, random_state)
@@ -208,7 +209,7 @@ class ItemLearner(OnlineEstimator):
         self._check_rows(batch)
         return self._thetas(batch)
 
-    def _decoding(self, items: Items) -> ItemDecoding:
+    def _decoding(self, items: Items) -> Decoding:
         return self._decode(self._scores(items))
 
     def decision_function(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:

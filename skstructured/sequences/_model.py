@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from skstructured._base.ragged import Ragged
 from skstructured._chains.marginals import scratch_size
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import DIM, EXTRA, FRESH
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
-from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture, resolve_optimizer
-from skstructured.sequences._decoding import Chains, rule_of
-from skstructured.sequences._ragged import RoundModel, blocks_of
+from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
+from skstructured.sequences._decoding import rule_of
+from skstructured.sequences._ragged import Rounds
 from skstructured.sequences._rounds import (
     INTERCEPT,
     PROJECTS,
@@ -19,7 +19,7 @@ from skstructured.sequences._rounds import (
     prepare_sequence,
     projection_loss,
 )
-from skstructured.spaces.sequence import mean_of
+from skstructured.spaces.sequence import Chains, mean_of
 
 #: Wealth of the default optimiser; 100 for single rows.
 WEALTH = 10_000.0
@@ -43,61 +43,67 @@ def mean_costs(gap, truth, costs):
     return mean_of(costs[np.argmax(means, axis=1), truth.values], truth.offsets)
 
 
-class ChainModel(RoundModel):
-    """Weights (k, p + intercept + 2 + k): of features, starts and ends, and of steps."""
+class ChainRounds(Rounds):
+    """Label sequences: Θ has rows of features, the intercept, starts and ends, and steps."""
 
     names = "sequences", "sequence"
 
-    def _set_up(self, learner, vectors):
+    def __init__(self, learner):
         rule_of(learner._decoder())
-        self.k = self.space.dim_
-        super()._set_up(learner, vectors)
-        self.state.which[:] = isinstance(self.optimizer, GradientDescent)
+        self.k, self.costs = learner.space_.dim_, learner.space_.costs_
 
-    def _take_kernels(self):
-        projects, k = self.loss.projects, self.k
-        self.params, self.options = np.array([float(k)]), np.zeros(SHARP + 1, dtype=np.int64)
-        self.options[[DIM, EXTRA, FRESH]] = k, k, projects
-        self.options[INTERCEPT], self.options[PROJECTS] = self.intercept, projects
-        self.options[SHARP] = self.loss.constants == "sharp"
+    def new_scale(self, learner):
+        """See `Rounds`."""
+        return scale_of(learner, learner.n_features_in_, learner._intercept)
 
-    def _more_rows(self):
-        return 2 + self.k
+    def constants(self, model):
+        """See `Rounds`."""
+        projects, k = model.loss.projects, self.k
+        options = np.zeros(SHARP + 1, dtype=np.int64)
+        options[[DIM, EXTRA, FRESH]] = k, k, projects
+        options[INTERCEPT], options[PROJECTS] = model.intercept, projects
+        options[SHARP] = model.loss.constants == "sharp"
+        return np.array([float(k)]), options
 
-    def prepare(self, learner, batch):
+    def kernels(self, loss):
+        """See `Rounds`."""
+        return projection_loss if loss.projects else log_loss, prepare_sequence, gather_sequence
+
+    def rows_behind(self, k):
+        """See `Rounds`."""
+        return 2 + k
+
+    def prepare(self, scale, learner, batch):
         """With "auto", features that are all indicators are not divided by their deviations."""
         data = batch.rows.data
         if isinstance(learner.standardize, str) and np.all((data == 0.0) | (data == 1.0)):
-            self.scale.divided = False
-            self.scale.used = self.scale.centred and not batch.rows.is_sparse
+            scale.divided = False
+            scale.used = scale.centred and not batch.rows.is_sparse
 
-    def blocks(self, batch, order, record):
-        """Blocks of some thousand positions."""
-        return blocks_of(order, batch.X.lengths, self.k, record > NOTHING)
+    def numbers(self, model, record):
+        """See `Rounds`."""
+        return self.k**2 if record > NOTHING else 0
 
-    def _kernels(self):
-        loss = projection_loss if self.loss.projects else log_loss
-        return None, loss, prepare_sequence, gather_sequence
+    def scratch(self, loss, truth):
+        """See `Rounds`."""
+        return 1 if loss.projects else scratch_size(int(truth.lengths.max()), self.k)
 
-    def _scratch(self, truth):
-        size = 1 if self.loss.projects else scratch_size(int(truth.lengths.max()), self.k)
-        return np.zeros((1, size))
-
-    def _results(self, truth, record):
+    def results(self, truth, record):
+        """See `Rounds`; gradients and losses, too."""
         if record == NOTHING:
             return NO_FLOATS, NO_FLOATS, NO_FLOATS
         size = (len(truth.values) + len(truth) * self.k) * self.k
         return np.empty(size), np.empty(size), np.empty(len(truth))
 
-    def _read(self, truth, results):
+    def played(self, loss, truth, results):
+        """See `Rounds`."""
         scores, gradients, losses = results
         if len(losses) == 0:
             return Chains(np.empty((0, self.k)), truth.offsets, np.empty((0, 1, 1))), truth, None
         unary, pair = self._parts_of(truth, scores)
         gap, _ = self._parts_of(truth, gradients)
         theta = Chains(unary, truth.offsets, np.repeat(pair, truth.lengths, axis=0))
-        targets = mean_costs(gap, truth, self.space.costs_)
-        return theta, truth, (self.loss.scale_ * losses, targets)
+        return theta, truth, (loss.scale_ * losses, mean_costs(gap, truth, self.costs))
 
     def _parts_of(self, truth, numbers):
         """Numbers of rounds, of positions (N, k) and of steps (n, k, k)."""
@@ -106,23 +112,16 @@ class ChainModel(RoundModel):
         is_step = np.repeat(np.arange(2 * len(truth)) % 2 == 1, counts)
         return rows[~is_step], rows[is_step].reshape(-1, k, k)
 
-    def concatenated(self, scores):
-        """`Chains` of several, one after the other; pairs of every step in all."""
-        lengths = np.concatenate([np.diff(part.offsets) for part in scores])
-        offsets = Ragged.from_lengths(np.empty(0), lengths).offsets
-        unary = np.concatenate([part.unary for part in scores])
-        return Chains(unary, offsets, np.concatenate([part.pair for part in scores]))
+    def weights(self, model, W):
+        """See `Rounds`."""
+        width = model.width + model.intercept
+        return np.hstack([model.scale.fold(W[:, :width].copy()), W[:, width:]])
 
-    def weights(self, averaged):
-        """All weights, in units of X."""
-        W, width = self._stored_weights(averaged), self.width + self.intercept
-        return np.hstack([self.scale.fold(W[:, :width].copy()), W[:, width:]])
-
-    def scores(self, batch, averaged):
+    def scores(self, model, batch, W):
         """Scores of sequences, as `Chains`."""
-        W, p, k = self.weights(averaged), self.width, self.space.dim_
-        unary = np.asarray(self.scale.completed(batch.rows).matrix @ W[:, :p].T)
-        if self.intercept:
+        p, k = model.width, self.k
+        unary = np.asarray(model.scale.completed(batch.rows).matrix @ W[:, :p].T)
+        if model.intercept:
             unary = unary + W[:, p]
         unary[batch.offsets[:-1]] += W[:, -k - 2]
         unary[batch.offsets[1:] - 1] += W[:, -k - 1]

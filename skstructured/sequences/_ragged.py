@@ -1,10 +1,11 @@
-"""Learning in rounds of several rows each, sequences or items: the loss, the state, a model."""
+"""Learning in rounds of several rows each, sequences or items: the loss and the model."""
 
 import copy
 import itertools
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +20,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LinearState, at_once
 from skstructured._learners.models import NOTHING, SCORES, LinearModel, Played
-from skstructured.extend._types import Array, Floats, Ints, Loss
+from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.optimizers import GradientDescent
@@ -90,15 +91,12 @@ class RoundLoss(FenchelYoung):
 #: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
 
-#: What projections may leave, a gap or a violation of constraints, for certificates to be stated.
-LEFT_AT_MOST = 1e-8
-
 INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
 
 
-def blocks_of(order: Ints, lengths: Ints, k: int, record: bool) -> list[Ints]:
-    """Parts of `order` with some thousand rows each; fewer where k² numbers each are recorded."""
-    most = min(POSITIONS, max(1, NUMBERS // k**2)) if record else POSITIONS
+def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
+    """Parts of `order` with some thousand rows each; fewer if each takes many `numbers`."""
+    most = min(POSITIONS, max(1, NUMBERS // max(numbers, 1)))
     ends = np.cumsum(lengths[order])
     cuts, start = [0], 0
     while cuts[-1] < len(order):
@@ -108,65 +106,92 @@ def blocks_of(order: Ints, lengths: Ints, k: int, record: bool) -> list[Ints]:
     return [order[a:b] for a, b in itertools.pairwise(cuts)]
 
 
+class Rounds:
+    """What rounds of a `RoundModel` are: how they are read, and what the loop does with them.
+
+    A subclass has `names`, what users call the rounds, all of them and one, and brings
+    ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, which are those
+    of the loss, to prepare and to gather; ``numbers(model, record)`` of scratch that a row takes,
+    and what the loss's kernel takes, ``scratch(loss, truth)``; what was ``played(loss, truth,
+    results)``; ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
+    """
+
+    names: tuple[str, str]
+    #: What projections may leave, a gap or a violation of constraints, for certificates to be
+    #: stated.
+    left_at_most = 1e-8
+    #: Optimisers that see the bound C²/λ of a round, and not that of its gradient.
+    by_ratio: tuple[type, ...] = (GradientDescent,)
+
+    def rows_behind(self, k: int) -> int:
+        """Rows of Θ behind those of features and the intercept, for k scores of a row."""
+        return 0
+
+    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
+        """Rows, and the places of those of some rounds."""
+        return batch.rows, batch.X.places(block)
+
+    def counted(
+        self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
+    ) -> Counted:
+        """Rows of rounds of weights (n,), as they are learned."""
+        return scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
+
+    def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
+        """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
+        return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
+
+    def results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
+        """Scores, gradients and losses that the loop writes."""
+        return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
+
+
 class RoundModel(LinearModel):
     """A linear model of rounds of several rows, with k scores of each row."""
 
     loss: Any
-    k = 1
-    #: What users call the rounds, all of them and one.
-    names: ClassVar[tuple[str, str]]
-    #: What projections may leave.
-    left_at_most: ClassVar[float] = LEFT_AT_MOST
     learns_alone = False
     _mixed = True  # type: ignore[assignment]
     play_alone: Any = None
     scores_ahead = False  # type: ignore[assignment]
 
+    def __init__(self, learner: Any, rounds: Any) -> None:
+        self.rounds = rounds
+        super().__init__(learner)
+
     def _set_up(self, learner: Any, vectors: Floats) -> None:
-        optimizer = self.optimizer
+        optimizer, what, dim = self.optimizer, self.rounds.names[0], self.space.dim_
         if optimizer.blocks != (1, 0):
             raise ValueError(
                 f"optimizer={optimizer!r} keeps more than the weights of a feature: "
-                f"{self.names[0]} have no loop for it."
+                f"{what} have no loop for it."
             )
-        if optimizer.mixes and any(isinstance(e, GradientDescent) for e in optimizer.experts()):
-            what = self.names[0]
+        experts = self._experts()
+        if optimizer.mixes and any(isinstance(expert, GradientDescent) for expert in experts):
             raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
         self.intercept = learner._intercept
         self.averaged = bool(learner.average and optimizer.averages)
-        self.scale = self._new_scale(learner)
+        self.scale = self.rounds.new_scale(learner)
         self.width = self.scale.columns
-        self._take_kernels()
-        width = self.width + self.intercept + self._more_rows()
+        self.params, self.options = self.rounds.constants(self)
+        width = self.width + self.intercept + self.rounds.rows_behind(dim)
         kind = OF_SCORES if optimizer.mixes else ALONE
         given = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
-        self.state = LinearState(self.k, width, *given)
+        self.state = LinearState(dim, width, *given)
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
+        self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
 
-    @abstractmethod
-    def _take_kernels(self) -> None:
-        """`params` of the loss's kernel, `work`, and `options` of the loop."""
+    def _kernels(self) -> Any:
+        return None, *self.rounds.kernels(self.loss)
 
-    def _more_rows(self) -> int:
-        """Rows of Θ behind those of features and the intercept."""
-        return 0
+    def prepare(self, learner: Any, batch: Batch) -> None:
+        """See `Model`."""
+        self.rounds.prepare(self.scale, learner, batch)
 
-    def _counted(self, rows: Rows, places: Ints, weight: Floats, offsets: Ints) -> Counted:
-        """Rows of rounds of weights (n,), as they are learned."""
-        return self.scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
-
-    def _of_rounds(self, truth: Ragged) -> tuple[Floats, Floats, Ints]:
-        """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
-        return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
-
-    def _results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
-        """Scores, gradients and losses that the loop writes."""
-        return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
-
-    @abstractmethod
-    def _read(self, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
-        """Scores, truths, and losses if the loop knows them, of `Played`."""
+    def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
+        """Blocks of some thousand rows."""
+        return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
     def noting(self, batch: Batch) -> "RoundModel":
         """The model whose loss is for rounds of all sizes so far."""
@@ -183,22 +208,17 @@ class RoundModel(LinearModel):
         """The same, `Ragged`."""
         return packed
 
-    def _rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        """Rows, and the places of those of some rounds."""
-        return batch.rows, batch.X.places(block)
-
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
         """See `Model`; scores are those that were played."""
-        truth = batch.packed[block]
+        truth, kind, scale = batch.packed[block], self.rounds, self.scale
         self.state.store_for(True)
-        rows, places = self._rows(batch, block)
-        counted = self._counted(rows, places, weight, truth.offsets)
+        rows, places = kind.rows(batch, block)
+        counted = kind.counted(scale, rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
         values = np.asarray(truth.values, dtype=np.float64)
-        omega, terms, sizes = self._of_rounds(truth)
-        rounds = (firsts, truth.lengths, values, weight, omega, terms, sizes)
-        results = self._results(truth, record)
-        given = ((self.params, self.options), (self._scratch(truth), *results))
+        rounds = (firsts, truth.lengths, values, weight, *kind.terms(self.loss, truth))
+        results, work = kind.results(truth, record), np.zeros((1, kind.scratch(self.loss, truth)))
+        given = ((self.params, self.options), (work, *results))
         loop, _ = self._loop()
         stopped = self._learn_at_once(
             lambda state: [loop(counted.rows, rounds, state, *given), counted.commit]
@@ -206,18 +226,18 @@ class RoundModel(LinearModel):
         if stopped >= 0:  # the rounds before it are counted again, without it
             at_once(counted.undo)
             kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
-            at_once(self._counted(rows, kept, weight[:stopped], offsets).commit)
-        return Played(stopped, *self._read(truth, results))
+            at_once(kind.counted(scale, rows, kept, weight[:stopped], offsets).commit)
+        return Played(stopped, *kind.played(self.loss, truth, results))
 
-    @abstractmethod
-    def _scratch(self, truth: Ragged) -> Floats:
-        """Scratch (1, .) of the loss's kernel for some rounds."""
+    def concatenated(self, scores: Sequence[Any]) -> Any:
+        """The scores of several blocks."""
+        return type(scores[0]).joined(scores)
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
         raise ValueError(
-            f"{self.names[1]} {place} of X has scores that are not finite numbers: a parameter (a "
-            "step, a scale) does not fit features of this size."
+            f"{self.rounds.names[1]} {place} of X has scores that are not finite numbers: a "
+            "parameter (a step, a scale) does not fit features of this size."
         )
 
     def upcoming(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
@@ -228,22 +248,30 @@ class RoundModel(LinearModel):
         twin = self.noting(batch).copy()
         return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
 
-    def _stored_weights(self, averaged: bool) -> Array:
-        """Weights (k, width) for rows as standardised, of a mixture the mean of its experts'."""
+    def weights(self, averaged: bool) -> Floats:
+        """All weights (k, width), in units of X; of a mixture the mean of its experts'."""
         averaged = averaged and self.averaged
-        return self._mean(self._stored_matrices(self.state.parts, averaged), averaged)
+        W = self._mean(self._stored_matrices(self.state.parts, averaged), averaged)
+        return self.rounds.weights(self, W)
+
+    def scores(self, batch: Batch, averaged: bool) -> Any:
+        """Scores of the rows of every round."""
+        return self.rounds.scores(self, batch, self.weights(averaged))
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """No comparator can be found by search: a GuaranteeError says what to use."""
         raise GuaranteeError(
-            f"Comparators over {self.names[0]} are not searched for: use certificate().bound(loss, "
-            "norm) with the surrogate loss and the norm of all weights of one."
+            f"Comparators over {self.rounds.names[0]} are not searched for: use "
+            "certificate().bound(loss, norm) with the surrogate loss and the norm of all weights "
+            "of one."
         )
 
     def trouble(self) -> list[str]:
         """Also projections that were not found."""
         left = self.state.numbers[LEFT]
-        return self._troubles() + ([INEXACT.format(left)] if left > self.left_at_most else [])
+        return self._troubles() + (
+            [INEXACT.format(left)] if left > self.rounds.left_at_most else []
+        )
 
     def certified_loss(self) -> Loss:
         """The loss for all sizes of rounds, with b by C²/λ of each.
@@ -252,7 +280,7 @@ class RoundModel(LinearModel):
         that of the first rounds.
         """
         numbers, optimizer = self.state.numbers, self.optimizer
-        if numbers[LEFT] > self.left_at_most:
+        if numbers[LEFT] > self.rounds.left_at_most:
             raise GuaranteeError(INEXACT.format(numbers[LEFT]))
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):

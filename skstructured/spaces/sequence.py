@@ -1,7 +1,7 @@
 """Label sequences: a label at every position, scored alone and beside the one before it."""
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +11,74 @@ from skstructured._chains import batch
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
+
+
+class Chains(Ragged):
+    """Scores, or marginals, of label sequences.
+
+    Attributes
+    ----------
+    unary : ndarray of shape (N, k)
+        Of labels at positions.
+    offsets : ndarray of shape (n + 1,)
+        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
+    pair : ndarray of shape (1, k, k) or (N, k, k)
+        Of labels beside each other, of all steps alike or of each row and the next.
+    vertices : list or None
+        If marginals are projections, (labels, weights) of what each is a mean of.
+    """
+
+    def __init__(self, unary, offsets, pair, vertices=None):
+        super().__init__(unary, offsets)
+        self.unary, self.pair, self.vertices = unary, pair, vertices
+
+    @property
+    def arrays(self):
+        """What functions of `skstructured._chains.batch` are handed."""
+        return self.unary, self.offsets, self.pair
+
+    def one(self, i):
+        """Sequence i alone."""
+        rows = slice(self.offsets[i], self.offsets[i + 1])
+        pair = self.pair if len(self.pair) == 1 else self.pair[rows]
+        return Chains(self.unary[rows], np.array([0, rows.stop - rows.start]), pair)
+
+    @classmethod
+    def joined(cls, parts):
+        """Several, one after the other, of which each has the pairs of every step."""
+        pair = np.concatenate([part.pair for part in parts])
+        stacked = super().joined(parts)
+        return cls(stacked.values, stacked.offsets, pair)
+
+    def inner(self, other):
+        """<scores, differences> (n,) with `other`, which has the pairs of every step."""
+        single = np.einsum("nk,nk->n", self.unary, other.unary)
+        pair = np.broadcast_to(self.pair, other.pair.shape) if len(self.pair) == 1 else self.pair
+        return np.add.reduceat(
+            single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
+        )
+
+    def less(self, other):
+        """The difference from `other`, as `Chains`."""
+        return Chains(self.unary - other.unary, self.offsets, self.pair - other.pair)
+
+    def sizes(self, order):
+        """ℓ1 norms, or squared ℓ2 norms, (n,)."""
+        power = np.abs if order == 1 else np.square
+        rows = power(self.unary).sum(axis=1) + power(self.pair).sum(axis=(1, 2))
+        return np.add.reduceat(rows, self.offsets[:-1])
+
+
+def indicators(codes, k):
+    """The embeddings of labels, as `Chains`."""
+    values, N = codes.values, len(codes.values)
+    unary, pair = np.zeros((N, k)), np.zeros((N, k, k))
+    unary[np.arange(N), values] = 1.0
+    inside = np.ones(N, dtype=bool)
+    inside[codes.offsets[1:] - 1] = False
+    at = np.flatnonzero(inside)
+    pair[at, values[at], values[at + 1]] = 1.0
+    return Chains(unary, codes.offsets, pair)
 
 
 class LabelSequence(LabelSpace):
@@ -91,8 +159,10 @@ class LabelSequence(LabelSpace):
         pairs[np.arange(M - 1), codes[:-1], codes[1:]] = 1.0
         return np.concatenate([unary.ravel(), pairs.ravel()])
 
-    def chains(self, vectors: Vectors) -> tuple[Floats, Ints, Floats]:
+    def chains(self, vectors: Any) -> tuple[Floats, Ints, Floats]:
         """Scores, or marginals, of embeddings as arrays: unary (N, k), offsets, pair (N, k, k)."""
+        if isinstance(vectors, Chains):
+            return vectors.arrays
         k = self._dimension()
         vectors = [np.asarray(vector, dtype=np.float64) for vector in vectors]
         lengths = [self._length(len(vector)) for vector in vectors]
@@ -115,13 +185,15 @@ class LabelSequence(LabelSpace):
         return length
 
     def decode(self, V: Vectors) -> list[Array]:
-        """Labels, a list of arrays, of embeddings V."""
-        unary, offsets, _ = self.chains(V)
-        return self.named(Ragged(np.argmax(unary, axis=1), offsets))
+        """Labels, a list of arrays, of embeddings V, or of `Ragged` positions in `classes_`."""
+        return [self.classes_[part] for part in self.codes(V).unstack()]
 
-    def named(self, codes: Ragged) -> list[Array]:
-        """A list of label arrays for `Ragged` positions among `classes_`."""
-        return [self.classes_[part] for part in codes.unstack()]
+    def codes(self, V: Vectors | Ragged) -> Ragged:
+        """`Ragged` positions in `classes_` of embeddings V; positions as they are."""
+        if type(V) is Ragged:
+            return V
+        unary, offsets, _ = self.chains(V)
+        return Ragged(np.argmax(unary, axis=1), offsets)
 
     def argmax(self, theta: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of the labels of the largest score, by Viterbi's algorithm."""
@@ -153,11 +225,12 @@ class LabelSequence(LabelSpace):
         """Costs (N,) of marginals (N, k) where labels `codes` (N,) are true."""
         return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
 
-    def expected_loss(self, mu: Vectors, V: Vectors) -> Floats:
-        """Target loss, affine in μ, of every embedding, (n,)."""
-        unary, offsets, _ = self.chains(mu)
-        truth = np.argmax(self.chains(V)[0], axis=1)
-        return mean_of(self.position_costs(unary, truth), offsets)
+    def expected_loss(self, mu: Vectors | Ragged, V: Vectors | Ragged) -> Floats:
+        """Target loss, affine in μ, of every embedding or of `Ragged` positions, (n,)."""
+        truth = self.codes(V)
+        if type(mu) is Ragged:
+            return mean_of(self.costs_[mu.values, truth.values], truth.offsets)
+        return mean_of(self.position_costs(self.chains(mu)[0], truth.values), truth.offsets)
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Mean cost over the positions of each sequence, in [0, 1].
@@ -178,7 +251,7 @@ class LabelSequence(LabelSpace):
         """
         predicted, truth = self.pack(y_pred), self.pack(y_true)
         check_same_lengths(predicted, truth)
-        return mean_of(self.costs_[predicted.values, truth.values], truth.offsets)
+        return self.expected_loss(predicted, truth)
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.

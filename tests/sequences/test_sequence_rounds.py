@@ -20,6 +20,7 @@ from skstructured._engine.state import (
     LEFT,
     OPTIONS,
 )
+from skstructured._learners.decoding import Decoding
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
@@ -31,10 +32,11 @@ from skstructured.optimizers import (
 )
 from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss, indicators
+from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import mean_costs
 from skstructured.sequences._rounds import norms, sizes
 from skstructured.spaces import LabelSequence
+from skstructured.spaces.sequence import Chains, indicators
 
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
 over_regularizers = pytest.mark.parametrize(
@@ -75,7 +77,7 @@ class TestLoss:
             theta = chains_of(scale * rng.randn(V.shape[1]), M)
             codes = Ragged(rng.randint(3, size=M), [0, M])
             value = loss.value(theta, codes)[0]
-            decoding = SequenceDecoding(theta, loss, Randomized())
+            decoding = Decoding(theta, loss, Randomized())
             assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
             apart = decoding.mu.less(indicators(codes, 3))
             assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
@@ -91,12 +93,12 @@ class TestLoss:
         np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
         z = V @ vector
         p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
-        decoding = SequenceDecoding(theta, loss, Randomized())
+        decoding = Decoding(theta, loss, Randomized())
         losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
-        anchor = literal.embedding(decoding.anchor.values, 3)
+        anchor = literal.embedding(decoding._anchor().values, 3)
         distance = np.abs(anchor - p @ V).sum()
         chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
-        sure = np.mean(decoding.anchor.values != codes)
+        sure = np.mean(decoding._anchor().values != codes)
         wanted = (1.0 - chance) * sure + chance * (p @ losses)
         np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
 

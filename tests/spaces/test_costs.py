@@ -9,12 +9,14 @@ from sklearn.base import clone
 from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuralSVM
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
+from skstructured._learners.decoding import Decoding
 from skstructured.decoders import MinimumRisk, Nearest
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
-from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss
+from skstructured.sequences._decoding import SequenceLoss
 from skstructured.spaces import LabelSequence, OrdinalChain, Simplex, resolve_space
+from skstructured.spaces.sequence import Chains
 from skstructured.utils.checks import space_checks
 
 K = 4
@@ -76,7 +78,7 @@ def test_risk_is_the_least_of_all_sequences(costs, scale, rng):
     lengths = [1, 3, 2]
     codes = Ragged.from_lengths(np.zeros(6), lengths)
     unary, pair = scale * rng.randn(6, K), scale * rng.randn(1, K, K)
-    found = SequenceDecoding(Chains(unary, codes.offsets, pair), loss, MinimumRisk()).anchor
+    found = Decoding(Chains(unary, codes.offsets, pair), loss, MinimumRisk())._anchor()
     A = (STEPS > 0) * 1.0 if costs is None else costs / np.max(costs)
     parts = Ragged(unary, codes.offsets).unstack()
     for M, rows, labels in zip(lengths, parts, found.unstack(), strict=True):

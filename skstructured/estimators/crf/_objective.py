@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
-from skstructured.sequences._decoding import indicators
+from skstructured.spaces.sequence import indicators
 
 __all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
 

@@ -13,8 +13,8 @@ from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory,
 from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
-from skstructured.sequences._decoding import Chains
 from skstructured.spaces import SPACES
+from skstructured.spaces.sequence import Chains
 
 #: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
 ALPHAS = tuple(2.0**-j for j in range(1, 21))

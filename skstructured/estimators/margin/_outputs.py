@@ -175,11 +175,11 @@ class SequenceOutputs:
 
     def labels(self, packed):
         """Outputs as users have them."""
-        return self.space.named(packed)
+        return self.space.decode(packed)
 
     def decode(self, theta):
         """The label sequences of the largest scores."""
-        return self.space.named(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
+        return self.space.decode(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
 
     def losses(self, predicted, y):
         """Costs of positions as shares of the largest, and the offsets of sequences."""
