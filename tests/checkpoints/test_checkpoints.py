@@ -31,10 +31,9 @@ from toy_learner import NearestMean
 from waiting import stream
 
 import skstructured
-from skstructured import RiskMonitor, SequenceTransformer
+from skstructured import RiskMonitor, SequenceTransformer, checkpoints
 from skstructured._engine.state import NORM_AT
-from skstructured.checkpoints import files, load_checkpoint, save_checkpoint
-from skstructured.checkpoints.files import HEADER, SCHEMA
+from skstructured.checkpoints import HEADER, SCHEMA, load_checkpoint, save_checkpoint
 from skstructured.estimators.logistic._full_matrix import COUNT
 from skstructured.experts.hedge import AdaHedge
 
@@ -164,7 +163,7 @@ class TestFiles:
         assert set(header) == {"format", "skstructured", "numpy", "scikit-learn"}
 
     def test_of_a_newer_format_are_refused(self, model, path, monkeypatch):
-        monkeypatch.setattr(files, "FORMAT", 2)
+        monkeypatch.setattr(checkpoints, "FORMAT", 2)
         save_checkpoint(model, path)
         monkeypatch.undo()
         refused(path, "has the format 2 .* up to 1")
@@ -297,7 +296,7 @@ class TestTrust:
             ("skstructured..online", OWN, "names .* which are no classes of skst"),
             ("skstructured.\\u0000", OWN, "names .* which are no classes of skst"),
             ("skstructured.no", OWN, "names .* which are no classes of skst"),
-            ("skstructured.checkpoints.files", "write_whole", ".*are no classes of skstructured"),
+            ("skstructured.checkpoints", "write_whole", ".*are no classes of skstructured"),
         ],
     )
     def test_other_modules_are_not_even_imported_and_functions_are_no_classes(
@@ -463,7 +462,7 @@ class TestWriting:
     def test_processes_that_save_to_one_file_all_succeed(self, model, path):
         program = (
             "import sys; from pathlib import Path\n"
-            "from skstructured.checkpoints.files import write_whole\n"
+            "from skstructured.checkpoints import write_whole\n"
             "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
         )
         given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]
@@ -513,12 +512,12 @@ class TestCraftedStates:
             setattr(owner, last, changed)
         given = make_pipeline(StandardScaler(), model) if inside else model
         as_it_is = SimpleNamespace(deepcopy=lambda estimator: estimator)
-        monkeypatch.setattr(files, "copy", as_it_is)
+        monkeypatch.setattr(checkpoints, "copy", as_it_is)
         monkeypatch.setattr("skstructured._learners.lock.own", lambda value: value)
         with pytest.raises(ValueError, match="cannot be saved: .* does not fit a learner"):
             save_checkpoint(given, path)
         assert not path.exists()
-        monkeypatch.setattr(files, "check_shapes", lambda estimator: None)
+        monkeypatch.setattr(checkpoints, "check_shapes", lambda estimator: None)
         save_checkpoint(given, path)
         monkeypatch.undo()
         refused(path, "is damaged.* does not fit a learner")
