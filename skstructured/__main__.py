@@ -8,7 +8,7 @@ from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
 from skstructured._cli.report import lines_of
 from skstructured._cli.tables import QUERIES, SVMLIGHT, ends_with, is_large, read
-from skstructured.checkpoints.files import HEADER, check_path
+from skstructured.checkpoints import HEADER, check_path
 
 #: Options that say what is in a file.
 ABOUT_FILES = ("target", "delimiter", "columns", "order", "qid", "choice", "bad_cells")

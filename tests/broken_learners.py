@@ -226,7 +226,7 @@ CHANGED = {
     ("check_expected_losses", "expected_losses"): {
         "ExpectsWrongly": lambda _, losses, x, V: np.full(len(V), 2.0 / 3.0),
     },
-    ("check_partial_fit_learns_as_learn", "partial_fit"): {
+    ("check_partial_fit_in_chunks", "partial_fit"): {
         "LearnsOtherRows": lambda _, learn, X, *y: learn(np.asarray(X) * [1.0, 1.0, 1.0, -9.0], *y),
     },
     ("check_pickle", "__getstate__"): {
@@ -234,7 +234,7 @@ CHANGED = {
             k: v * [0.9, 1.0, 1.0, 2.0] if k == "_sums" else v for k, v in state().items()
         },
     },
-    ("check_random_state", "check_sparse_rows", VALIDATION, "play"): {
+    ("check_sparse_rows", VALIDATION, "play"): {
         "DrawsFromElsewhere": lambda _, play, rounds, which, seed: play(rounds, which, ELSEWHERE),
     },
     ("check_sparse_rows", "begin"): {

@@ -12,12 +12,12 @@ import skops.io
 
 from benchmarks._common import Results, arguments
 from benchmarks.scale._killing import Task, is_as_without_kills, kill_many
-from skstructured.checkpoints.files import _serialized, save_checkpoint
+from skstructured.checkpoints import _serialized, save_checkpoint
 
 
 def save_in_place(model, path):
     """The same content, written over what is there."""
-    path.write_bytes(_serialized(model, skops.io).getbuffer())
+    path.write_bytes(_serialized(model).getbuffer())
 
 
 def line(name, task, found):

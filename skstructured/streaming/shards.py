@@ -145,16 +145,19 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         result.space_.centre = shares @ [shard.space_.centre for shard in shards]
     result.optimizer_ = MeanOfShards()
     model = result._model = result._new_model()
-    last, average = (_mean(shards, shares, averaged) for averaged in (False, True))
-    _store(model.state, last, average if model.averaged else last[:0])
-    model.state.vector[CLOCK], model.state.moves = sum(clocks), False
+    state = model.state
+    kinds = (False, True) if model.averaged else (False,)  # the average is stored behind the last
+    both = np.concatenate([_mean(shards, shares, averaged) for averaged in kinds])
+    state.store_for(state.by_feature)
+    state.Theta[...] = both.T if state.by_feature else both
+    state.vector[CLOCK], state.moves = sum(clocks), False
     means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
     model.scale.set_moments(means, np.ones(len(means)))
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
         model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
         result.loss_ = model.loss
-    model.state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
+    state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     if getattr(result, "_calibrator", None) is not None:
         result._calibrator = result._calibrator.mean([s._calibrator for s in shards], shares)
@@ -173,17 +176,9 @@ def _mean(shards, shares, averaged):
     """Σ share · W of the last weights, or of the averages, in units of X and of y."""
     mean = 0.0
     for shard, share in zip(shards, shares, strict=True):
-        kept = averaged and shard._model.averaged
         unit = shard.space_.scale if isinstance(shard.space_, RealLine) else 1.0
-        mean = mean + share * unit * shard._weights(averaged=kept)
+        mean = mean + share * unit * shard._weights(averaged=averaged and shard._model.averaged)
     return mean
-
-
-def _store(state, last, average):
-    """Put weights, and averages, into a new state, which is stored by row or by feature."""
-    both = np.concatenate([last, average])
-    state.store_for(state.by_feature)
-    state.Theta[...] = both.T if state.by_feature else both
 
 
 def _check_shards(estimators):

@@ -346,8 +346,12 @@ def check_learn_in_chunks(trial):
 
 
 def check_partial_fit_in_chunks(trial):
-    """``partial_fit`` in chunks of 1 and 7 is that of all rows, to 1e-12."""
-    whole, (_, rounds) = trial.learn_part(trial.new(), trial.X, trial.y), trial.begun()
+    """``partial_fit`` learns what begin and learn do; in chunks of 1 and 7 the same, to 1e-12."""
+    learned, rounds = trial.learned(trial.n)
+    whole = trial.learn_part(trial.new(), trial.X, trial.y)
+    wanted, got = trial.predictions(learned), trial.predictions(whole)
+    assert_same(wanted, got, "partial_fit and learn", 1e-9)
+    assert whole.t_ == trial.n, f"t_ is {whole.t_} after partial_fit of {trial.n} rows"
     for size in (1, 7):
         model = trial.new()
         for start in range(0, trial.n, size):
@@ -357,28 +361,11 @@ def check_partial_fit_in_chunks(trial):
         assert_same(trial.observe(whole, rounds), trial.observe(model, rounds), what, 1e-12)
 
 
-def check_partial_fit_learns_as_learn(trial):
-    """``partial_fit`` learns what begin and learn do."""
-    model = trial.learn_part(trial.new(), trial.X, trial.y)
-    wanted, got = trial.predictions(trial.learned(trial.n)[0]), trial.predictions(model)
-    assert_same(wanted, got, "partial_fit and learn", 1e-9)
-    assert model.t_ == trial.n, f"t_ is {model.t_} after partial_fit of {trial.n} rows"
-
-
 def check_pickle(trial):
     """A learner that was pickled predicts the same, and goes on learning the same."""
     model, rounds = trial.learned(trial.half)
     other = pickle.loads(pickle.dumps(model))
     assert_same(trial.state(model, rounds), trial.state(other, rounds), "after pickling")
-
-
-def check_random_state(trial):
-    """Two learners with the same ``random_state`` play and learn the same."""
-    found = []
-    for model, rounds in (trial.begun(), trial.begun()):
-        losses = model.play_and_learn(rounds, trial.every, 0)
-        found.append(losses._asdict() | trial.observe(model, rounds))
-    assert_same(*found, "played again with the same random_state")
 
 
 def check_sparse_rows(trial):
@@ -500,7 +487,6 @@ ONLY = {
         type(trial.subject).expected_losses is not OnlineLearner.expected_losses
     ),
     check_partial_fit_in_chunks: has("partial_fit"),
-    check_partial_fit_learns_as_learn: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (
         has("partial_fit")(trial) and has_argument(trial.subject.partial_fit, "sample_weight")

@@ -20,6 +20,7 @@ from skstructured.streaming import array_chunks, fit_chunks
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+wrappers = pytest.importorskip("dask_ml.wrappers")
 
 pytestmark = [
     pytest.mark.exhaustive,
@@ -41,11 +42,6 @@ def client(tmp_path_factory):
         yield client
 
 
-@pytest.fixture(scope="module")
-def wrappers():
-    return pytest.importorskip("dask_ml.wrappers")
-
-
 def blocks(X=X, size=SIZE):
     return array.from_array(X, chunks=(size, *X.shape[1:]))
 
@@ -64,7 +60,7 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_incremental_learns_the_blocks_in_order(name, client, wrappers):
+def test_incremental_learns_the_blocks_in_order(name, client):
     model = wrappers.Incremental(clone(LEARNERS[name]), shuffle_blocks=False)
     model.fit(blocks(), blocks(Y), classes=CLASSES)
     alone = clone(LEARNERS[name]).partial_fit(X, Y, classes=CLASSES)
@@ -75,7 +71,7 @@ def test_incremental_learns_the_blocks_in_order(name, client, wrappers):
     assert_same(model.estimator_, alone.partial_fit(X, Y))
 
 
-def test_incremental_over_label_sets_and_real_numbers(client, wrappers):
+def test_incremental_over_label_sets_and_real_numbers(client):
     sets = (X[:, :2] > 0).astype(int)
     model = wrappers.Incremental(OnlineStructuredPredictor("hypercube"), shuffle_blocks=False)
     chunks = [(X[i : i + SIZE], sets[i : i + SIZE]) for i in range(0, N, SIZE)]
@@ -88,7 +84,7 @@ def test_incremental_over_label_sets_and_real_numbers(client, wrappers):
     assert_same(model.estimator_, PiSTOLRegressor().partial_fit(X, X[:, 0]))
 
 
-def test_sparse_blocks(client, wrappers):
+def test_sparse_blocks(client):
     thin = np.where(np.abs(X) > 0.7, X, 0.0)
     rows, model = sparse.csr_matrix(thin), OnlineStructuredPredictor(random_state=0)
     alone = clone(model).partial_fit(rows, Y, classes=CLASSES)
@@ -143,27 +139,24 @@ def test_errors_of_workers_come_back(client):
         client.submit(fit_chunks, mean, [(X, Y)]).result()
 
 
-@pytest.fixture(scope="module")
-def compat():
-    return pytest.importorskip("river.compat", reason="river is not installed")
+NUMBERS = X[:40] @ np.arange(5.0)
+#: A learner, its outputs, its classes, and what river's and its own methods say of rows.
+BY_DICTS = {
+    "labels": (LEARNERS["default"], Y[:40], CLASSES, "predict_proba_one", "predict_proba"),
+    "numbers": (PiSTOLRegressor(random_state=0), NUMBERS, None, "predict_one", "predict"),
+}
 
 
-def test_rows_one_by_one_are_rows(compat):
+@pytest.mark.parametrize("kind", BY_DICTS)
+def test_rows_one_by_one_are_rows(kind):
+    compat = pytest.importorskip("river.compat", reason="river is not installed")
+    (model, y, classes, one, every), told = BY_DICTS[kind], {}
+    by_dicts = compat.convert_sklearn_to_river(clone(model), classes)
     rows = [dict(zip("abcde", row, strict=True)) for row in X[:40].tolist()]
-    model = compat.SKL2RiverClassifier(OnlineStructuredPredictor(random_state=0), CLASSES)
-    for row, label in zip(rows, Y.tolist(), strict=False):
-        model.learn_one(row, label)
-    alone = OnlineStructuredPredictor(random_state=0).partial_fit(X[:40], Y[:40], classes=CLASSES)
-    found = [[model.predict_proba_one(row)[k] for k in CLASSES] for row in rows]
-    np.testing.assert_allclose(found, alone.predict_proba(X[:40]), rtol=1e-12)
-
-
-def test_numbers_one_by_one(compat):
-    rows = [dict(zip("abcde", row, strict=True)) for row in X[:40].tolist()]
-    y = X[:40] @ np.arange(5.0)
-    model = compat.convert_sklearn_to_river(PiSTOLRegressor(random_state=0))
-    for row, number in zip(rows, y.tolist(), strict=True):
-        model.learn_one(row, number)
-    alone = PiSTOLRegressor(random_state=0).partial_fit(X[:40], y)
-    found = [model.predict_one(row) for row in rows]
-    np.testing.assert_allclose(found, alone.predict(X[:40]), rtol=1e-12)
+    for row, output in zip(rows, y.tolist(), strict=True):
+        by_dicts.learn_one(row, output)
+    found = [getattr(by_dicts, one)(row) for row in rows]
+    if classes:
+        found, told = [[answer[k] for k in classes] for answer in found], {"classes": classes}
+    alone = clone(model).partial_fit(X[:40], y, **told)
+    np.testing.assert_allclose(found, getattr(alone, every)(X[:40]), rtol=1e-12)

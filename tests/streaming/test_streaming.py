@@ -46,39 +46,42 @@ def test_validation_over_chunks_is_that_over_all_rows(name):
     np.testing.assert_array_equal(parts.estimator.predict(X), whole.estimator.predict(X))
 
 
-@pytest.mark.parametrize("play", ["last", "average"])
-@pytest.mark.parametrize("batch_size", [1, 10])
-def test_other_plays_and_batches(play, batch_size):
-    X, y = rows(100)
-    given = {"batch_size": batch_size, "play": play, "random_state": 0, "classes": [0, 1]}
-    whole = progressive_validate(OnlineStructuredPredictor(), X, y, **given)
-    parts = progressive_validate(OnlineStructuredPredictor(), array_chunks(X, y, 50), **given)
-    assert parts.expected_target_loss == pytest.approx(whole.expected_target_loss.mean(), rel=1e-12)
-    assert f"play={play!r}" in repr(parts) and "100 rounds" in repr(parts)
+def sequences(rows, labels):
+    """Sequences of four rows, and of their labels."""
+    return [[part[i : i + 4] for i in range(0, len(part), 4)] for part in (rows, labels)]
 
 
-def test_sequences_and_label_sets_in_chunks():
-    rng = np.random.RandomState(0)
-    X, Y = rng.randn(40, 3), rng.randint(2, size=(40, 5))
-    chunks = [(X[:30], Y[:30]), (X[30:], Y[30:])]
-    sets = progressive_validate(OnlineStructuredPredictor("hypercube"), chunks, random_state=0)
-    whole = progressive_validate(OnlineStructuredPredictor("hypercube"), X, Y, random_state=0)
-    assert sets.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
-    words = [X[i : i + 4] for i in range(0, 40, 4)], [Y[i : i + 4, 0] for i in range(0, 40, 4)]
-    chunks = [tuple(part[i : i + 5] for part in words) for i in (0, 5)]
-    model = OnlineStructuredPredictor("sequence")
-    parts = progressive_validate(model, chunks, random_state=0, classes=[0, 1])
-    assert parts.n_rounds == 10
-    whole = progressive_validate(model, *words, random_state=0, classes=[0, 1])
-    assert parts.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
+def cut(size, *parts):
+    return [tuple(part[i : i + size] for part in parts) for i in range(0, len(parts[0]), size)]
 
 
-def test_what_a_learner_of_ones_own_does_to_go_on():
+BITS = np.random.RandomState(0).randint(2, size=(100, 5))
+PLAYS = [{"batch_size": size, "play": play} for size in (1, 10) for play in ("last", "average")]
+#: What is learned, from the features and labels of 100 rows, the chunks, and how it is validated.
+VALIDATED = [
+    *((OnlineStructuredPredictor(), lambda X, y: (X, y), 50, given) for given in PLAYS),
+    (OnlineStructuredPredictor("sequence"), sequences, 5, {}),
+    (OnlineStructuredPredictor("hypercube"), lambda X, y: (X, BITS), 30, {"classes": None}),
+    (NearestMean(), lambda X, y: (X, y), 7, {}),
+]
+
+
+@pytest.mark.parametrize(("model", "make", "size", "given"), VALIDATED, ids=range(len(VALIDATED)))
+def test_other_plays_batches_outputs_and_learners(model, make, size, given):
+    given, (X, y) = {"random_state": 0, "classes": [0, 1], **given}, make(*rows(100))
+    whole = progressive_validate(model, X, y, **given)
+    parts = progressive_validate(model, cut(size, X, y), **given)
+    for kind in ("expected_target_loss", "surrogate_loss"):
+        mean = np.mean(getattr(whole, kind))
+        np.testing.assert_allclose(getattr(parts, kind), mean, rtol=1e-12, equal_nan=True)
+    assert parts.n_rounds == len(X)
+    told = repr(parts)
+    assert f"play={given.get('play', 'iterates')!r}" in told and f"{len(X)} rounds" in told
+
+
+def test_a_learner_of_ones_own_goes_on_with_rows_of_as_many_features():
     X, y = rows(40)
     assert NearestMean.resume is OnlineLearner.resume
-    whole = progressive_validate(NearestMean(), X, y, classes=[0, 1])
-    parts = progressive_validate(NearestMean(), array_chunks(X, y, 7), classes=[0, 1])
-    assert parts.expected_target_loss == pytest.approx(whole.expected_target_loss.mean())
     model = NearestMean()
     model.begin(X, y)
     with pytest.raises(ValueError, match="X has 3 features, but those before it have 4"):

@@ -91,8 +91,7 @@ def test_every_check_is_failed_by_something_broken():
     assert {wanted for _, wanted in broken_spaces.BROKEN.values()} == of_spaces
     of_learners = {name for name, _ in learner_checks(broken_learners.Expects())}
     single = [wanted for wanted in broken_learners.BROKEN.values() if len(wanted) == 1]
-    # Who draws from elsewhere is seen by several checks.
-    assert of_learners - set.union(*single) == {"check_random_state"}
+    assert of_learners == set.union(*single)
 
 
 def test_a_check_that_needs_listed_vertices_is_skipped_by_name(rng):

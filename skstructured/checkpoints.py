@@ -1,0 +1,545 @@
+"""Checkpoints: a fitted estimator in a file that is whole at any moment, and runs no code.
+
+Compiled loops do not check indices. So every array that they read or write must have the shape, the
+dtype and the layout that a new learner of the same parameters, features and outputs has, and
+every number that is an index must be in its range.
+"""
+
+import contextlib
+import copy
+import glob
+import importlib
+import io
+import json
+import os
+import stat
+import time
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, clone
+
+import skstructured
+from skstructured._engine.mixing import GAP
+from skstructured._engine.state import NORM_AT, Learned, LinearState
+from skstructured._learners.online import OnlineEstimator
+from skstructured.estimators.boosting.tree import Trees
+from skstructured.estimators.kernel._expansion import Expansion, Support
+from skstructured.estimators.kernel._model import KernelModel
+from skstructured.estimators.logistic._full_matrix import COUNT, FullMatrix
+from skstructured.extend.learner import OnlineLearner
+from skstructured.spaces._labels import LabelSpace
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+#: Number of the layout of the file. A higher one is refused.
+FORMAT = 1
+
+#: The member of the file that has the format and the versions; all others are those of skops.
+HEADER, SCHEMA = "skstructured.json", "schema.json"
+
+#: Bytes that a file may be unpacked to: some, and so many for each of its own.
+SOME, TIMES = 1 << 26, 8
+
+#: Seconds after which a temporary file that nobody writes to is one of a killed process.
+ABANDONED = 3600
+
+#: Kinds of keys of dicts that are read back as they were, besides numbers of numpy.
+KEYS = ("builtins.str", "builtins.int", "builtins.float")
+
+
+class RefusedError(ValueError):
+    """What is wrong with a file that is whole."""
+
+
+def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
+    """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
+
+    Needs skops: ``pip install skops``. Whenever the process is killed or the machine stops, `path`
+    has the last checkpoint or this one, whole: it is written under another name in the same
+    folder, brought to the disk, and renamed. When the call returns, the disk has it. What is
+    written is read back before, so `load_checkpoint` refuses nothing that was saved.
+
+    Parameters
+    ----------
+    estimator : object
+        An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
+        a `RiskMonitor` or a `StreamResult`. It is not changed. Other threads may predict or learn
+        with it meanwhile: the file has a state between two blocks.
+    path : str or os.PathLike
+        The file; its folder must exist. It keeps its permissions. If several processes save to it,
+        the last one wins.
+
+    Raises
+    ------
+    ImportError
+        Without skops.
+    TypeError
+        For an `estimator` that is a class, or no object of a class with attributes.
+    ValueError
+        For what could not be read back: lambdas, classes defined within functions, dicts with keys
+        that are bool, None or tuples, memory-mapped arrays, objects that hold themselves; arrays
+        that do not fit the parameters; a `path` that exists and is no regular file.
+    OSError
+        If the file cannot be written; the checkpoint that was there is as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> from skstructured.checkpoints import load_checkpoint, save_checkpoint
+    >>> X, y = np.eye(4), [0, 1, 0, 1]
+    >>> model = OnlineStructuredPredictor(random_state=0).partial_fit(X, y, classes=[0, 1])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.skops")
+    >>> save_checkpoint(model, path)
+    >>> other = load_checkpoint(path).partial_fit(X, y)
+    >>> bool(np.all(other.coef_ == model.partial_fit(X, y).coef_))
+    True
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "__dict__"):
+        swapped = hasattr(path, "get_params")
+        hint = "; the estimator comes first, the path second" if swapped else ", one a file"
+        raise TypeError(f"estimator must be an estimator, got {estimator!r}{hint}.")
+    write_whole(check_path(path), _serialized(estimator).getbuffer())
+
+
+def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
+    """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
+
+    Needs skops: ``pip install skops``. The classes of this package, of scikit-learn's estimators
+    and of numpy's and scipy's arrays are trusted; the file may name no others but those in
+    `trusted`. Arrays must have the shapes and dtypes that a new learner of the same parameters has.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    trusted : sequence of types, functions or str, default=()
+        Others that the file may name: custom classes, functions given as kernels, and the kernels
+        of scikit-learn's Gaussian processes, each itself or as "module.name". Methods of these
+        classes may be called while the file is read: trust only what you know.
+
+    Returns
+    -------
+    object
+        The estimator as it was saved: parameters, fitted attributes, generators.
+
+    Raises
+    ------
+    ImportError
+        Without skops.
+    OSError
+        If there is no such file, or it cannot be read.
+    TypeError
+        For a `trusted` that is a str, True, or has anything but types, functions and str.
+    ValueError
+        For a file that is damaged, cut off, or not of `save_checkpoint`; that unpacks to many times
+        its size; that has arrays that fit no learner of its parameters; that has a newer format
+        than this version knows; or that names a type that is not trusted; for a pipe or a device.
+
+    Warns
+    -----
+    UserWarning
+        If another version of the package wrote the file. scikit-learn warns for its own estimators.
+    """
+    skops, names, versions = _skops(), _names_of(trusted), None
+    _refuse_special(Path(path))
+    with open(path, "rb") as file:
+        try:
+            versions, schema = _opened(file)
+            ours = _ours_in(schema, names, versions["skstructured"])
+            if versions["skstructured"] != skstructured.__version__:
+                warnings.warn(
+                    f"{path} was written by skstructured {versions['skstructured']}, and this is "
+                    f"{skstructured.__version__}: what it learns from here on may differ.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            found = skops.load(file, trusted=[*names, *ours, "numpy.dtype"])
+            check_shapes(found)
+        except Warning:
+            raise
+        except RefusedError as error:
+            raise ValueError(f"{path} {error}") from None
+        except skops.exceptions.UntrustedTypesFoundException as error:
+            raise ValueError(
+                f"{path} names types that are not trusted; those that you know are given as "
+                f"`trusted`. {error}"
+            ) from None
+        except Exception as error:  # zipfile and skops have many for damaged files
+            by = f", of a file with {versions}" if versions else ""
+            raise ValueError(
+                f"{path} is damaged, cut off, or no checkpoint of save_checkpoint "
+                f"({type(error).__name__}: {error}{by})."
+            ) from None
+    return found
+
+
+def check_path(path):
+    """The file of a path, links followed; an error if no checkpoint can be put there."""
+    _skops()
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder {target}.")
+    _refuse_special(target)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
+    return target
+
+
+def _refuse_special(target):
+    """A ValueError for a pipe, socket or device, which could be waited for without end."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
+
+
+def _skops():
+    """skops.io, which is imported when it is needed."""
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "checkpoints need skops, which is not installed: pip install skops"
+        ) from error
+    return skops.io
+
+
+def write_whole(path, content):
+    """Put bytes under an absolute `path`, so that a reader finds the old content or the new.
+
+    They are written into ``.NAME.<32 hex digits>.tmp`` beside it, which takes its place and its
+    permissions once the disk has it. Such files of killed processes are removed after an hour.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is as it was.
+    """
+    for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
+        with contextlib.suppress(OSError):  # another process has removed it
+            if time.time() - old.lstat().st_mtime > ABANDONED:
+                old.unlink()
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if path.exists():
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder):
+    """Make the new name durable on disk; Windows opens no folders, and does not need it."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _serialized(estimator):
+    """A buffer with the file's content, which was read back."""
+    skops, buffer = _skops(), io.BytesIO()
+    versions = {"format": FORMAT, "skstructured": skstructured.__version__}
+    versions |= {"numpy": np.__version__, "scikit-learn": sklearn.__version__}
+    try:
+        skops.dump(copy.deepcopy(estimator), buffer)
+        with ZipFile(buffer, "a") as file:
+            file.writestr(HEADER, json.dumps(versions, indent=2))
+        _, schema = _opened(buffer)
+        _refuse_changed(schema)
+        check_shapes(skops.load(buffer, trusted=sorted(_types_in(schema))))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{type(estimator).__name__} cannot be saved: {error}") from error
+    return buffer
+
+
+def _opened(file):
+    """The versions in a checkpoint, and the description of the object in it."""
+    most = SOME + TIMES * file.seek(0, os.SEEK_END)
+    with ZipFile(file) as members:
+        _check_size(sum(info.file_size for info in members.infolist()), most)
+        versions = json.loads(members.read(HEADER))
+        number, written = versions["format"], versions["skstructured"]
+        if type(number) is not int or number < 1 or not isinstance(written, str):
+            raise ValueError(f"its header is {versions}")
+        if number > FORMAT:
+            raise RefusedError(
+                f"has the format {number} of skstructured {written}; {skstructured.__version__} "
+                f"reads formats up to {FORMAT}: install a newer version."
+            )
+        schema = json.loads(members.read(SCHEMA))
+        named = {(node.get("__id__"), node["file"]) for node in _nodes(schema) if "file" in node}
+        times = Counter(name for _, name in named)
+        _check_size(sum(times[name] * _unpacked(members, name) for name in times), most)
+    return versions, schema
+
+
+def _check_size(size, most):
+    """A ValueError for more bytes than a file may be unpacked to."""
+    if size > most:
+        raise ValueError("it would be unpacked to many times its size")
+
+
+def _unpacked(members, name):
+    """Bytes that a member takes in memory; those of sparse matrices are archives by themselves."""
+    if not name.endswith(".npz"):
+        return members.getinfo(name).file_size
+    with ZipFile(io.BytesIO(members.read(name))) as parts:
+        return sum(info.file_size for info in parts.infolist())
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a description, the outermost first."""
+    waiting = [schema]
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, dict):
+            if isinstance(given.get("__loader__"), str):
+                yield given
+            waiting.extend(given.values())
+        elif isinstance(given, list):
+            waiting.extend(given)
+
+
+def _type_of(node: dict[str, Any]) -> str:
+    """Full name of the type of a described object, or of the function it is."""
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _types_in(schema: Any) -> set[str]:
+    """Full names of all types and functions in a description."""
+    return {_type_of(node) for node in _nodes(schema)}
+
+
+def _ours_in(schema, trusted, written):
+    """The classes of this package in a description; an error if they are no classes of it."""
+    named = _types_in(schema) - {*trusted}
+    ours = sorted(name for name in named if name.startswith("skstructured."))
+    unknown = [name for name in ours if not _is_class(name)]
+    if unknown:
+        raise RefusedError(
+            f"names {unknown}, which are no classes of skstructured {skstructured.__version__}; "
+            f"it was written by {written}."
+        )
+    return ours
+
+
+def _is_class(name):
+    """Whether a class is really defined in the module, and under the name, that it is called by."""
+    module, _, short = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), short, None)
+    except (ImportError, ValueError):  # a name with a null in it
+        return False
+    return isinstance(found, type) and (found.__module__, found.__qualname__) == (module, short)
+
+
+def _refuse_changed(schema):
+    """A ValueError for what skops writes, and would read back as something else."""
+    for node in _nodes(schema):
+        kind, loader = _type_of(node), node["__loader__"]
+        if loader == "DictNode":
+            keys = [_type_of(key) for key in node["key_types"]["content"]]
+            for key in keys:
+                if key not in KEYS and not _is_number(key):
+                    raise ValueError(f"a dict has a key of the type {key}, not str, int or float")
+            if len(keys) != len(node["content"]):
+                raise ValueError("a dict has keys that are written the same, as 1 and '1'")
+        elif loader == "NdArrayNode":
+            if kind != "numpy.ndarray" and not _is_number(kind):
+                raise ValueError(f"an array is of the kind {kind}: copy it into one of numpy's own")
+            if node["type"] == "json" and len(node["shape"]["content"]) != 1:
+                raise ValueError("an array of objects is no vector")
+
+
+def _is_number(name):
+    """Whether a name is that of a type of numpy's numbers."""
+    found = getattr(np, name.removeprefix("numpy."), None)
+    return isinstance(found, type) and issubclass(found, np.generic) and found is not np.bool_
+
+
+def _names_of(trusted):
+    """Full names of types and functions that the user trusts."""
+    if isinstance(trusted, (str, bytes)) or not hasattr(trusted, "__iter__"):
+        raise TypeError(f"trusted must be a sequence of types, functions or str, got {trusted!r}.")
+    kinds = list(trusted)
+    for kind in kinds:
+        if not isinstance(kind, str) and not hasattr(kind, "__name__"):
+            raise TypeError(f"trusted must have types, functions or str in it, got {kind!r}.")
+    return [k if isinstance(k, str) else f"{k.__module__}.{k.__name__}" for k in kinds]
+
+
+#: Attributes that say what was learned, and no form.
+FREE = {
+    *("_kind", "_loops", "_past", "arrived", "count", "divided", "factor", "fitted", "forgotten"),
+    *("gamma", "given", "known", "learned", "lengths", "loss", "n_taught", "optimizer", "placed"),
+    *("random_state", "refactored", "rng", "sizes", "space", "used"),
+}
+
+#: Fitted arrays of any estimator over a space, as numbers of outputs d and of features p.
+WEIGHTS = {
+    **{"coef_": "dp", "intercept_": "d", "start_": "d", "end_": "d", "transitions_": "dd"},
+    "transition_coef_": "ddp",
+}
+
+
+def check_shapes(estimator: object) -> None:
+    """A ValueError that names the first attribute with another form than a new learner's."""
+    for part in _estimators_in(estimator):
+        learned = vars(part).keys() & {"space_", "_model"}
+        if "space_" in learned:
+            _check_space(part)
+        if learned and isinstance(part, OnlineLearner) and hasattr(part, "_start"):
+            _check_learned(part)
+
+
+def _estimators_in(found: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """All estimators in an object."""
+    seen = set() if seen is None else seen
+    if id(found) in seen or isinstance(found, (str, bytes, np.ndarray)):
+        return
+    seen.add(id(found))
+    if isinstance(found, BaseEstimator):
+        yield found
+    inner = vars(found) if hasattr(found, "__dict__") and not isinstance(found, type) else found
+    if isinstance(inner, dict):
+        inner = list(inner.values())
+    if isinstance(inner, (list, tuple, set)):
+        for value in inner:
+            yield from _estimators_in(value, seen)
+
+
+def _require(holds: Any, name: str) -> None:
+    if not holds:
+        raise ValueError(f"its {name} does not fit a learner of its parameters")
+
+
+def _check_space(learner: Any) -> None:
+    """Numbers of outputs agree, and weights in units of X have their shapes."""
+    space, fitted = learner.space_, vars(learner)
+    dim, p = getattr(space, "dim_", 0), fitted.get("n_features_in_", 0)
+    if isinstance(space, LabelSpace):
+        _require(dim == space._dim_of(len(space.classes_)), "space_.dim_")
+    if hasattr(space, "n_items_"):
+        _require(dim == space.n_items_**2, "space_.n_items_")
+    for owner in (learner, fitted.get("_model")):
+        loss = getattr(owner, "loss_", None) or getattr(owner, "loss", None)
+        for other in (getattr(loss, "space", None), getattr(owner, "space", None)):
+            _require(getattr(other, "dim_", dim) == dim, "loss_")
+    for name in WEIGHTS.keys() & fitted.keys():
+        wanted = tuple({"d": dim, "p": p}[axis] for axis in WEIGHTS[name])
+        _require(np.shape(fitted[name]) == wanted, name)
+
+
+def _check_learned(learner: Any) -> None:
+    """What a learner has learned has the form of what a new one starts with."""
+    fitted, fresh = vars(learner), _started(learner)
+    given = fresh.get_params(deep=False).keys() | {"space_", "loss_"}
+    for name in vars(fresh).keys() - given:
+        value = getattr(fresh, name)
+        if isinstance(value, (Learned, np.ndarray, tuple)):
+            _require(name in fitted, name)
+            _check_alike(fitted[name], value, name)
+    for owner in (learner, fitted.get("_weak")):
+        for name in ("_trees", "trees"):
+            if isinstance(getattr(owner, name, None), Trees):
+                _check_trees(getattr(owner, name), learner.n_features_in_, name)
+
+
+def _started(learner: Any) -> Any:
+    """A new learner of the same parameters, features and outputs, which has learned nothing."""
+    fresh = clone(learner)
+    if not isinstance(learner, OnlineEstimator):
+        for name in vars(learner).keys() & {"n_features_in_", "_dtype"}:
+            setattr(fresh, name, getattr(learner, name))
+        fresh._start(copy.deepcopy(learner.space_))
+        return fresh
+    own = fresh.get_params(deep=False).keys() | {"_model"}
+    vars(fresh).update({name: value for name, value in vars(learner).items() if name not in own})
+    fresh.random_state_ = copy.deepcopy(learner.random_state_)
+    model = fresh._model = fresh._new_model()
+    if isinstance(model, KernelModel):  # the loop is handed the block of its expansion
+        model.state.Theta = learner._model.state.Theta
+        model.state.by_feature = learner._model.state.by_feature
+    if isinstance(learner._calibrator, Learned):
+        fresh._calibrator = type(learner._calibrator)()
+    return fresh
+
+
+def _check_alike(found: Any, fresh: Any, name: str) -> None:
+    """`found` has the form of `fresh`: types, shapes, dtypes, layouts, and sizes that are kept."""
+    if found is fresh or isinstance(fresh, float):
+        return
+    _require(type(found) is type(fresh), name)
+    if isinstance(fresh, np.ndarray):
+        same = (found.shape, found.dtype) == (fresh.shape, fresh.dtype)
+        _require(same and (found.flags.c_contiguous or not fresh.flags.c_contiguous), name)
+    elif isinstance(fresh, (tuple, list)):
+        _require(len(found) == len(fresh), name)
+        for i, value in enumerate(fresh):
+            _check_alike(found[i], value, f"{name}[{i}]")
+    elif isinstance(fresh, Learned):
+        _prepare(found, fresh)
+        for key in vars(fresh).keys() - FREE:
+            _require(key in vars(found), f"{name}.{key}")
+            _check_alike(vars(found)[key], vars(fresh)[key], f"{name}.{key}")
+        _check_ranges(found, fresh, name)
+    elif isinstance(fresh, (bool, int, str)):
+        _require(found == fresh, name)
+
+
+def _prepare(found: Any, fresh: Any) -> None:
+    """Bring what is fresh to the storage, and to the number of rows, of what was found."""
+    if isinstance(fresh, LinearState) and found.Theta is not None and fresh.Theta is None:
+        fresh.store_for(bool(found.by_feature))
+    if isinstance(fresh, Support):
+        fresh._reserve(len(found.index))
+
+
+def _check_ranges(found: Any, fresh: Any, name: str) -> None:
+    """Numbers that are indices are in their ranges."""
+    for key in ("vector", "vectors"):
+        if isinstance(vars(fresh).get(key), np.ndarray) and vars(fresh)[key].size:
+            same = vars(found)[key][..., NORM_AT] == vars(fresh)[key][..., NORM_AT]
+            _require(np.all(same), f"{name}.{key}")
+    if "slot" in vars(fresh):
+        _require(np.all(found.slot == -1), f"{name}.slot")
+    if isinstance(fresh, Support):
+        _require(0 <= found.count <= len(found.index), f"{name}.count")
+    if isinstance(fresh, Expansion):
+        most = min(found.size, len(found.opened.index))
+        _require(0 <= found.count <= most, f"{name}.count")
+    if isinstance(fresh, FullMatrix):
+        _require(0 <= found.numbers[COUNT] < len(found._waiting[0]), f"{name}.numbers")
+    if "totals" in vars(fresh):  # the last entry is a norm
+        _require(np.array_equal(found.totals[GAP + 1 : -1], fresh.totals[GAP + 1 : -1]), name)
+
+
+def _check_trees(trees: Trees, p: int, name: str) -> None:
+    """Nodes test features that there are, the lowest none, and answer classes that there are."""
+    inner = trees.tried.shape[1]
+    _require(np.all(trees.feature[:, inner:] == -1), f"{name}.feature")
+    for array, most in ((trees.feature, p), (trees.answer, trees.counts.shape[2])):
+        _require(np.all((array >= -1) & (array < most)), name)
+    _require(np.all((trees.tried >= 0) & (trees.tried < p)), f"{name}.tried")
+    _require(np.all(trees.answer >= 0) and np.all(trees.seen >= 0), name)
