@@ -268,7 +268,11 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             _, P = self._played(X)
         codes = invert(P, rng.random_sample(len(P)))
-        return self.classes_[codes], self._propensities_of(X, codes, P, random_state)
+        propensities = P[np.arange(len(P)), codes]
+        seeded = isinstance(random_state, Integral)  # it draws the same number again and again
+        covered = len(P) == 1 and not seeded
+        self._await(fingerprint(X, codes, propensities) if covered else "not a covered choice")
+        return self.classes_[codes], propensities
 
     def update(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
@@ -480,14 +484,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """Wait for the update of `choice`, or for none."""
         self._uncovered = self._uncovered or self._awaited is not None
         self._awaited = choice
-
-    def _propensities_of(self, X, codes, P, random_state):
-        """Propensities of a choice just drawn from the rows of P; its update is waited for."""
-        propensities = P[np.arange(len(P)), codes]
-        seeded = isinstance(random_state, Integral)  # it draws the same number again and again
-        single = len(P) == 1 and not seeded
-        self._await(fingerprint(X, codes, propensities) if single else "not a covered choice")
-        return propensities
 
     def _account(self, X, codes, propensities):
         """Note, before a round is learned, whether it is the choice waited for."""

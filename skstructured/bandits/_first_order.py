@@ -338,10 +338,8 @@ class BanditGaptronClassifier(BanditClassifier):
         vector = model.state.vector
         vector[RADIUS] = self.radius
         if self.feature_norm is not None:
-            vector[X_SQ], vector[LEARN_NORM] = (
-                check_size("feature_norm", self.feature_norm) ** 2,
-                0.0,
-            )
+            vector[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
+            vector[LEARN_NORM] = 0.0
         return model
 
     def _surrogate(self, theta, codes):

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed, parameters
@@ -15,7 +16,7 @@ from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real, check_weights
 from skstructured._learners.lock import lock_of
-from skstructured._learners.metadata import RoutesToEstimator
+from skstructured._learners.metadata import routed, router_of
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.logistic import FolkloreClassifier
@@ -49,7 +50,7 @@ class _Taught(BanditModel):
 
 @documented(BanditGaptronClassifier)
 @parameters
-class BanditReduction(RoutesToEstimator, BanditClassifier):
+class BanditReduction(BanditClassifier):
     r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
 
     With probability ρ the choice is uniform and, if rewarded, the wrapped learner learns (x, y);
@@ -126,13 +127,12 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
 
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
-        self._fit(X, y, **self._checked(X, self._routed("fit", params)))
+        self._fit(X, y, **self._routed("fit", X, params))
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order."""
-        given = self._checked(X, self._routed("partial_fit", params))
-        self._simulate_labels(X, y, classes, **given)
+        self._simulate_labels(X, y, classes, **self._routed("partial_fit", X, params))
         return self
 
     estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
@@ -143,8 +143,14 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
             return self.estimator
         return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
-    def _checked(self, X, given):
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Own requests, and those of the estimator's ``partial_fit`` that are handed on."""
+        wrapped = None if isinstance(self.estimator, type) else self._wrapped()
+        return router_of(self, wrapped, made=("classes",))
+
+    def _routed(self, method, X, params):
         """Metadata for the estimator, weights checked before any round is played."""
+        given = dict(routed(self, method, params).estimator.partial_fit)
         if "sample_weight" not in given:
             return given
         if self.exploration is None:

@@ -1,29 +1,22 @@
-"""Binary classifiers as experts: their parameters, what they say of rows, how they are trained."""
+"""Binary classifiers as experts: what they say of rows, and how they are trained."""
 
 import inspect
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn import get_config
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import _name_estimators
-from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured._base.validation import (
-    check_lengths,
-    check_sparse,
-    matrices_refused,
-    weighted_mean,
-)
+from skstructured._base.validation import check_sparse, matrices_refused
 from skstructured._engine.state import Learned
 
 #: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
@@ -49,20 +42,16 @@ def named_experts(estimators, taken=()):
         )
     named = all(isinstance(one, (tuple, list)) and len(one) == 2 for one in given)
     pairs = [tuple(one) for one in given] if named else _name_estimators(given)
-    _check_names([name for name, _ in pairs], set(taken))
-    for name, expert in pairs:
-        if not (hasattr(expert, "predict") and hasattr(expert, "get_params")):
-            raise ValueError(f"the expert {name!r} must be a classifier, got {expert!r}.")
-    return pairs
-
-
-def _check_names(names, taken):
-    for i, name in enumerate(names):
+    names = [name for name, _ in pairs]
+    for i, (name, expert) in enumerate(pairs):
         if not isinstance(name, str) or "__" in name or name in taken or name in names[:i]:
             raise ValueError(
                 f"Names of estimators must be different strings without '__' that are no "
                 f"parameters, got {name!r} among {names!r}."
             )
+        if not (hasattr(expert, "predict") and hasattr(expert, "get_params")):
+            raise ValueError(f"the expert {name!r} must be a classifier, got {expert!r}.")
+    return pairs
 
 
 def is_fitted(expert):
@@ -93,16 +82,12 @@ def checked_rows(estimator, X, reset):
     if issparse(X):
         check_sparse(X)
     checked = X
-    if not (is_frame(X) and _holds_text(X)):
+    if not (is_frame(X) and any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)):
         given = {"accept_sparse": "csr", "ensure_all_finite": finite, "input_name": "X"}
         with matrices_refused(X):
             checked = check_array(X, estimator=estimator, **given)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X if is_frame(X) else checked
-
-
-def _holds_text(frame):
-    return any(getattr(kind, "kind", "O") not in "biuf" for kind in frame.dtypes)
 
 
 def rows_of(X, which):
@@ -124,8 +109,15 @@ def opinions(name, expert, X, classes):
             f"the expert {name!r} has the class {unknown[0]!r}, which is not among those of y, "
             f"{classes.tolist()}."
         )
+    signs = np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
     with np.errstate(divide="ignore", invalid="ignore"):  # of experts with hardly a row so far
-        said = _said(expert, X, labels, classes)
+        if hasattr(expert, "predict_proba"):
+            said = np.asarray(expert.predict_proba(X), dtype=np.float64) @ signs
+        elif hasattr(expert, "decision_function"):
+            said = signs[-1] * np.asarray(expert.decision_function(X), dtype=np.float64)
+        else:
+            predicted = np.asarray(expert.predict(X))
+            said = np.where(predicted == classes[1], 1.0, -1.0) * np.isin(predicted, classes)
     if said.shape != (X.shape[0],):
         raise ValueError(
             f"the expert {name!r} must give one number per row of {X.shape[0]}, got shape "
@@ -134,32 +126,12 @@ def opinions(name, expert, X, classes):
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 
-def _said(expert, X, labels, classes):
-    """`opinions` as the expert gives them; `labels` are the classes in the expert's order."""
-    if hasattr(expert, "predict_proba"):
-        proba = np.asarray(expert.predict_proba(X), dtype=np.float64)
-        return _column(proba, labels, classes[1]) - _column(proba, labels, classes[0])
-    if hasattr(expert, "decision_function"):
-        sign = 1.0 if labels[-1] == classes[1] else -1.0
-        return sign * np.asarray(expert.decision_function(X), dtype=np.float64)
-    predicted = np.asarray(expert.predict(X))
-    return np.where(predicted == classes[1], 1.0, -1.0) * np.isin(predicted, classes)
-
-
-def _column(proba, labels, label):
-    return proba[:, labels.index(label)] if label in labels else np.zeros(len(proba))
-
-
 def part_of(given, which, n):
     """Metadata of some of n rows: entries per row are taken there, all else is unchanged."""
     return {
-        key: _safe_indexing(value, which) if _entries(value) == n else value
+        key: _safe_indexing(value, which) if np.ndim(value) and np.shape(value)[0] == n else value
         for key, value in given.items()
     }
-
-
-def _entries(value):
-    return np.shape(value)[0] if np.ndim(value) else None
 
 
 def seed(expert, rng):
@@ -180,14 +152,14 @@ def folds(codes, cv):
 
 
 def out_of_fold(found, fold, codes, learned):
-    """`found` (n,) with what ``learned(others)`` says of the rows of each fold.
+    """`found` (n,) with what ``learned(others, inside)`` says of the rows of each fold.
 
     Rows stay as they are if the other folds have one class alone.
     """
     for k in np.unique(fold):
         inside, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         if len(np.unique(codes[others])) == 2:
-            found[inside] = learned(others)(inside)
+            found[inside] = learned(others, inside)
     return found
 
 
@@ -226,10 +198,10 @@ class Expert(Learned):
             return opinions(self.name, self.model, rows, classes)
         fresh = clone(self.model)
 
-        def learned(others):
+        def learned(others, inside):
             more = part_of(given, others, len(codes))
             twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]], **more)
-            return lambda which: opinions(self.name, twin, rows_of(rows, which), classes)
+            return opinions(self.name, twin, rows_of(rows, inside), classes)
 
         said = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
         self.model, self.naive = fresh.fit(rows, classes[codes], **given), False
@@ -240,9 +212,8 @@ class Expert(Learned):
         if method is None:
             return said
 
-        def learned(others):
-            model = calibration(method, said[others], codes[others])
-            return lambda which: calibrated(model, said[which])
+        def learned(others, inside):
+            return calibrated(calibration(method, said[others], codes[others]), said[inside])
 
         if len(np.unique(codes)) == 2:
             self.calibration = calibration(method, said, codes)
@@ -257,17 +228,25 @@ class Expert(Learned):
         self.naive = False
 
 
-def check_expert(name, expert, learns, fitted, online):
-    """Whether an expert can do what `train` says."""
+def expert_of(name, model, train, online):
+    """The `Expert` of a classifier as it was given; an error unless it can do what `train` says."""
+    if not (isinstance(train, (bool, np.bool_)) or train == "auto"):
+        raise ValueError(f"train must be 'auto', True or False, got {train!r}.")
+    fitted = is_fitted(model)
+    learns = not fitted if train == "auto" else bool(train)
+    learns = learns and not isinstance(model, FrozenEstimator)
     if not learns and not fitted:
         raise NotFittedError(f"the expert {name!r} is not fitted, and is not to be trained.")
-    if learns and online and not hasattr(expert, "partial_fit"):
+    if learns and online and not hasattr(model, "partial_fit"):
         raise ValueError(
             f"the expert {name!r} has no partial_fit to learn row by row: call fit of "
             "AbstainingHedgeClassifier, or fit the experts beforehand and say train=False."
         )
-    if learns and not online and not hasattr(expert, "fit"):
+    if learns and not online and not hasattr(model, "fit"):
         raise ValueError(f"the expert {name!r} has no fit.")
+    if learns:
+        model = deepcopy(model) if fitted else clone(model)
+    return Expert(name, model, learns, learns and not fitted)
 
 
 def check_marker(marker, classes):
@@ -276,10 +255,6 @@ def check_marker(marker, classes):
         raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
     if np.ndim(marker) or isinstance(marker, complex):
         raise ValueError(f"abstain_label must be a label, got {marker!r}.")
-
-
-#: What `calibrate` may be but None.
-METHODS = ("sigmoid", "isotonic")
 
 
 def calibration(method, said, codes):
@@ -304,84 +279,3 @@ def calibrated(model, said):
     isotonic = isinstance(model, IsotonicRegression)
     share = model.predict(said) if isotonic else model.predict_proba(said[:, None])[:, 1]
     return np.rint((2.0 * share - 1.0) * GRID) / GRID
-
-
-class OverExperts(ClassifierMixin, _BaseComposition):
-    """Parameters of the experts in the list ``estimators``, as those of scikit-learn's ensembles.
-
-    `get_params`, `set_params` and `clone` for experts with names or without.
-    """
-
-    __init__ = object.__init__  # that of scikit-learn's base is abstract
-
-    @property
-    def _named(self):
-        """Pairs (name, expert)."""
-        return named_experts(self.estimators, super().get_params(deep=False))
-
-    @_named.setter
-    def _named(self, pairs):
-        pairwise = all(isinstance(one, (tuple, list)) for one in self.estimators)
-        self.estimators = pairs if pairwise else [expert for _, expert in pairs]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
-        said = np.asarray(self.predict(X), dtype=object)  # type: ignore[attr-defined]
-        labels = np.asarray(column_or_1d(y), dtype=object)
-        check_lengths(len(said), len(labels))
-        return weighted_mean((said == labels).astype(np.float64), sample_weight)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
-        try:
-            return self._get_params("_named", deep)
-        except ValueError:  # to be refused by name, when it learns
-            return super().get_params(deep=False)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, experts by their names, and parameters of experts; returns self."""
-        if "estimators" in params:
-            self.estimators = params.pop("estimators")
-        own = params.keys() <= super().get_params(deep=False).keys()
-        return super().set_params(**params) if own else self._set_params("_named", **params)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata are handed on to the experts, by what each requests."""
-        router = MetadataRouter(owner=self)
-        for name, expert in self._named:
-            mapping = MethodMapping()
-            for method in ("fit", "partial_fit"):
-                if hasattr(expert, method):
-                    mapping.add(caller=method, callee=method)
-            router.add(**{name: expert}, method_mapping=mapping)
-        return router
-
-    def _routed(self, method, params):
-        """What of the metadata `params` of a call goes to which expert: names to dicts."""
-        if params and not get_config()["enable_metadata_routing"]:
-            raise TypeError(
-                f"{method}() got an unexpected keyword argument {next(iter(params))!r}: metadata "
-                "go to the experts that request them, with enable_metadata_routing=True."
-            )
-        if not params:
-            return {}
-        routed = process_routing(self, method, **params)
-        return {name: dict(routed[name].get(method, {})) for name in routed}
-
-    def __sklearn_clone__(self):
-        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
-        twin = super().__sklearn_clone__()
-        if self.train is False:
-            twin.estimators = deepcopy(self.estimators)
-        return twin
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        try:
-            experts = [get_tags(expert).input_tags for _, expert in self._named]
-        except (ValueError, TypeError, AttributeError):  # experts without tags
-            experts = []
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
-        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
-        return tags

@@ -1,13 +1,15 @@
 """Expert advice with abstention: a classifier that may abstain, over given classifiers."""
 
+from abc import update_abstractmethods
 from copy import deepcopy
 from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state, get_tags
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state, column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
@@ -18,18 +20,17 @@ from skstructured._base.validation import (
     check_lengths,
     check_share,
     unchanged_on_error,
+    weighted_mean,
 )
 from skstructured._learners.lock import locked
+from skstructured._learners.metadata import routed
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.experts._binary import (
-    METHODS,
-    Expert,
-    OverExperts,
-    check_expert,
     check_marker,
     checked_rows,
+    expert_of,
     folds,
-    is_fitted,
+    named_experts,
     part_of,
     rows_of,
     seed,
@@ -53,11 +54,6 @@ class AskedRows(NamedTuple):
     losses: np.ndarray
 
 
-def asked(experts, rows, codes):
-    """The `Batch` of rows and positions of labels, which takes the losses of so many experts."""
-    return Batch(AskedRows(rows, np.full((rows.shape[0], experts), np.nan)), codes)
-
-
 def record_of(rounds):
     """What takes the losses of the experts in rounds, if anything does."""
     return rounds.rows.losses if isinstance(rounds.rows, AskedRows) else None
@@ -69,8 +65,9 @@ def losses_of(said, codes):
 
 
 @locked
+@update_abstractmethods
 @parameters
-class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
+class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition):
     r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
 
     Abstaining costs c, a mistake 1. While c < ½ the expected cost of all rounds exceeds that of the
@@ -195,12 +192,14 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
         return self
 
     def _fit_anew(self, X, y, given):
-        rows, codes = self._begin(X, y, None, online=False)
+        rounds = self._begin(X, y, None, online=False)
         check_integer("cv", self.cv, lowest=2)
-        said, fold = np.zeros((len(codes), len(self._experts))), folds(codes, self.cv)
+        codes, fold = rounds.packed, folds(rounds.packed, self.cv)
+        said = np.empty((len(codes), len(self._experts)))
         every = with_progress(self, self._experts, len(self._experts), "experts")
         for j, expert in enumerate(every):
-            found = expert.fit(rows, codes, self.classes_, fold, given.get(expert.name, {}))
+            own = given.get(expert.name, {})
+            found = expert.fit(rounds.X, codes, self.classes_, fold, own)
             said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
         self._learn_rows(None, said, codes)
 
@@ -225,21 +224,21 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
             is_verbose(self)
             given = self._routed("partial_fit", params)
             if first:
-                rows, codes = new._begin(X, y, classes, stream=True)
-                new._learn(rows, codes, np.arange(len(codes)), given=given)
+                rounds = new._begin(X, y, classes, stream=True)
+                new._learn(rounds, np.arange(rounds.n_rounds), given)
                 return self
             if classes is not None:
                 self.space_.check_classes(classes)
-            rows, codes = self._with_codes(checked_rows(self, X, reset=False), y)
+            rounds = self.resume(X, y)
             check_share("abstention_cost", self.abstention_cost)
-            if len(codes) > (1 if self._trains else BLOCK):
-                self._ask(rows)  # what an expert refuses is refused before any learns
-        self._learn(rows, codes, np.arange(len(codes)), given=given)
+            if rounds.n_rounds > (1 if self._trains else BLOCK):
+                self._ask(rounds.X)  # what an expert refuses is refused before any learns
+        self._learn(rounds, np.arange(rounds.n_rounds), given)
         return self
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
-        self._learn(rounds.X, rounds.packed, np.asarray(which), record_of(rounds))
+        self._learn(rounds, np.asarray(which))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`.
@@ -247,22 +246,21 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
         Its `rows` take the losses of the experts (n, d), as rounds are learned.
         """
         with unchanged_on_error(self, aside=True) as new:
-            found = new._begin(X, y, classes)
-            return asked(len(new._experts), *found)
+            return new._begin(X, y, classes)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
-        rows = checked_rows(self, X, reset=False)
-        return asked(len(self._experts), *self._with_codes(rows, y))
+        return self._rounds(checked_rows(self, X, reset=False), y)
 
-    def _with_codes(self, rows, y):
-        """Rows, and the positions of their labels."""
+    def _rounds(self, rows, y):
+        """The `Batch` of checked rows, which takes the losses of the experts."""
         codes = self.space_.pack(y)
         check_lengths(rows.shape[0], len(codes))
-        return rows, codes
+        losses = np.full((rows.shape[0], len(self._experts)), np.nan)
+        return Batch(AskedRows(rows, losses), codes)
 
     def _begin(self, X, y, classes, online=True, stream=False):
-        """Start anew; checked rows and the positions of the labels."""
+        """Start anew; the `Batch` of the rows."""
         named, space = self._named, Simplex()
         self._takes_nan = get_tags(self).input_tags.allow_nan
         rows = checked_rows(self, X, reset=True)
@@ -278,26 +276,14 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
         check_share("abstention_cost", self.abstention_cost)
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         if self.calibrate is not None:
-            check_choice("calibrate", self.calibrate, METHODS)
+            check_choice("calibrate", self.calibrate, ("sigmoid", "isotonic"))
         self.random_state_ = check_random_state(self.random_state)
-        self._experts = [self._taken(*one, online) for one in named]
+        self._experts = [expert_of(*one, self.train, online) for one in named]
         for expert in self._experts:
             if expert.naive and self.random_state is not None:
                 seed(expert.model, self.random_state_)
         self.hedge_, self._dearest = AdaHedge(len(named)), 0.0
-        return self._with_codes(rows, y)
-
-    def _taken(self, name, model, online):
-        """The `Expert` of a classifier as it was given."""
-        if not (isinstance(self.train, (bool, np.bool_)) or self.train == "auto"):
-            raise ValueError(f"train must be 'auto', True or False, got {self.train!r}.")
-        fitted = is_fitted(model)
-        learns = not fitted if self.train == "auto" else bool(self.train)
-        learns = learns and not isinstance(model, FrozenEstimator)
-        check_expert(name, model, learns, fitted, online)
-        if learns:
-            model = deepcopy(model) if fitted else clone(model)
-        return Expert(name, model, learns, learns and not fitted)
+        return self._rounds(rows, y)
 
     @property
     def estimators_(self) -> list:
@@ -317,11 +303,12 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
                 said[:, j] = expert.opinions(rows, self.classes_)
         return said
 
-    def _learn(self, X, codes, which, record=None, given=()):
+    def _learn(self, rounds, which, given=()):
         """Learn rounds in the order of `which`; the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
         """
+        X, codes, record = rounds.X, rounds.packed, record_of(rounds)
         played, trains = [np.empty(0)], self._trains
         for start in with_progress(self, range(0, len(which), BLOCK), len(which)):
             block = which[start : start + BLOCK]
@@ -443,7 +430,7 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         which = np.asarray(which)
-        score = self._learn(rounds.X, rounds.packed, which, record_of(rounds))
+        score = self._learn(rounds, which)
         return self._losses(score, rounds.packed[which], random_state)
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
@@ -515,3 +502,66 @@ class AbstainingHedgeClassifier(OnlineLearner, OverExperts):
         numbers = {"experts": len(self._experts), "abstention_cost": self._dearest}
         numbers |= {"variance": self.hedge_.variance, "rounds": self.t_}
         return AbstentionCertificate(self.expert_losses_, numbers)
+
+    # What follows is that of ensembles: parameters, routing and tags of the experts in the list.
+
+    @property
+    def _named(self):
+        """Pairs (name, expert)."""
+        return named_experts(self.estimators, super().get_params(deep=False))
+
+    @_named.setter
+    def _named(self, pairs):
+        pairwise = all(isinstance(one, (tuple, list)) for one in self.estimators)
+        self.estimators = pairs if pairwise else [expert for _, expert in pairs]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
+        said = np.asarray(self.predict(X), dtype=object)
+        labels = np.asarray(column_or_1d(y), dtype=object)
+        check_lengths(len(said), len(labels))
+        return weighted_mean((said == labels).astype(np.float64), sample_weight)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
+        try:
+            return self._get_params("_named", deep)
+        except ValueError:  # to be refused by name, when it learns
+            return super().get_params(deep=False)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, experts by their names, and parameters of experts; returns self."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        own = params.keys() <= super().get_params(deep=False).keys()
+        return super().set_params(**params) if own else self._set_params("_named", **params)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata are handed on to the experts, by what each requests."""
+        mapping = MethodMapping()
+        for method in ("fit", "partial_fit"):
+            mapping.add(caller=method, callee=method)
+        return MetadataRouter(owner=self).add(**dict(self._named), method_mapping=mapping)
+
+    def _routed(self, method, params):
+        """What of the metadata `params` of a call goes to which expert: names to dicts."""
+        found = routed(self, method, params) if params else {}
+        return {name: dict(found[name].get(method, {})) for name in found}
+
+    def __sklearn_clone__(self):
+        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
+        twin = super().__sklearn_clone__()
+        if self.train is False:
+            twin.estimators = deepcopy(self.estimators)
+        return twin
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            experts = [get_tags(expert).input_tags for _, expert in self._named]
+        except (ValueError, TypeError, AttributeError):  # experts without tags
+            experts = []
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
+        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
+        return tags

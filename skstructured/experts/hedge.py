@@ -22,12 +22,12 @@ GAP, TOTAL, VARIANCE, WIDEST = range(4)
 
 
 @kernel
-def hedge_weights(behind, gap, w):
-    """``w_i = exp(−η D_i)``, η = ln d/Δ and D_i how far i is behind the best; returns their sum.
+def hedge_weights(behind, price, gap, w):
+    """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; returns their sum.
 
     With Δ = 0, η = ∞: 1 for the best, 0 for others. η itself, which may overflow, is never formed.
     """
-    price, total = math.log(behind.shape[0]), 0.0
+    total = 0.0
     for i in range(behind.shape[0]):
         if gap > 0.0:
             w[i] = math.exp(-price * (behind[i] / gap))
@@ -70,11 +70,11 @@ def hedge_rounds(losses, totals, behind, sums, w, hedged):
     price = math.log(losses.shape[1])
     for t in range(losses.shape[0]):
         gap = sums[GAP]
-        before = hedge_weights(behind, gap, w)
+        before = hedge_weights(behind, price, gap, w)
         mean, variance, width = mean_and_variance(w, losses[t])
         grown = fall_behind(losses[t], behind)
         if gap > 0.0:
-            grown -= gap / price * math.log(hedge_weights(behind, gap, w) / before)
+            grown -= gap / price * math.log(hedge_weights(behind, price, gap, w) / before)
         sums[GAP] += max(0.0, mean - grown)
         sums[TOTAL] += mean
         sums[VARIANCE] += variance
@@ -183,7 +183,8 @@ class AdaHedge(Learned):
     def weights_(self) -> Floats:
         """p̂ of the next round, (d,)."""
         w = np.empty(self.n_experts)
-        total = hedge_weights(np.asarray(self._behind), self._sums[GAP], w)
+        price, gap = math.log(self.n_experts), self._sums[GAP]
+        total = hedge_weights(np.asarray(self._behind), price, gap, w)
         return w / total
 
     @property

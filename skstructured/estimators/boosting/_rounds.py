@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured.experts.hedge import hedge_weights
 from skstructured.losses.gap import best_class
 
 #: Numbers of a weak learner: D, ℓ and g of its regression; Σ ½w²σ(m)(1−σ(m))q; Σ of the weights
@@ -228,14 +229,13 @@ def learn_correction(r, m, q, right, weight, state):
 @kernel
 def expert_shares(numbers, shares):
     """v_i / Σ v, v_i = exp(−mistakes of expert i / the largest weight); the first of the best."""
-    leader, total = 0, 0.0
+    leader = 0
     for i in range(shares.shape[0]):
         if numbers[i, MISTAKES] < numbers[leader, MISTAKES]:
             leader = i
     for i in range(shares.shape[0]):
-        behind = numbers[i, MISTAKES] - numbers[leader, MISTAKES]
-        shares[i] = math.exp(-behind / numbers[i, HEAVIEST])
-        total += shares[i]
+        shares[i] = numbers[i, MISTAKES] - numbers[leader, MISTAKES]
+    total = hedge_weights(shares, 1.0, numbers[leader, HEAVIEST], shares)
     for i in range(shares.shape[0]):
         shares[i] /= total
     return leader

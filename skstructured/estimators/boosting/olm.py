@@ -3,11 +3,13 @@
 import inspect
 import math
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
@@ -15,7 +17,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned, at_once
-from skstructured._learners.metadata import RoutesToEstimator
+from skstructured._learners.metadata import routed, router_of
 from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import (
     COST,
@@ -70,7 +72,7 @@ def reads_sparse(estimator):
 class TreeLearners(Learned):
     """Trees that play and learn in a compiled loop."""
 
-    compiled = True
+    block = 1024
 
     def __init__(self, base, generators, K, model):
         self.base, self.trees = base, base._new_trees(generators, K, model.n_features_in_)
@@ -78,8 +80,12 @@ class TreeLearners(Learned):
 
     def estimators(self, model):
         """The trees as estimators, copies."""
-        trees = [clone(self.base) for _ in range(len(self.trees.feature))]
-        return [tree._adopt(self.trees, i, model) for i, tree in enumerate(trees)]
+        names = ("space_", "classes_", "t_", "n_features_in_", "feature_names_in_")
+        fitted = {name: value for name, value in vars(model).items() if name in names}
+        trees = [clone(self.base) for _ in self.trees.feature]
+        for i, tree in enumerate(trees):
+            vars(tree).update(fitted, _trees=self.trees.one(i))
+        return trees
 
     def answers(self, rows, i):
         """Positions (n,) of the classes that weak learner i answers to rows."""
@@ -97,7 +103,7 @@ class TreeLearners(Learned):
 class OtherLearners(Learned):
     """Copies of any classifier, which see a row at a time; classes are their positions."""
 
-    compiled = False
+    block = 1
 
     def __init__(self, base, generators, K):
         self.learners = [clone(base) for _ in generators]
@@ -150,7 +156,7 @@ class OtherLearners(Learned):
 
 
 @parameters
-class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
+class AdaBoostOLMClassifier(VotingLearner):
     r"""Online boosting: many weak learners, each trained on what the others get wrong.
 
     For streams of raw features in any units, whose classes are no half-spaces. Trees of its own run
@@ -252,8 +258,6 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     True
     """
 
-    _made = ("classes", "sample_weight")
-
     estimator: BaseEstimator | None = None
     n_estimators: int = 50
     alpha: float = 1.0
@@ -263,7 +267,8 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn one pass from scratch; `params` are metadata that weak learners request."""
-        fit_one_pass(self, X, y, sample_weight, **self._routed("fit", params))
+        given = routed(self, "fit", params).estimator.partial_fit
+        fit_one_pass(self, X, y, sample_weight, **given)
         return self
 
     def partial_fit(
@@ -271,7 +276,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         **params: Any,
     ) -> Self:  # fmt: skip
         """Learn rows in order, one round each."""
-        given = self._routed("partial_fit", params)
+        given = routed(self, "partial_fit", params).estimator.partial_fit
         learn_stream(self, X, y, classes, sample_weight, **given)
         return self
 
@@ -406,9 +411,12 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         self._weak = weak_learners(self._wrapped(), self.n_estimators, K, self)
         self._numbers = new_numbers(self.n_estimators, self._lam)
 
-    @property
-    def _block(self):
-        return VotingLearner._block if self._weak.compiled else 1
+    _block = property(attrgetter("_weak.block"))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Own requests, and those of the weak learner's ``partial_fit`` that are handed on."""
+        weak = None if isinstance(self.estimator, type) else self._wrapped()
+        return router_of(self, weak, made=("classes", "sample_weight"))
 
     def _wrapped(self):
         return OnlineTreeClassifier() if self.estimator is None else self.estimator

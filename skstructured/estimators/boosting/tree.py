@@ -292,14 +292,6 @@ class OnlineTreeClassifier(VotingLearner):
         tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
         return Trees(np.array(tried), K)
 
-    def _adopt(self, trees, i, model):
-        """Become tree i of another fitted model; self."""
-        self.space_, self.classes_, self.t_ = model.space_, model.classes_, model.t_
-        self.n_features_in_, self._trees = model.n_features_in_, trees.one(i)
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
-        return self
-
     def _learn_block(self, rows, codes, weight, order, votes, logs):
         leaves, answers = np.zeros((2, len(order)), dtype=np.int64)
         given = (order, codes, weight, self.patience, self._trees.arrays, 0, leaves, answers)
