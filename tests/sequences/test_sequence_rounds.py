@@ -102,29 +102,30 @@ class TestLoss:
 
 
 class TestAgainstLiteral:
+    def compare(self, result, learner, given, average="polynomial"):
+        wanted, found = literal.learn([learner], *given, average=average), result.estimator
+        last, mean, close = wanted.weights[-1, 0].T, wanted.means[0].T, (1e-9, 1e-10)
+        np.testing.assert_allclose(found.last_weights_, last, *close)
+        np.testing.assert_allclose(found.average_weights_, mean, *close)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * wanted.losses[:, 0], *close)
+
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("intercept", [False, True])
-    @pytest.mark.parametrize(("average", "power"), [(True, 0), ("polynomial", 3), ("uniform", 0)])
-    def test_descent(self, average, power, intercept, kind):
+    @pytest.mark.parametrize("average", [True, "polynomial", "uniform"])
+    def test_descent(self, average, intercept, kind):
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
         optimizer = GradientDescent(eta=0.1)
         given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
         result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
-        last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
-        found = result.estimator
-        np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-9, atol=1e-10)
+        literal_one = naive.Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
+        self.compare(result, literal_one, (X, y, 3, None, intercept), average)
 
     def test_pistol(self):
         X, y = words()
         model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
         result = progressive_validate(model, X, y)
-        average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
-        found = result.estimator.average_weights_
-        np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+        self.compare(result, naive.PiSTOL((X[0].shape[1] + 6, 3), 1.0, 0.5, 2.0), (X, y, 3))
 
     @pytest.mark.parametrize("long", [1, 40, 70])
     def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
@@ -347,20 +348,22 @@ def test_it_equals_the_literal_mixture(storage, average):
     shape = X[0].shape[1] + 6, 3
     experts = [literal_mixture.RelativeStep(shape, eta) for eta in steps]
     experts += [literal_mixture.RootStep(shape, length) for length in adaptive]
-    experts.append(literal_mixture.Other(naive.ParameterFree(shape, 1.0, 100.0)))
-    given = X, y, 3, weight, share, average
-    wanted, losses, u, after = literal_mixture.play_sequences(experts, *given)
+    experts.append(naive.ParameterFree(shape, 1.0, 100.0))
+    mix = literal_mixture.MixedScores(share, 10 if average else 5)
+    wanted = literal.learn(experts, X, y, 3, weight, mix=mix, average=average)
+    u, matrices = mix.groups[0].u, [*wanted.weights[-1], *(wanted.means if average else [])]
+    after = np.einsum("n,nfk->fk", u.sum(axis=0), matrices)
     model = learner(optimizer=StepMixture(steps, adaptive, share=share), average=average)
     rounds = model.begin([storage(x) for x in X], y, range(3))._replace(weight=weight)
     played = []
     model._learn(rounds, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
     theta = model._model.concatenated(played)
-    for i, scores in enumerate(wanted):  # one row of positions, and then steps for each
+    for i, scores in enumerate(wanted.scores):  # one row of positions, and then steps for each
         one = theta.one(i)
         found = np.concatenate([one.unary.ravel(), one.pair[: len(X[i]) - 1].ravel()])
         np.testing.assert_allclose(found, scores, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-9)
-    np.testing.assert_allclose(model.expert_losses_, losses, rtol=1e-9)
+    np.testing.assert_allclose(model.expert_losses_, wanted.losses.sum(axis=0), rtol=1e-9)
     np.testing.assert_allclose(model._model.weights(bool(average)).T, after, atol=1e-8)
 
 

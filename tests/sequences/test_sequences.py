@@ -4,6 +4,7 @@ import naive.sequences as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from naive import Descent
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -210,7 +211,9 @@ class TestUse:
         given = {"optimizer": GradientDescent(eta=0.1), "loss_scale": 4.0, "max_iter": 1}
         given |= {"standardize": "auto", "fit_intercept": kind != "no intercept"}
         model = learner(**given, shuffle=False).fit(rows, y)
-        last, _, _ = literal.descent(moved, y, 3, 0.4, given["fit_intercept"])
+        intercept = given["fit_intercept"]
+        descent = Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
+        last = literal.learn([descent], moved, y, 3, None, intercept).weights[-1, 0]
         if centred:
             last[X[0].shape[1]] -= means[-1] @ last[: X[0].shape[1]]
         np.testing.assert_allclose(model.last_weights_, last.T, rtol=1e-9, atol=1e-10)
