@@ -13,11 +13,10 @@ from naive.mixture import MixedScores, RelativeStep, RootStep
 from naive.rounds import learn_rounds
 from scipy import sparse
 
+import skstructured as sk
 from skstructured._engine.rows import Rows
-from skstructured.items import ItemStructuredPredictor
 from skstructured.optimizers import StepMixture
 from skstructured.optimizers import step_mixture as _mixed_steps
-from skstructured.spaces import KSubsets
 
 PAIRS = [
     ("simplex", "shannon"),
@@ -55,9 +54,9 @@ def as_given(space, V):
 
 
 def learner(space="simplex", regularizer=None, **given):
-    space = KSubsets(2) if space == "subsets" else space
+    space = sk.spaces.KSubsets(2) if space == "subsets" else space
     given = {"standardize": False, "random_state": 0, "fit_intercept": False} | given
-    return ItemStructuredPredictor(space, regularizer=regularizer, **given)
+    return sk.ItemStructuredPredictor(space, regularizer=regularizer, **given)
 
 
 def mixture(**given):
