@@ -9,9 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 from toy_learner import NearestMean
 
-from skstructured import GuaranteeError, OnlineStructuredPredictor
-from skstructured.extend.learner import Losses
-from skstructured.guarantees.certificates import Certificate
+import skstructured as sk
 
 
 class Explorer(NearestMean):
@@ -50,7 +48,7 @@ class Explorer(NearestMean):
         u = check_random_state(random_state).random_sample((len(P), 1))
         drawn = np.minimum((np.cumsum(P, axis=1) <= u).sum(axis=1), P.shape[1] - 1)
         expected = np.clip(1.0 - P[np.arange(len(P)), truth], 0.0, 1.0)
-        return Losses((drawn != truth).astype(float), expected, np.full(len(P), np.nan))
+        return sk.extend.Losses((drawn != truth).astype(float), expected, np.full(len(P), np.nan))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -66,7 +64,7 @@ class Expects(Explorer):
         return 1.0 - V @ (self.share / len(self.classes_) + (1.0 - self.share) * best)
 
 
-class Plain(OnlineStructuredPredictor):
+class Plain(sk.OnlineStructuredPredictor):
     """Gradient descent over rows as they are."""
 
     def __init__(self, optimizer="ogd", standardize=False):
@@ -174,7 +172,7 @@ class LearnsWhatItPlayedByHalf(Explorer):
 
 class GivesNoReason(Plain):
     def certificate(self, delta=None):
-        raise GuaranteeError("No.")
+        raise sk.GuaranteeError("No.")
 
 
 ELSEWHERE = np.random.RandomState(0)
@@ -261,8 +259,8 @@ CHANGED = {
     },
     ("check_round_weights", "round_weights"): {"WeighsTwice": lambda _, call, n: np.full(n, 2.0)},
     ("check_certificate", "certificate"): {
-        "BoundsTooLow": lambda *given: Certificate("Theorem 0", 1.0, -100.0),
-        "BoundsNothing": lambda *given: Certificate("Theorem 0", 1.0, np.inf),
+        "BoundsTooLow": lambda *given: sk.guarantees.Certificate("Theorem 0", 1.0, -100.0),
+        "BoundsNothing": lambda *given: sk.guarantees.Certificate("Theorem 0", 1.0, np.inf),
     },
 }
 

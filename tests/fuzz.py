@@ -31,9 +31,7 @@ sys.path.append(str(Path(__file__).parents[1] / "docs" / "snippets"))
 from fitted import FITTED, Case
 
 import skstructured as sk
-from skstructured import optimizers
 from skstructured.decoders import DECODERS
-from skstructured.spaces import Simplex
 from skstructured.utils._learner_checks import has_argument
 
 #: Values for a parameter of which most are wrong everywhere.
@@ -47,7 +45,7 @@ VALUES = {
     "kernel": ("linear", "rbf", "poly", "laplacian"),
     "loss": ("fenchel_young", "logistic", "hinge", "smooth_hinge", "huber", "absolute"),
     "regularizer": (None, "squared"),
-    "optimizer": (*optimizers.OPTIMIZERS, optimizers.GradientDescent(radius=1.0)),
+    "optimizer": (*sk.optimizers.OPTIMIZERS, sk.optimizers.GradientDescent(radius=1.0)),
     "average": (False, True, "polynomial"),
     "decoder": tuple(DECODERS),
 }
@@ -191,7 +189,7 @@ def check_outputs(model, method, result):
     of_items = type(model).__module__.startswith("skstructured.items")
     if method == "predict" and hasattr(space, "encode") and not of_items:
         space.encode(result)
-    elif method == "predict_proba" and isinstance(space, Simplex):
+    elif method == "predict_proba" and isinstance(space, sk.spaces.Simplex):
         np.testing.assert_allclose(np.sum(result, axis=1), 1.0, rtol=1e-9)
 
 

@@ -12,8 +12,6 @@ from spanning_trees import SpanningTrees
 from toy_learner import NearestMean
 
 import skstructured as sk
-from skstructured.optimizers import FTRLProximal, GradientDescent, PiSTOL
-from skstructured.spaces import KSubsets
 
 #: One pass in order over rows as they are, the intercept learned.
 AS_GIVEN = {
@@ -37,13 +35,13 @@ EVERY_LEARNER = {
     "uniform average": predictor(optimizer="adaptive", average="uniform"),
     "parameter free": predictor(optimizer="parameter_free", average="polynomial"),
     "pistol": predictor(regularizer="tsallis", optimizer="pistol"),
-    "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True)),
+    "per coordinate": predictor(optimizer=sk.optimizers.PiSTOL(per_coordinate=True)),
     "high probability": predictor(
-        regularizer="squared", optimizer=GradientDescent(eta="high_probability")
+        regularizer="squared", optimizer=sk.optimizers.GradientDescent(eta="high_probability")
     ),
     "sampled": predictor(decoder="sampled", fit_intercept=False),
     "adagrad": predictor(optimizer="adagrad", average="polynomial"),
-    "ftrl": predictor(optimizer=FTRLProximal(l1=0.1), average=True),
+    "ftrl": predictor(optimizer=sk.optimizers.FTRLProximal(l1=0.1), average=True),
     "mixture": predictor(optimizer="mixture", average="polynomial"),
     "default, passes": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
     "hinge": predictor(loss="hinge", decoder="gap"),
@@ -130,7 +128,7 @@ OVER_SPACES = {
     "grades, a chain's entropy": _over("ordinal", (_THREE > 0).sum(axis=1), regularizer="shannon"),
     "matchings": _over("birkhoff", np.argsort(_THREE, axis=1)),
     "matchings, projected": _over("birkhoff", np.argsort(_THREE, axis=1), regularizer="squared"),
-    "pairs": _over(KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
+    "pairs": _over(sk.spaces.KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
     "rankings": _over("permutahedron", np.argsort(_THREE, axis=1) + 1),
     "trees": _over(
         SpanningTrees(_EDGES, 3), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)

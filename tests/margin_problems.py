@@ -6,12 +6,11 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from spanning_trees import SpanningTrees
 
-from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+import skstructured as sk
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.spaces import Birkhoff, Hypercube, KSubsets, OrdinalChain, Permutahedron, Simplex
 
-DUAL = (MaxMinMarginNetwork, StructuralSVM)
-MODELS = (*DUAL, QuadraticSurrogate)
+DUAL = (sk.MaxMinMarginNetwork, sk.StructuralSVM)
+MODELS = (*DUAL, sk.QuadraticSurrogate)
 EXACT = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
 #: The linear kernel, over the matrix of kernels.
 LINEAR = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
@@ -33,13 +32,13 @@ class Case:
         noisy = self.X + rng.randn(n, size)
         self.cost_matrix = None
         if name == "hypercube":
-            self.y, self.space = (noisy > 0).astype(int), Hypercube()
+            self.y, self.space = (noisy > 0).astype(int), sk.spaces.Hypercube()
             self.y[:2] = [np.zeros(size), np.ones(size)]
         elif name == "birkhoff":
-            self.y, self.space = np.argsort(np.argsort(noisy, axis=1), axis=1), Birkhoff()
+            self.y, self.space = np.argsort(np.argsort(noisy, axis=1), axis=1), sk.spaces.Birkhoff()
         else:
             self.y = np.r_[np.arange(size), np.argmax(noisy, axis=1)[size:]]
-            self.space = OrdinalChain() if name == "ordinal" else Simplex()
+            self.space = sk.spaces.OrdinalChain() if name == "ordinal" else sk.spaces.Simplex()
             self.cost_matrix = costs(size) if name == "costs" else None
         self.short_cut = "simplex" if name == "costs" else name
         self.space.fit(self.y)
@@ -60,13 +59,13 @@ class Case:
             self.places = self.y
 
     def model(self, kind, **parameters):
-        if kind is not QuadraticSurrogate:
+        if kind is not sk.QuadraticSurrogate:
             parameters = EXACT | parameters
         given = {"alpha": 0.1, "standardize": False} | parameters
         return kind(self.short_cut, cost_matrix=self.cost_matrix, **given)
 
     def loss(self, kind):
-        return naive.max_min_loss if kind is MaxMinMarginNetwork else naive.margin_loss
+        return naive.max_min_loss if kind is sk.MaxMinMarginNetwork else naive.margin_loss
 
 
 def features_of(case, kernel):
@@ -77,7 +76,7 @@ def features_of(case, kernel):
     return np.linalg.cholesky(rbf_kernel(case.X, gamma=gamma) + 1.0 + 1e-12 * np.eye(len(case.X)))
 
 
-class PlainSubsets(KSubsets):
+class PlainSubsets(sk.spaces.KSubsets):
     """Subsets whose oracle is not compiled, and whose costs are written out."""
 
     oracle_kernel = None
@@ -89,9 +88,9 @@ class PlainSubsets(KSubsets):
 
 #: Spaces, and how many scores they have for three items.
 OTHERS = {
-    "birkhoff": (Birkhoff(), 9),
-    "permutahedron": (Permutahedron(), 3),
-    "subsets": (KSubsets(k=2), 4),
+    "birkhoff": (sk.spaces.Birkhoff(), 9),
+    "permutahedron": (sk.spaces.Permutahedron(), 3),
+    "subsets": (sk.spaces.KSubsets(k=2), 4),
     "plain subsets": (PlainSubsets(k=2), 4),
     "trees": (SpanningTrees(EDGES, 4), 4),
 }
@@ -115,7 +114,7 @@ def problem(name, n=7, seed=0):
 
 def _first(space, dim):
     """One vertex, of a space that is not fitted."""
-    if isinstance(space, KSubsets):
+    if isinstance(space, sk.spaces.KSubsets):
         return np.eye(dim)[:1] + np.eye(dim)[1:2]
     return space.argmax(np.arange(dim)[None] * 1.0)
 

@@ -5,31 +5,30 @@ import math
 import numpy as np
 from numba import config
 
-from skstructured.losses import FenchelYoung
-from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    KSubsets,
-    OrdinalChain,
-    Permutahedron,
-    Simplex,
-)
+import skstructured as sk
 
 REGULARIZERS = {
-    **{"shannon": Shannon(), "squared": SquaredNorm()},
-    **{f"tsallis{alpha:g}": Tsallis(alpha) for alpha in (1.1, 1.5, 2.0)},
+    **{"shannon": sk.regularizers.Shannon(), "squared": sk.regularizers.SquaredNorm()},
+    **{f"tsallis{alpha:g}": sk.regularizers.Tsallis(alpha) for alpha in (1.1, 1.5, 2.0)},
 }
 BOTH = ("shannon", "squared")
 
 #: name -> (space of a dimension, dimensions, regularizers)
 SPACES = {
-    "simplex": (lambda dim: Simplex().fit(np.arange(dim)), (2, 3, 7), REGULARIZERS),
-    "hypercube": (lambda dim: Hypercube().fit(np.zeros((1, dim))), (1, 3, 5), BOTH),
-    "ordinal": (lambda dim: OrdinalChain().fit(np.arange(dim + 1)), (1, 2, 6), BOTH),
-    "birkhoff": (lambda dim: Birkhoff().fit([np.arange(math.isqrt(dim))]), (4, 9), BOTH),
-    "permutahedron": (lambda d: Permutahedron().fit([np.arange(1, d + 1)]), (2, 3, 4), BOTH[1:]),
-    "k_subsets": (lambda d: KSubsets(k=2).fit([[1, 1] + [0] * (d - 2)]), (3, 5), BOTH[1:]),
+    "simplex": (lambda dim: sk.spaces.Simplex().fit(np.arange(dim)), (2, 3, 7), REGULARIZERS),
+    "hypercube": (lambda dim: sk.spaces.Hypercube().fit(np.zeros((1, dim))), (1, 3, 5), BOTH),
+    "ordinal": (lambda dim: sk.spaces.OrdinalChain().fit(np.arange(dim + 1)), (1, 2, 6), BOTH),
+    "birkhoff": (lambda dim: sk.spaces.Birkhoff().fit([np.arange(math.isqrt(dim))]), (4, 9), BOTH),
+    "permutahedron": (
+        lambda d: sk.spaces.Permutahedron().fit([np.arange(1, d + 1)]),
+        (2, 3, 4),
+        BOTH[1:],
+    ),
+    "k_subsets": (
+        lambda d: sk.spaces.KSubsets(k=2).fit([[1, 1] + [0] * (d - 2)]),
+        (3, 5),
+        BOTH[1:],
+    ),
 }
 
 #: name -> (space of a dimension, regularizer, dimensions)
@@ -53,7 +52,7 @@ def is_slow(name):
 
 
 def loss_of(name, dim, **parameters):
-    return FenchelYoung(space_of(name, dim), PAIRS[name][1], **parameters)
+    return sk.FenchelYoung(space_of(name, dim), PAIRS[name][1], **parameters)
 
 
 def space_of(name, dim):

@@ -4,20 +4,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
-from skstructured.spaces import Simplex
+import skstructured as sk
 
 
-class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
+class NearestMean(sk.OnlineLearner, ClassifierMixin, BaseEstimator):
     """Predicts the class whose mean, over the rows seen so far, is the nearest."""
 
     def begin(self, X, y, classes=None):
         X, y = validate_data(self, X, y, dtype=np.float64)
-        space = Simplex().fit(y if classes is None else classes)
+        space = sk.spaces.Simplex().fit(y if classes is None else classes)
         packed = space.pack(y)  # refuses labels before anything is forgotten
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._sums, self._counts = np.zeros((space.dim_, X.shape[1])), np.zeros(space.dim_)
-        return Batch(X, packed)
+        return sk.extend.Batch(X, packed)
 
     def learn(self, rounds, which):
         np.add.at(self._sums, rounds.packed[which], rounds.X[which])
@@ -26,7 +25,7 @@ class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
 
     def play(self, rounds, which, random_state=None):
         wrong = (self._nearest(rounds.X[which]) != rounds.packed[which]).astype(float)
-        return Losses(wrong, wrong, np.full(len(wrong), np.nan))
+        return sk.extend.Losses(wrong, wrong, np.full(len(wrong), np.nan))
 
     def _nearest(self, X):
         means = self._sums / np.maximum(self._counts, 1.0)[:, None]

@@ -5,10 +5,8 @@ import pytest
 from plain import predictor
 from streams import label_sets
 
-from skstructured import optimizers
+import skstructured as sk
 from skstructured.decoders import MAP
-from skstructured.evaluation import progressive_validate
-from skstructured.extend.output_space import OutputSpace
 
 BREAKS = {
     "a column more": (lambda V: np.hstack([V, V[:, :1]]), r"shape \(\d+, 3\), got \(\d+, 4\)"),
@@ -23,7 +21,7 @@ BREAKS = {
 }
 
 
-class Foreign(OutputSpace):
+class Foreign(sk.extend.OutputSpace):
     """The cube, with one method that can be broken, in one way."""
 
     broken, how = None, None
@@ -68,7 +66,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
     message = broken(method, how)
     for learn in (
         *(model.fit, model.partial_fit, new.fit, new.partial_fit),
-        lambda X, Y: progressive_validate(new, X, Y),
+        lambda X, Y: sk.evaluation.progressive_validate(new, X, Y),
     ):
         with pytest.raises(ValueError, match=message):
             learn(X, Y)
@@ -127,7 +125,7 @@ def test_a_space_without_a_proper_dimension_is_named(size):
     ],
 )
 def test_an_optimizer_whose_state_does_not_fit_its_kernels_is_named(base, state):
-    class Strange(getattr(optimizers, base)):
+    class Strange(getattr(sk.optimizers, base)):
         def init(self, loss):
             return state(super().init(loss))
 

@@ -7,12 +7,7 @@ import pytest
 from plain import bandit_gaptron, gaptron, predictor, second_order
 
 import skstructured as sk
-from skstructured import optimizers
-from skstructured.decoders.rules import GapDecoder
-from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
-from skstructured.regularizers import Tsallis
-from skstructured.spaces import KSubsets, Simplex
 
 X = np.random.RandomState(0).randn(30, 3)
 y = np.arange(30) % 3
@@ -39,12 +34,12 @@ CALLS = {
     "loss_scale": ("must be .theory. or a positive", lambda v: _learn(loss_scale=v), 0.0),
     "Tsallis": (
         r"alpha of Tsallis must lie in \(1, 2\]",
-        lambda v: _learn(regularizer=Tsallis(v)),
-        *(1.0, 3.0),
+        lambda v: _learn(regularizer=sk.regularizers.Tsallis(v)),
+        *(1.0, 0.5, 2.0 + 1e-12, 3.0),
     ),
     "GapDecoder": (
         SHARE,
-        lambda v: gaptron(decoder=GapDecoder(exploration=v)).fit(X, y).predict(X),
+        lambda v: gaptron(decoder=sk.decoders.GapDecoder(exploration=v)).fit(X, y).predict(X),
         2.0,
     ),
     **{
@@ -72,11 +67,11 @@ CALLS = {
         f"{kind.__name__}, {name}": (f"{name} must be a positive", optimized(kind, name), 0, -1.0)
         for kind, *names in (
             (GradientDescent, "radius", "feature_norm"),
-            (optimizers.AdaptiveGradientDescent, "radius"),
-            (optimizers.ParameterFree, "wealth", "feature_norm"),
+            (sk.optimizers.AdaptiveGradientDescent, "radius"),
+            (sk.optimizers.ParameterFree, "wealth", "feature_norm"),
             (PiSTOL, "a", "b", "feature_norm"),
-            (optimizers.AdaGrad, "eta"),
-            (optimizers.FTRLProximal, "alpha", "beta"),
+            (sk.optimizers.AdaGrad, "eta"),
+            (sk.optimizers.FTRLProximal, "alpha", "beta"),
         )
         for name in names
     },
@@ -86,7 +81,10 @@ CALLS = {
         fitted(sk.BanditReduction, "radius", estimator=predictor(), exploration=0.5),
         *(-1, -1e-9, math.inf, None),
     ),
-    "k": ("k must be an integer in 1..2 for 3 labels", lambda v: _learn(PAIRS, space=KSubsets(v))),
+    "k": (
+        "k must be an integer in 1..2 for 3 labels",
+        lambda v: _learn(PAIRS, space=sk.spaces.KSubsets(v)),
+    ),
     "delta": (
         r"delta must lie in \(0, 1\)",
         lambda v: _learn(optimizer=GradientDescent(eta="high_probability")).certificate(v),
@@ -95,12 +93,12 @@ CALLS = {
     "eta": ("eta must be a positive number", optimized(GradientDescent, "eta"), 0.0),
     "noise": (
         r"noise must lie in \[0, 1\]",
-        lambda v: LabelNoise(noise=v).draw(Simplex().fit([0, 1])),
+        lambda v: sk.evaluation.LabelNoise(noise=v).draw(sk.spaces.Simplex().fit([0, 1])),
         -0.1,
     ),
     "n_rounds": (
         "n_rounds must be an integer at least 1",
-        lambda v: Separable(n_rounds=v).draw(Simplex().fit([0, 1])),
+        lambda v: sk.evaluation.Separable(n_rounds=v).draw(sk.spaces.Simplex().fit([0, 1])),
         0,
     ),
 }
@@ -127,7 +125,7 @@ BAD = [
     (bandit_gaptron(radius=1, horizon=10**400), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, feature_norm=0), "feature_norm must be a positive"),
     (bandit_gaptron("hinge", radius=1, exploration=0), "needs loss='logistic'"),
-    (predictor(optimizer=optimizers.AdaptiveGradientDescent(None)), "radius must be a positive"),
+    (predictor(optimizer=sk.optimizers.AdaptiveGradientDescent(None)), "radius must be a positive"),
     (predictor(optimizer=PiSTOL(b=math.inf)), "b must be a positive number, got inf"),
     (predictor(optimizer=PiSTOL(per_coordinate=2)), "per_coordinate must be a bool, got 2"),
     (
@@ -140,7 +138,7 @@ BAD = [
     (mixture(share=()), 'share must be "thinning", a number or several of them, got none'),
     (mixture(share="often"), "share must be"),
     (mixture(averages=2), "averages must be"),
-    (mixture(others=(optimizers.AdaGrad(),)), "others must be optimisers of one scale and step"),
+    (mixture(others=(sk.optimizers.AdaGrad(),)), "others must be optimisers of one scale and step"),
     (mixture(others=("adagrad",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
     (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels have no loop for it"),
@@ -157,7 +155,7 @@ def test_bad_parameters_are_named(model, message):
 def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
-    gaptron(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
+    gaptron(decoder=sk.decoders.GapDecoder(exploration=value)).fit(X, y).predict(X)
     _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
 
 

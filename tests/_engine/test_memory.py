@@ -36,19 +36,18 @@ def replaced(kind, **changed):
     return X
 
 
+MONOTONE = "must (form|be) a non-decreasing sequence|less than the size of index and data"
 MALFORMED = [
     ("csr", {"indptr": np.empty(0, np.int32)}, "index pointer size"),
     ("csr", {"indptr": np.array([0, 3], np.int32)}, "index pointer size"),
     ("csr", {"indptr": np.arange(9, dtype=np.int32) // 3}, "index pointer size"),
     ("csr", {"indptr": np.array([[0, 1, 2, 3]], np.int32)}, "should be 1-D|index pointer size"),
-    (
-        "csr",
-        {"indptr": np.array([0, 3, 1, 3], np.int32)},
-        "must (form|be) a non-decreasing sequence",
-    ),
+    ("csr", {"indptr": np.array([0, 3, 1, 3], np.int32)}, MONOTONE),
     ("csr", {"indptr": np.array([0, 3, 3, 4], np.int32)}, "less than the size of index and data"),
     ("csr", {"indices": np.array([[0], [1], [2]], np.int32)}, "should be 1-D"),
     ("csr", {"indices": np.array([0, 1], np.int32)}, "same size"),
+    *(("csr", {"indices": [0, 1, i]}, "must be [<>]") for i in (5000, 4, -1)),
+    *(("csr", {"indptr": wrong}, MONOTONE) for wrong in ([0, 1, 2, 9], [0, 2, 1, 3])),
     ("csr", {"data": np.ones((3, 1))}, "should be 1-D"),
     ("csr", {"data": np.ones(2)}, "same size"),
     ("csc", {"indptr": np.array([0, 3], np.int32)}, "index pointer size"),

@@ -1,36 +1,28 @@
-"""Row primitives and the sum of the weights played, against NumPy."""
+"""Row primitives against NumPy, numbers that long streams keep, and the exp of the kernels."""
+
+import platform
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from scipy import sparse
+from sklearn.base import clone
 
-from skstructured._engine.experts import fold_expert
+import skstructured as sk
+from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import (
     LARGEST_KNOWN_DIM,
-    add_dense,
     aligned,
     aligned_zeros,
     move_and_score_kernel,
 )
 from skstructured._engine.rows import Rows
-from skstructured._engine.simd import add_row
-from skstructured._engine.state import RESCALE, SCALED_WEIGHT_SUM, new_state
+from skstructured._engine.simd import exp_of
+from skstructured._engine.state import NORM_AT, RENEW, RENEWED
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]
-
-
-@pytest.mark.parametrize("length", DIMS)
-@pytest.mark.parametrize("factors", [(2.0,), (0.5, -1.0, 3.0, 0.0)])
-def test_add_row_touches_its_entries_alone(length, factors, rng):
-    source, target = rng.randn(200), rng.randn(60)
-    starts = (3, 100, 41, 60)[: len(factors)]
-    expected = target.copy()
-    for x, start in zip(factors, starts, strict=True):
-        expected[9 : 9 + length] += x * source[start : start + length]
-    add_row(target, 9, factors, source, starts, length)
-    np.testing.assert_allclose(target, expected, rtol=1e-14, atol=1e-14)
-    np.testing.assert_array_equal(target[9 + length :], expected[9 + length :])
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
@@ -56,33 +48,6 @@ def test_advance_moves_by_one_row_and_scores_the_next(dim, intercept, average, s
         assert norm == pytest.approx(z @ z)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7])
-@pytest.mark.parametrize("intercept", [0, 1])
-def test_waiting_terms_are_added(n, intercept, rng):
-    X, terms, A = rng.randn(9, 5), rng.randn(11, 3), rng.randn(3, 5 + intercept)
-    rows = rng.randint(9, size=n)
-    expected = A + terms[:n].T @ np.hstack([X, np.ones((9, intercept))])[rows]
-    add_dense(X.ravel(), 5, rows, terms, A)
-    np.testing.assert_allclose(A, expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_a_fold_keeps_the_sum_and_scales_the_weights(dense, rng):
-    W, A = rng.randn(3, 4), rng.randn(3, 4)
-    both = np.vstack([W, A])
-    for average in (True, False):
-        stored = both if average else W
-        Theta = np.array(stored if dense else stored.T, order="C")
-        vector = new_state(0)
-        vector[RESCALE], vector[SCALED_WEIGHT_SUM] = 0.25, 8.0
-        fold_expert(Theta, 3, dense, average, 0, 1, vector)
-        assert vector[RESCALE] == 1.0 and vector[SCALED_WEIGHT_SUM] == 0.0
-        after = Theta if dense else Theta.T
-        np.testing.assert_allclose(after[:3], W / 4)
-        if average:
-            np.testing.assert_allclose(after[3:], A + 8.0 * W)
-
-
 def test_aligned_copies_only_what_is_not(rng):
     array = aligned_zeros((5, 3))
     assert array.shape == (5, 3) and not array.any() and array.ctypes.data % 64 == 0
@@ -91,3 +56,99 @@ def test_aligned_copies_only_what_is_not(rng):
         copy = aligned(other)
         assert copy.flags.c_contiguous and copy.ctypes.data % 64 == 0
         np.testing.assert_array_equal(copy, other)
+
+
+OPTIMIZERS = [
+    sk.optimizers.ParameterFree(),
+    sk.optimizers.AdaptiveGradientDescent(radius=0.5),
+    sk.optimizers.GradientDescent(radius=1.0),
+    sk.optimizers.PiSTOL(),
+]
+MODELS = [
+    sk.OnlineStructuredPredictor(optimizer=optimizer, standardize=False) for optimizer in OPTIMIZERS
+]
+MODELS.append(sk.BanditGaptronClassifier(radius=1.0, standardize=False, random_state=0))
+KINDS = [*(type(optimizer).__name__ for optimizer in OPTIMIZERS), "bandit"]
+
+
+def late_norm(model, rounds, make=np.asarray):
+    """A learner after 60 rows, with rows to come, whose ‖Θ‖² is off and renewed after `rounds`."""
+    X = np.random.RandomState(0).randn(160, 3) + 1.0
+    y = np.repeat([0, 1], 80)
+    model = clone(model).partial_fit(make(X[:60]), y[:60], classes=[0, 1])
+    vector = model._model.state.vector
+    vector[int(vector[NORM_AT])] *= 1.5
+    vector[RENEWED] = RENEW - rounds
+    return model, make(X[60:]), y[60:]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("model", MODELS, ids=KINDS)
+def test_the_norm_is_that_of_the_weights(model, make):
+    model, X, y = late_norm(model, 100, make)
+    state = model.partial_fit(X, y)._model.state
+    assert state.vector[RENEWED] == 0.0
+    kept = state.vector[int(state.vector[NORM_AT])]
+    assert kept == pytest.approx(np.vdot(state.own, state.own), rel=1e-15)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=KINDS)
+def test_it_is_renewed_at_the_same_round_whatever_the_chunks(model):
+    (whole, X, y), (chunked, *_) = late_norm(model, 57), late_norm(model, 57)
+    whole.partial_fit(X, y)
+    for start in range(0, len(X), 23):
+        chunked.partial_fit(X[start : start + 23], y[start : start + 23])
+    np.testing.assert_array_equal(whole._model.state.vector, chunked._model.state.vector)
+    np.testing.assert_array_equal(whole.coef_, chunked.coef_)
+
+
+@kernel(fastmath={"contract"}, cached=False)
+def exp_into(exponents, values):
+    for i in range(exponents.shape[0]):
+        values[i] = exp_of(exponents[i])
+
+
+def exp(exponents):
+    values = np.empty(len(exponents))
+    exp_into(np.ascontiguousarray(exponents, dtype=np.float64), values)
+    return values
+
+
+def largest_error(exponents):
+    """Relative, of the exact exponential."""
+    with localcontext(prec=60):
+        pairs = zip(exp(exponents), exponents, strict=True)
+        return max(abs(Decimal(v) / Decimal(float(e)).exp() - 1) for v, e in pairs)
+
+
+def test_errors_in_the_range_that_is_needed(rng):
+    n = 300 if INTERPRETED else 2000
+    ties = (np.arange(866) + 0.5) * np.log(2.0) / 2.0  # where n, and the sign of r, change
+    for exponents in (
+        rng.uniform(0.0, 300.0, n),
+        rng.uniform(-700.0, 700.0, n),
+        rng.uniform(0.0, 1.0, n),
+        10.0 ** rng.uniform(-308, 2.4, n),
+        ties,
+        np.nextafter(ties, 0.0),
+        np.nextafter(ties, 400.0),
+        [0.0, 5e-324, 1e-300, np.nextafter(300.0, 0.0), 300.0],
+    ):
+        assert largest_error(exponents) < 5e-16  # 1e-14 is what weights need
+
+
+def test_numbers_alone_and_in_vectors_have_the_same_bits(rng):
+    exponents = rng.uniform(0.0, 300.0, 67)
+    alone = [exp(exponents[i : i + 1])[0] for i in range(67)]
+    np.testing.assert_array_equal(exp(exponents), alone)
+    np.testing.assert_allclose(exp(exponents), np.exp(exponents), rtol=5e-16)
+    assert exp([0.0, -0.0]).tolist() == [1.0, 1.0] and np.isnan(exp([np.nan])).all()
+
+
+@pytest.mark.skipif(INTERPRETED, reason="compiled only")
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads x86 assembly")
+def test_the_loop_is_made_of_vectors():
+    exp_into(np.ones(3), np.empty(3))
+    (assembly,) = exp_into.inspect_asm().values()
+    assert "mulpd" in assembly or "fmadd" in assembly
+    assert "psllq" in assembly  # powers of two, several at a time

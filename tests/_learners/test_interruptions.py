@@ -17,8 +17,7 @@ from learners import EVERY_LEARNER
 from sklearn.base import clone
 from waiting import stream
 
-from skstructured import OnlineStructuredPredictor
-from skstructured.extend import OutputSpace
+import skstructured as sk
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
 SIGNALS = 25
@@ -159,7 +158,7 @@ def test_a_handler_predicts_learns_and_saves(which):
     assert set(told) == {len(case.X)}
 
 
-class Slow(OutputSpace):
+class Slow(sk.extend.OutputSpace):
     """A space whose oracle takes a millisecond a row, in Python, and may send a signal."""
 
     #: Calls with one row until SIGALRM is sent; none if negative.
@@ -182,7 +181,7 @@ def test_any_number_of_signals_comes_in_one_block():
     """A loop in Python is left by no handler that returns, and one that raises undoes it."""
     rng, came = np.random.RandomState(0), []
     X, y = rng.randn(80, 3), (rng.randn(80, 4) > 0).astype(int)
-    model = OnlineStructuredPredictor(Slow(), optimizer="ogd", random_state=0)
+    model = sk.OnlineStructuredPredictor(Slow(), optimizer="ogd", random_state=0)
     model.partial_fit(X[:2], y[:2])
     with handling(lambda *_: came.append(1)) as start:
         start(5e-4, 5e-5)

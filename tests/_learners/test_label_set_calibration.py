@@ -8,23 +8,15 @@ import pytest
 from conftest import INTERPRETED
 from sklearn.datasets import make_multilabel_classification
 
-from skstructured import (
-    ConditionalRandomField,
-    KernelStructuredPredictor,
-    OnlineStructuredPredictor,
-    average_fitted,
-)
+import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._learners.models import SCORES
 from skstructured._learners.platt_calibration import Calibration, Calibrator
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.decoders import ExpectedF1
-from skstructured.evaluation import progressive_validate
-from skstructured.losses import FenchelYoung
-from skstructured.spaces import Hypercube
 from skstructured.spaces.hypercube import best_label_sets
 
-THREE = FenchelYoung(Hypercube().fit(np.zeros((1, 3))))
+THREE = sk.FenchelYoung(sk.spaces.Hypercube().fit(np.zeros((1, 3))))
 
 
 def data(n=80, d=5, seed=0):
@@ -33,7 +25,7 @@ def data(n=80, d=5, seed=0):
 
 def model(**parameters):
     given = {"optimizer": "parameter_free", "random_state": 0} | parameters
-    return OnlineStructuredPredictor("hypercube", decoder="f1", **given)
+    return sk.OnlineStructuredPredictor("hypercube", decoder="f1", **given)
 
 
 def scored(rng, n=60, d=4):
@@ -120,7 +112,7 @@ def test_it_finds_what_scores_were_made_of(rng):
 @pytest.mark.parametrize("empty", [0.0, 0.4, 3.0, 1e9])
 @pytest.mark.parametrize("zero_division", [0.0, 0.3, 1.0])
 def test_no_label_set_has_a_larger_expected_f1_where_it_is_calibrated(empty, zero_division, rng):
-    loss = FenchelYoung(Hypercube().fit(np.zeros((1, 4))))
+    loss = sk.FenchelYoung(sk.spaces.Hypercube().fit(np.zeros((1, 4))))
     for slope, offset, common in ((1.0, 0.0, 0.0), (0.3, -2.0, 1.0), (4.0, -1.0, -3.0)):
         theta = rng.randn(5, 4)
         decoder = ExpectedF1(zero_division).calibrated(Calibration(slope, offset, common, empty))
@@ -130,23 +122,6 @@ def test_no_label_set_has_a_larger_expected_f1_where_it_is_calibrated(empty, zer
             values = naive.expected_f1(p, zero_division * empty)
             assert values[tuple(row.astype(int))] >= max(values.values()) * (1.0 - 1e-12)
         assert not leave.any()
-
-
-def test_numbers_may_be_those_of_each_row(rng):
-    theta, numbers = rng.randn(6, 3), rng.rand(4, 6, 1) + 0.5
-    together = ExpectedF1().calibrated(Calibration(*numbers)).most_likely(theta, theta, THREE)
-    for i, row in enumerate(theta):
-        one = ExpectedF1().calibrated(Calibration(*numbers[:, i, 0].tolist()))
-        np.testing.assert_array_equal(one.most_likely(row[None], row[None], THREE)[0], together[i])
-
-
-def test_before_any_row_nothing_is_changed(rng):
-    theta, plain = rng.randn(6, 3), ExpectedF1()
-    mu, calibrated = THREE.mean(theta), plain.calibrated(Calibrator().now())
-    np.testing.assert_array_equal(
-        calibrated.most_likely(theta, mu, THREE), plain.most_likely(theta, mu, THREE)
-    )
-    assert plain._calibration is None
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
@@ -181,7 +156,7 @@ def test_only_learners_that_are_fitted_with_it_pay_for_it():
 
 def test_predictions_are_those_of_the_decoder_on_what_was_learned():
     X, y = data()
-    for learner in (model(max_iter=2), KernelStructuredPredictor("hypercube", decoder="f1")):
+    for learner in (model(max_iter=2), sk.KernelStructuredPredictor("hypercube", decoder="f1")):
         learner.fit(X, y)
         assert learner._calibrator.state[-1] == learner.t_
         *numbers, empty = columns(learner._calibrator.now())[0]
@@ -195,7 +170,7 @@ def test_others_are_given_what_predict_proba_shows():
     X, y = data()
     for learner in (
         model(regularizer="squared", max_iter=1),
-        ConditionalRandomField("hypercube", decoder="f1"),
+        sk.ConditionalRandomField("hypercube", decoder="f1"),
     ):
         learner.fit(X, y)
         mu = learner.predict_mean(X)
@@ -241,7 +216,7 @@ def test_the_loss_curve_is_of_rows_before_they_were_learned():
     stream = model()
     played = stream.play_and_learn(stream.begin(X, y), np.arange(len(X)))
     assert curve[0, 1] == pytest.approx(played.target.mean(), rel=1e-12)
-    result = progressive_validate(model(), X, y)
+    result = sk.evaluation.progressive_validate(model(), X, y)
     assert result.target_loss.mean() == pytest.approx(curve[0, 1], rel=1e-12)
 
 
@@ -260,7 +235,7 @@ def test_rows_behind_one_that_is_refused_are_not_learned():
 def test_means_of_shards_have_the_mean_calibration():
     X, y = data()
     shards = [model().partial_fit(X[i::2], y[i::2]) for i in range(2)]
-    merged, before = average_fitted(shards, weights=[1.0, 3.0]), pickle.dumps(shards)
+    merged, before = sk.average_fitted(shards, weights=[1.0, 3.0]), pickle.dumps(shards)
     wanted = 0.25 * shards[0]._calibrator.state + 0.75 * shards[1]._calibrator.state
     np.testing.assert_allclose(merged._calibrator.state, wanted)
     assert merged.predict(X).shape == y.shape and pickle.dumps(shards) == before

@@ -23,12 +23,11 @@ from streams import largest_feature
 from toy_learner import NearestMean
 
 import skstructured
-from skstructured import GuaranteeError, OnlineLearner, PiSTOLRegressor
+import skstructured as sk
 from skstructured.__main__ import main
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.items._online import ItemLearner
-from skstructured.spaces import Simplex
 from skstructured.utils import learner_checks
 
 NAMED = {name: (learner,) for name, learner in EVERY_LEARNER.items()} | OVER_SPACES
@@ -66,8 +65,8 @@ def stream(rng):
 def test_every_public_learner_is_in_the_list():
     public = (getattr(skstructured, name) for name in skstructured.__all__)
     learners = {thing for thing in public if isinstance(thing, type)}
-    learners = {one for one in learners if issubclass(one, OnlineLearner)}
-    learners -= {PiSTOLRegressor, OnlineLearner}  # real numbers, and the base
+    learners = {one for one in learners if issubclass(one, sk.OnlineLearner)}
+    learners -= {sk.PiSTOLRegressor, sk.OnlineLearner}  # real numbers, and the base
     learners = {one for one in learners if not issubclass(one, ItemLearner)}  # see tests/items
     listed = {type(one) for one in [*EVERY_LEARNER.values(), *BINARY_LEARNERS.values()]}
     assert learners == listed - {NearestMean}
@@ -95,7 +94,7 @@ def test_mistakes_are_counted_and_batches_have_no_bound(name, stream):
     if hasattr(result.estimator, "n_mistakes_"):
         assert result.estimator.n_mistakes_ == result.target_loss.sum()
     batches = progressive_validate(EVERY_LEARNER[name], X, y, batch_size=20, random_state=0)
-    with pytest.raises(GuaranteeError, match="not batches of 20"):
+    with pytest.raises(sk.GuaranteeError, match="not batches of 20"):
         batches.regret_bound()
 
 
@@ -109,7 +108,7 @@ def test_expected_losses_that_are_not_supplied_are_named(stream):
 @pytest.mark.short(*KINDS[:6])
 def test_adversaries_play_every_learner(name):
     learner = SHIPPED[name]
-    space = Simplex().fit([0, 1, 2])
+    space = sk.spaces.Simplex().fit([0, 1, 2])
     result = play(learner, GreedyAdversary(n_rounds=20, random_state=0), space, random_state=0)
     assert result.expected_target_loss.min() >= 2.0 / 3.0 - 1e-9  # the most likely loss of three
     noise = play(learner, LabelNoise(n_rounds=30, random_state=0), space, random_state=0)

@@ -8,13 +8,10 @@ from bits import differences
 from fitted import FITTED
 from scipy import sparse
 
-from skstructured import OnlineStructuredPredictor
+import skstructured as sk
 from skstructured._engine.move_and_score import LINE
 from skstructured._learners.decoding import Decoding
-from skstructured.decoders import MAP, Nearest
-from skstructured.losses import FenchelYoung
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
-from skstructured.spaces import Simplex
 
 KINDS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
 
@@ -63,7 +60,7 @@ def test_an_error_leaves_the_lengths_of_sequences():
 
 def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
     X, y = rng.randn(20, 3), rng.randint(0, 3, 20)
-    learner = OnlineStructuredPredictor().partial_fit(X, y, classes=[0, 1, 2])
+    learner = sk.OnlineStructuredPredictor().partial_fit(X, y, classes=[0, 1, 2])
     twin = pickle.loads(pickle.dumps(learner))
     state, offset = twin._state, np.zeros(learner._state.Theta.size + 1)
     offset[1:] = state.Theta.ravel()
@@ -91,7 +88,7 @@ def test_scores_of_wide_rows_are_those_of_all_columns(optimizer, intercept, stan
     """Rows with entries in few columns are scored from these alone."""
     X = sparse.random(60, 500, 0.01, format="csr", random_state=0)
     y = rng.randint(3, size=60)
-    model = OnlineStructuredPredictor(
+    model = sk.OnlineStructuredPredictor(
         optimizer=optimizer, fit_intercept=intercept, standardize=standardize
     ).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
     for rows in (X[50:], X[50:51], sparse.csr_matrix((2, 500))):
@@ -106,11 +103,11 @@ def test_scores_of_wide_rows_are_those_of_all_columns(optimizer, intercept, stan
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_scores_that_are_not_finite_are_an_error_for_all_decoders(bad, rng):
-    theta, loss = rng.randn(4, 3), FenchelYoung(Simplex().fit([0, 1, 2]))
+    theta, loss = rng.randn(4, 3), sk.FenchelYoung(sk.spaces.Simplex().fit([0, 1, 2]))
     theta[2, 1] = bad
-    for decoder in (MAP(), Nearest()):
+    for decoder in (sk.decoders.MAP(), sk.decoders.Nearest()):
         with pytest.raises(ValueError, match="must not contain NaN or"):
             Decoding(theta, loss, decoder).most_likely()
     theta[2, 1] = -np.inf
-    labels = Decoding(theta, loss, MAP()).most_likely()
+    labels = Decoding(theta, loss, sk.decoders.MAP()).most_likely()
     np.testing.assert_array_equal(labels, theta.argmax(axis=1))

@@ -10,13 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured import ListwiseRanker, MulticlassPerceptron, OnlineStructuredPredictor
+import skstructured as sk
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
-from skstructured.optimizers import StepMixture
-from skstructured.streaming.shards import average_fitted
 
 CLASSES = np.arange(4)
 ROWS = 20 if INTERPRETED else 90
@@ -48,7 +46,7 @@ def stream(dtype=np.float64, p=6):
 
 def predictor(name="defaults"):
     parameters, dtype = CASES[name]
-    return OnlineStructuredPredictor(random_state=0, **parameters), *stream(dtype)
+    return sk.OnlineStructuredPredictor(random_state=0, **parameters), *stream(dtype)
 
 
 def begun(model, X, y):
@@ -105,9 +103,9 @@ def test_label_sets_perceptrons_gaps_and_labels_of_other_types_too(alone):
     gaps = np.where(np.random.RandomState(1).rand(*X.shape) < 0.1, np.nan, X)
     others = (y, y.astype(np.int32), y.astype(float), np.array(list("abcd"))[y])
     for model, rows, labels in (
-        (OnlineStructuredPredictor("hypercube"), X, (y[:, None] > np.arange(3)).astype(int)),
-        (MulticlassPerceptron(), X, y),
-        *((OnlineStructuredPredictor(), gaps, labels) for labels in others),
+        (sk.OnlineStructuredPredictor("hypercube"), X, (y[:, None] > np.arange(3)).astype(int)),
+        (sk.MulticlassPerceptron(), X, y),
+        *((sk.OnlineStructuredPredictor(), gaps, labels) for labels in others),
     ):
         given = {} if labels.ndim == 2 else {"classes": np.unique(labels)}
         one = model.set_params(random_state=0).partial_fit(rows[:3], labels[:3], **given)
@@ -126,7 +124,7 @@ def test_one_row_is_played_as_many_are(space, plain, average, optimizer):
     """Scores, means and labels by the kernel for one row are those of the matrix of all rows."""
     X, y, _ = stream()
     Y = y if space == "simplex" else (y[:, None] > np.arange(3)).astype(int)
-    model = OnlineStructuredPredictor(
+    model = sk.OnlineStructuredPredictor(
         space, optimizer=optimizer, average=average, standardize=not plain, fit_intercept=not plain
     )
     model.partial_fit(X, Y, **({"classes": CLASSES} if space == "simplex" else {}))
@@ -172,7 +170,7 @@ def test_nothing_is_left_of_another_fit(tmp_path):
     """Another width, other steps, a stream after `fit`, and a checkpoint."""
     model, X, y, _ = predictor()
     begun(model, X, y).predict(X[:1])
-    model.set_params(optimizer=StepMixture(steps=(2.0,), averages=False))
+    model.set_params(optimizer=sk.optimizers.StepMixture(steps=(2.0,), averages=False))
     narrow = np.ascontiguousarray(X[:, :4])
     for rows in (X, narrow):
         model.fit(rows, y)
@@ -251,10 +249,10 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
     model, X, y, _ = predictor("ogd")
     if kind == "rankers":
         X, y = rng.randn(12, 5, 3), rng.randint(0, 3, (12, 5))
-        model = ListwiseRanker().partial_fit(X, y)
+        model = sk.ListwiseRanker().partial_fit(X, y)
     else:
         begun(model.set_params(standardize=kind == "standardized"), X, y)
-    mean = average_fitted([model, fresh(model)])
+    mean = sk.average_fitted([model, fresh(model)])
     before = pickle.dumps(mean)
     with pytest.raises(RuntimeError, match="mean of others"):
         mean.partial_fit(X[3:4], y[3:4])

@@ -10,8 +10,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.sequences import Stacked
-from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -27,11 +25,11 @@ def test_a_short_run_finds_nothing():
 def test_sparse_matrices_that_do_not_fit_are_refused_where_scipy_would_crash(name, kind):
     wrong, step = misfit(name, kind(X)), sk.SequenceTransformer(StandardScaler(with_mean=False))
     with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
-        array_chunks(wrong, y)
+        sk.streaming.array_chunks(wrong, y)
     with pytest.raises(ValueError, match="sequence 1 of X: X is not a valid sparse"):
         step.fit([X, wrong])
     with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
-        Stacked(wrong, [6, 6])
+        sk.sequences.Stacked(wrong, [6, 6])
 
 
 def test_dense_and_sparse_sequences_of_any_byte_order_go_together():
@@ -44,7 +42,7 @@ def test_dense_and_sparse_sequences_of_any_byte_order_go_together():
 def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line, tmp_path):
     path = tmp_path / "rows.svm"
     path.write_bytes(b"0 1:1.0 2:2.0\n" + line + b"\n")
-    chunks = iter(svmlight_chunks(path, 2, chunk_bytes=10))
+    chunks = iter(sk.streaming.svmlight_chunks(path, 2, chunk_bytes=10))
     assert next(chunks)[0].shape == (1, 2)
     with pytest.raises(ValueError, match=r"rows\.svm is no svmlight .* bytes 14 to "):
         next(chunks)
@@ -61,7 +59,7 @@ def test_damaged_parquet_files_are_named(damage, tmp_path):
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
     path.write_bytes((parts | {"name": other})[damage])
     with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or"):
-        list(parquet_chunks(path, "y"))
+        list(sk.streaming.parquet_chunks(path, "y"))
 
 
 @pytest.mark.parametrize("marker", [1, 1 + 2j, [3]])
@@ -200,8 +198,8 @@ REFUSED = {
     "sequence 1 of X must be a list as those before it": lambda: sk.SequenceTransformer(
         StandardScaler()
     ).fit([[["a"]], _matrix]),
-    "X must be .* got list": lambda: array_chunks(X.tolist(), y),
-    "y must have a length, got int": lambda: array_chunks(X, 3),
+    "X must be .* got list": lambda: sk.streaming.array_chunks(X.tolist(), y),
+    "y must have a length, got int": lambda: sk.streaming.array_chunks(X, 3),
     "chunk 0 must be a tuple .*, got csr_matrix": lambda: sk.streaming.fit_chunks(
         sk.OnlineStructuredPredictor(), [_matrix]
     ),

@@ -14,8 +14,6 @@ from sklearn.utils import get_tags
 import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured.evaluation import progressive_validate
-from skstructured.extend import Batch
 
 N, P = 40 if INTERPRETED else 200, 4
 RULES = ("mean", "indicator")
@@ -200,7 +198,7 @@ def test_streams_are_validated_as_predicted_row_by_row(name, play, missing, rng)
     X, y = problem(name, rng)
     X, y = X[:25], y[:25]
     model = new(name, missing).set_params(average=play == "average" and "polynomial")
-    found = progressive_validate(model, X, y, classes=[0, 1, 2], play=play)
+    found = sk.evaluation.progressive_validate(model, X, y, classes=[0, 1, 2], play=play)
     wanted = []
     for i in range(len(y)):
         if i:
@@ -358,7 +356,7 @@ class TestIndicators:
     def test_the_bound_holds_against_their_weights(self, rng):
         X, y = problem("", rng)
         model = default("indicator", optimizer="ogd", average=False)
-        found = progressive_validate(model, X, y, classes=[0, 1, 2])
+        found = sk.evaluation.progressive_validate(model, X, y, classes=[0, 1, 2])
         U = found.best_comparator()
         assert U.shape == (3, 2 * P + 1) and np.abs(U[:, P : 2 * P]).max() > 0.0
         assert found.expected_target_loss.sum() <= found.regret_bound(U)
@@ -399,6 +397,6 @@ class TestIndicators:
         X, y = problem("", rng)
         model = learned(new("mixture", "indicator"), X[:-1], y[:-1])
         foreseen = model.expected_losses(X[-1:], np.eye(3))
-        rounds = Batch(model.resume(X[-1:], y[-1:]).rows, np.array([y[-1]]))
+        rounds = sk.extend.Batch(model.resume(X[-1:], y[-1:]).rows, np.array([y[-1]]))
         played = model.play_and_learn(rounds, np.arange(1))
         assert foreseen[y[-1]] == pytest.approx(played.expected[0], rel=1e-9)

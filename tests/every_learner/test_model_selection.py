@@ -13,11 +13,7 @@ from sklearn.metrics import make_scorer, ndcg_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skstructured import FenchelYoung, metrics
-from skstructured.decoders.rules import GapDecoder
-from skstructured.optimizers import GradientDescent
-from skstructured.regularizers import Tsallis
-from skstructured.spaces import KSubsets, OrdinalChain
+import skstructured as sk
 
 X, y = load_iris(return_X_y=True)
 
@@ -34,10 +30,10 @@ def rankings(n=60, m=3):
 @pytest.mark.parametrize(
     ("estimator", "parameter", "value"),
     [
-        (predictor(optimizer=GradientDescent()), "optimizer__eta", 0.5),
-        (predictor(space=OrdinalChain()), "space__categories", [2, 1, 0]),
-        (FenchelYoung(regularizer=Tsallis()), "regularizer__alpha", 1.2),
-        (gaptron(decoder=GapDecoder()), "decoder__exploration", 0.1),
+        (predictor(optimizer=sk.optimizers.GradientDescent()), "optimizer__eta", 0.5),
+        (predictor(space=sk.spaces.OrdinalChain()), "space__categories", [2, 1, 0]),
+        (sk.FenchelYoung(regularizer=sk.regularizers.Tsallis()), "regularizer__alpha", 1.2),
+        (gaptron(decoder=sk.decoders.GapDecoder()), "decoder__exploration", 0.1),
     ],
 )
 def test_set_params_reaches_into_components(estimator, parameter, value):
@@ -51,7 +47,7 @@ def test_set_params_reaches_into_components(estimator, parameter, value):
 
 
 def test_a_search_over_the_step_of_an_optimizer():
-    pipeline = make_pipeline(StandardScaler(), predictor(optimizer=GradientDescent()))
+    pipeline = make_pipeline(StandardScaler(), predictor(optimizer=sk.optimizers.GradientDescent()))
     grid = {"onlinestructuredpredictor__optimizer__eta": ["theory", 0.1, 1e-9]}
     search = ms.GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
     scores = search.cv_results_["mean_test_score"]
@@ -62,7 +58,7 @@ def test_a_search_over_the_step_of_an_optimizer():
 # --- curves and cross-validated predictions -------------------------------------------------------
 
 
-@pytest.mark.parametrize("space", ["hypercube", KSubsets(k=2)], ids=str)
+@pytest.mark.parametrize("space", ["hypercube", sk.spaces.KSubsets(k=2)], ids=str)
 @pytest.mark.short("hypercube")
 def test_learning_curves_of_label_sets(space):
     X, y = load_digits(return_X_y=True)
@@ -120,7 +116,7 @@ def test_weights_of_a_score(learner):
 @pytest.mark.parametrize("name", ["kendall_tau", "spearman_rho"])
 def test_rank_correlations_score(name):
     X, y = rankings()
-    metric, scorer = getattr(metrics, name), getattr(metrics, f"{name}_scorer")
+    metric, scorer = getattr(sk.metrics, name), getattr(sk.metrics, f"{name}_scorer")
     model = predictor(space="birkhoff").fit(X, y)
     each = metric(model.predict(X), y)
     assert each.shape == (60,)
@@ -139,10 +135,10 @@ def test_ndcg_of_positions_and_of_ranks(gain, rng):
     worth = 2.0 ** (5 - a) - 1.0 if gain == "exponential" else 5.0 - a
     wanted = [ndcg_score([w], [-guess]) for w, guess in zip(worth, b, strict=True)]
     for truth, guess in ((a, b), (6 - a, 6 - b), (a, 6 - b)):
-        found = metrics.ndcg_of_rankings(truth, guess, gain=gain)
+        found = sk.metrics.ndcg_of_rankings(truth, guess, gain=gain)
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    np.testing.assert_allclose(metrics.ndcg_of_rankings(6 - a, a, gain=gain), 1.0, rtol=1e-14)
-    assert metrics.ndcg_of_rankings(a, b, gain, average=True) == pytest.approx(np.mean(wanted))
+    np.testing.assert_allclose(sk.metrics.ndcg_of_rankings(6 - a, a, gain=gain), 1.0, rtol=1e-14)
+    assert sk.metrics.ndcg_of_rankings(a, b, gain, average=True) == pytest.approx(np.mean(wanted))
 
 
 @pytest.mark.parametrize("space", ["birkhoff", "permutahedron"])
@@ -152,10 +148,10 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
     y = positions if space == "birkhoff" else m - positions
     model = predictor(space=space).fit(X, y)
     guess = model.predict(X) if space == "birkhoff" else m - model.predict(X)
-    wanted = metrics.ndcg(guess, m - 1 - positions).mean()
-    assert metrics.ndcg_scorer(model, X, y) == pytest.approx(wanted)
-    assert metrics.ndcg_scorer(model, X, y[:, ::-1]) < wanted - 0.05
-    scorers = {"ndcg": metrics.ndcg_scorer, "tau": metrics.kendall_tau_scorer}
+    wanted = sk.metrics.ndcg(guess, m - 1 - positions).mean()
+    assert sk.metrics.ndcg_scorer(model, X, y) == pytest.approx(wanted)
+    assert sk.metrics.ndcg_scorer(model, X, y[:, ::-1]) < wanted - 0.05
+    scorers = {"ndcg": sk.metrics.ndcg_scorer, "tau": sk.metrics.kendall_tau_scorer}
     found = ms.cross_validate(model, X, y, cv=3, scoring=scorers, error_score="raise")
     assert found["test_ndcg"].min() > 0.8 and found["test_tau"].min() > 0.2
 
@@ -172,7 +168,7 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
 )
 def test_ndcg_names_what_is_no_ranking(truth, guess, message):
     with pytest.raises(ValueError, match=message):
-        metrics.ndcg_of_rankings(truth, guess)
+        sk.metrics.ndcg_of_rankings(truth, guess)
 
 
 def test_the_expected_target_loss_tells_decoders_apart():
@@ -180,7 +176,7 @@ def test_the_expected_target_loss_tells_decoders_apart():
     model = predictor(max_iter=2, shuffle=True, random_state=0)
     plain = ms.GridSearchCV(model, grid, cv=3).fit(X, y).cv_results_["mean_test_score"]
     assert len(set(plain)) == 1  # `predict` is the class of the largest score with each
-    scorer = metrics.expected_target_loss_scorer
+    scorer = sk.metrics.expected_target_loss_scorer
     for learner, prefix in (
         (model, ""),
         (make_pipeline(StandardScaler(), model), "onlinestructuredpredictor__"),

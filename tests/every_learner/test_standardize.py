@@ -12,8 +12,6 @@ from sklearn.model_selection import train_test_split
 import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured.evaluation import progressive_validate
-from skstructured.optimizers import GradientDescent
 from skstructured.utils._learner_checks import has_argument
 
 N = 60 if INTERPRETED else 300
@@ -108,7 +106,7 @@ def test_scores_are_linear_in_the_rows_given(name, rng):
 @pytest.mark.parametrize("name", ["ogd", "average", "default gaptron"])
 def test_bounds_hold_for_rows_as_transformed(name, rng):
     X, y = rounds(rng)
-    result = progressive_validate(LEARNERS[name], X, y, random_state=0)
+    result = sk.evaluation.progressive_validate(LEARNERS[name], X, y, random_state=0)
     scale = RunningScale(4, True, True)
     Z = scale.apply(Rows.from_array(X))[0].matrix
     np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
@@ -186,7 +184,7 @@ def test_comparators_and_predictions_go_by_what_was_fitted(name, fitted, rng):
     X, y = rounds(rng, 40)
     X[:, 0] /= 1e6
     learner = clone((EVERY_LEARNER | LEARNERS)[name])
-    result = progressive_validate(learner.set_params(standardize=fitted), X, y)
+    result = sk.evaluation.progressive_validate(learner.set_params(standardize=fitted), X, y)
     model, U = result.estimator, rng.randn(3, 5)
     answer = getattr(model, "predict_proba", model.decision_function)
     wanted, before = result.comparator_loss(U), answer(X)
@@ -222,7 +220,7 @@ def test_units_of_features_do_not_matter(name):
 def test_a_row_that_stops_a_pass_leaves_no_statistics(store, rng):
     X, y = rounds(rng, 40)
     weight = np.where(np.arange(40) == 25, 1e20, 1.0)
-    model = online(optimizer=GradientDescent(eta=1e300))
+    model = online(optimizer=sk.optimizers.GradientDescent(eta=1e300))
     learn(model, store(X[:10]), y[:10])
     X[26, 0] = 1e12  # statistics would tell
     with pytest.raises(ValueError, match="Row .* of X has scores that are not finite"):

@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 import skstructured as sk
 from skstructured.evaluation import progressive_validate
-from skstructured.spaces import Simplex
 from skstructured.spaces.hypercube import Signs
 
 ONE = {"standardize": False, "fit_intercept": False, "average": False, "random_state": 0}
@@ -45,7 +44,7 @@ def test_mistakes_by_hand_are_what_is_expected_and_what_the_risk_bound_is_of(nam
 
 
 @pytest.mark.parametrize("K", [2, 3, 5])
-@pytest.mark.parametrize("kind", [Signs, Simplex])
+@pytest.mark.parametrize("kind", [Signs, sk.spaces.Simplex])
 def test_an_expected_loss_is_the_sum_over_classes(kind, K, rng):
     """Σ_i p_i [i ≠ j] for a draw with probabilities p, whose mean is μ = Σ p_i v_i."""
     space = kind().fit(np.arange(K))

@@ -8,13 +8,12 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
-from skstructured import OnlineStructuredPredictor, extend
-from skstructured.spaces import Simplex
+import skstructured as sk
 
 X, y = load_iris(return_X_y=True)
 
 
-class OneOrNone(extend.OutputSpace):
+class OneOrNone(sk.extend.OutputSpace):
     """A space: rows of 0/1 with at most a single one, from its linear oracle."""
 
     def fit(self, y):
@@ -34,20 +33,20 @@ class OneOrNone(extend.OutputSpace):
         return best * (np.max(theta, axis=1, keepdims=True) > 0.0)
 
     def geometry(self, norm, dim=None):
-        return extend.Geometry(1.0, 2.0**0.5 if norm == "l2" else 2.0, 1.0)
+        return sk.extend.Geometry(1.0, 2.0**0.5 if norm == "l2" else 2.0, 1.0)
 
     def expected_loss(self, mu, V):
         return 0.5 * np.abs(mu - V).sum(axis=1)
 
 
-@extend.kernel
+@sk.extend.kernel
 def sign_step(state, W, a, b, g):
     """A step of state[OWN]/√(number of visits) against the sign of g."""
     a += 1.0
-    return W - np.sign(g) * state[extend.OWN] / np.sqrt(a), a, b
+    return W - np.sign(g) * state[sk.extend.OWN] / np.sqrt(a), a, b
 
 
-class SignDescent(extend.CoordinateOptimizer):
+class SignDescent(sk.extend.CoordinateOptimizer):
     """An optimiser of single weights: by the sign of each gradient."""
 
     coordinate_kernel = staticmethod(sign_step)
@@ -59,27 +58,27 @@ class SignDescent(extend.CoordinateOptimizer):
         return (float(self.eta),)
 
 
-@extend.kernel
+@sk.extend.kernel
 def still(state, bound, weight):
     return 1.0
 
 
-@extend.kernel
+@sk.extend.kernel
 def root_step(state, inner, square, bound, weight):
-    state[extend.OWN] += weight * weight * square
-    return -weight / np.sqrt(state[extend.OWN]) if state[extend.OWN] > 0.0 else 0.0
+    state[sk.extend.OWN] += weight * weight * square
+    return -weight / np.sqrt(state[sk.extend.OWN]) if state[sk.extend.OWN] > 0.0 else 0.0
 
 
-class RootDescent(extend.OnlineOptimizer):
+class RootDescent(sk.extend.OnlineOptimizer):
     """An optimiser of the whole matrix: W ← W − G/√(Σ‖G‖²)."""
 
     scale_kernel, step_kernel, entries = staticmethod(still), staticmethod(root_step), 1
 
     def init(self, loss):
-        return extend.new_state(self.entries)
+        return sk.extend.new_state(self.entries)
 
 
-@extend.kernel
+@sk.extend.kernel
 def absolute(theta, truth, g, params, work):
     """Σ |θ − y|."""
     value = 0.0
@@ -89,7 +88,7 @@ def absolute(theta, truth, g, params, work):
     return value
 
 
-class Absolute(extend.Surrogate):
+class Absolute(sk.extend.Surrogate):
     """A loss: the absolute error of scores as indicators."""
 
     kernel = staticmethod(absolute)
@@ -105,7 +104,7 @@ class Absolute(extend.Surrogate):
         return np.abs(theta - V).sum(axis=1), np.sign(theta - V)
 
 
-class SecondBest(extend.Decoder):
+class SecondBest(sk.extend.Decoder):
     """A decoder: the runner-up, which errs where the first is right."""
 
     def mixture(self, theta, mu, loss):
@@ -113,7 +112,7 @@ class SecondBest(extend.Decoder):
         return loss.space.unpack(second), np.zeros(len(theta))
 
 
-@extend.kernel
+@sk.extend.kernel
 def linearised(theta, truth, g, params, work):
     """ŷ = uniform, for ever: the mean of a regularizer that is infinitely strong."""
     for k in range(theta.shape[0]):
@@ -121,7 +120,7 @@ def linearised(theta, truth, g, params, work):
     return np.mean(theta)
 
 
-class Immovable(extend.Regularizer):
+class Immovable(sk.extend.Regularizer):
     """A regularizer, with its row in the table: Ω = 0 at the centre and +∞ elsewhere."""
 
 
@@ -131,20 +130,20 @@ def _zero(mu, regularizer):
 
 @pytest.fixture
 def immovable(monkeypatch):
-    row = extend.Oracle(linearised, _zero, "l2", lambda dim: 1.0)
-    monkeypatch.setitem(extend.ORACLES, (Simplex, Immovable), row)
+    row = sk.extend.Oracle(linearised, _zero, "l2", lambda dim: 1.0)
+    monkeypatch.setitem(sk.extend.ORACLES, (sk.spaces.Simplex, Immovable), row)
 
 
 def test_a_space(rng):
     V = np.vstack([np.eye(3), np.zeros((1, 3))])[rng.randint(4, size=80)]
     Z = V @ rng.randn(3, 5) + 0.1 * rng.randn(80, 5)
-    model = OnlineStructuredPredictor(OneOrNone(), "squared", random_state=0).fit(Z, V)
+    model = sk.OnlineStructuredPredictor(OneOrNone(), "squared", random_state=0).fit(Z, V)
     assert model.score(Z, V) > 0.9
 
 
 @pytest.mark.parametrize("optimizer", [SignDescent(0.05), RootDescent()], ids=["one", "whole"])
 def test_an_optimiser(optimizer):
-    model = OnlineStructuredPredictor(optimizer=optimizer, random_state=0).fit(X, y)
+    model = sk.OnlineStructuredPredictor(optimizer=optimizer, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.75
     parts = clone(model).set_params(shuffle=False).partial_fit(X[:70], y[:70], classes=[0, 1, 2])
     whole = clone(parts).partial_fit(X, y, classes=[0, 1, 2])
@@ -154,7 +153,7 @@ def test_an_optimiser(optimizer):
 def test_signs_are_followed_by_the_literal_rule():
     Z, eta = scale(X), 0.05
     given = {"standardize": False, "fit_intercept": False, "average": False}
-    model = OnlineStructuredPredictor(loss=Absolute(), optimizer=SignDescent(eta), **given)
+    model = sk.OnlineStructuredPredictor(loss=Absolute(), optimizer=SignDescent(eta), **given)
     model.partial_fit(Z, y, classes=[0, 1, 2])
     W, visits = np.zeros((3, 4)), np.zeros((3, 4))
     for z, v in zip(Z, np.eye(3)[y], strict=True):
@@ -167,22 +166,22 @@ def test_signs_are_followed_by_the_literal_rule():
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_a_loss_and_a_decoder_in_one_search():
     grid = {"loss": ["fenchel_young", Absolute()], "decoder": ["nearest", SecondBest()]}
-    model = OnlineStructuredPredictor(optimizer="adagrad", random_state=0)
+    model = sk.OnlineStructuredPredictor(optimizer="adagrad", random_state=0)
     search = GridSearchCV(model, grid, error_score="raise").fit(X, y)
     assert search.best_params_["decoder"] == "nearest"
     assert (search.cv_results_["mean_test_score"] < 0.5).sum() == 2
 
 
 def test_a_regularizer(immovable):
-    model = OnlineStructuredPredictor(regularizer=Immovable(), optimizer="ogd", random_state=0)
+    model = sk.OnlineStructuredPredictor(regularizer=Immovable(), optimizer="ogd", random_state=0)
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X), 1.0 / 3.0)
     assert model.loss_.lipschitz == pytest.approx(2.0**0.5)
 
 
 def test_what_is_missing_is_named():
-    class Nothing(extend.Surrogate):
+    class Nothing(sk.extend.Surrogate):
         def __init__(self, space=None):
             self.space = space
 
     with pytest.raises(NotImplementedError, match="Nothing must define lipschitz, the largest"):
-        OnlineStructuredPredictor(loss=Nothing()).fit(X, y)
+        sk.OnlineStructuredPredictor(loss=Nothing()).fit(X, y)

@@ -17,29 +17,26 @@ from plain import predictor
 from sklearn.base import clone
 from streams import Stream, stream_of_kind, two_outputs
 
-from skstructured import OnlineStructuredPredictor
+import skstructured as sk
 from skstructured._learners.models import SCORES
-from skstructured.evaluation import progressive_validate
-from skstructured.guarantees.certificates import PiSTOLCertificate
 from skstructured.metrics import best_comparator
-from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
 
 #: name -> optimiser, from a bound on max(w, √w)‖x‖: diameters and steps are in units of it.
 OPTIMIZERS = {
-    "ogd": lambda C: GradientDescent(),
-    "ogd, given C": lambda C: GradientDescent(feature_norm=1.5 * C),
-    "ogd, small ball": lambda C: GradientDescent(radius=1.0 / C),
-    "ogd, high probability": lambda C: GradientDescent(eta="high_probability"),
-    "ogd, a number": lambda C: GradientDescent(eta=0.3 / C**2),
-    "adaptive": lambda C: AdaptiveGradientDescent(10.0 / C),
-    "adaptive, small ball": lambda C: AdaptiveGradientDescent(0.5 / C),
-    "parameter_free": lambda C: ParameterFree(),
-    "parameter_free, little wealth": lambda C: ParameterFree(wealth=0.1),
-    "parameter_free, given C": lambda C: ParameterFree(feature_norm=3.0 * C),
-    "pistol": lambda C: PiSTOL(a=2.25, feature_norm=C),
-    "pistol, small weights": lambda C: PiSTOL(a=2.5, b=1e-3, feature_norm=2.0 * C),
+    "ogd": lambda C: sk.optimizers.GradientDescent(),
+    "ogd, given C": lambda C: sk.optimizers.GradientDescent(feature_norm=1.5 * C),
+    "ogd, small ball": lambda C: sk.optimizers.GradientDescent(radius=1.0 / C),
+    "ogd, high probability": lambda C: sk.optimizers.GradientDescent(eta="high_probability"),
+    "ogd, a number": lambda C: sk.optimizers.GradientDescent(eta=0.3 / C**2),
+    "adaptive": lambda C: sk.optimizers.AdaptiveGradientDescent(10.0 / C),
+    "adaptive, small ball": lambda C: sk.optimizers.AdaptiveGradientDescent(0.5 / C),
+    "parameter_free": lambda C: sk.optimizers.ParameterFree(),
+    "parameter_free, little wealth": lambda C: sk.optimizers.ParameterFree(wealth=0.1),
+    "parameter_free, given C": lambda C: sk.optimizers.ParameterFree(feature_norm=3.0 * C),
+    "pistol": lambda C: sk.optimizers.PiSTOL(a=2.25, feature_norm=C),
+    "pistol, small weights": lambda C: sk.optimizers.PiSTOL(a=2.5, b=1e-3, feature_norm=2.0 * C),
 }
 STREAMS = ("noise", "growing", "separable", "flips", "weighted")
 
@@ -47,7 +44,7 @@ STREAMS = ("noise", "growing", "separable", "flips", "weighted")
 class Play(NamedTuple):
     """What was played: scores, the rows of G = w c (ŷ − y) and of x with its intercept."""
 
-    model: OnlineStructuredPredictor
+    model: sk.OnlineStructuredPredictor
     stream: Stream
     theta: np.ndarray
     G: np.ndarray
@@ -135,16 +132,16 @@ def pistol_bound(played, norm):
 
 
 BOUNDS = {
-    GradientDescent: descent_bound,
-    AdaptiveGradientDescent: ball_bound,
-    ParameterFree: betting_bound,
-    PiSTOL: pistol_bound,
+    sk.optimizers.GradientDescent: descent_bound,
+    sk.optimizers.AdaptiveGradientDescent: ball_bound,
+    sk.optimizers.ParameterFree: betting_bound,
+    sk.optimizers.PiSTOL: pistol_bound,
 }
 
 
 def reach(optimizer):
     """The largest ‖U‖ that the theorem of an optimiser allows."""
-    if isinstance(optimizer, AdaptiveGradientDescent):
+    if isinstance(optimizer, sk.optimizers.AdaptiveGradientDescent):
         return optimizer.radius
     radius = getattr(optimizer, "radius", None)
     return math.inf if radius is None else radius
@@ -222,7 +219,7 @@ def coins(kind, rng, n):
 @pytest.mark.parametrize("kind", ["fair", "biased", "alternating", "turning", "growing"])
 def test_the_wealth_is_as_large_as_the_theorem_says(kind):
     """ln Wealth ≥ ln ε + vS − v²V − r(V) for |v| ≤ 1/(2N), V = Σ of squares, after every coin."""
-    state = ParameterFree(wealth=3.0).init(loss_of("simplex-shannon", 2))
+    state = sk.optimizers.ParameterFree(wealth=3.0).init(loss_of("simplex-shannon", 2))
     beta, won, V, least = (2.0 - math.log(3.0)) / 2.0, 0.0, 0.0, math.inf
     steps = coins(kind, np.random.RandomState(0), 100 if INTERPRETED else 3000)
     for coin, N in zip(*steps, strict=True):
@@ -242,7 +239,7 @@ def test_the_wealth_is_as_large_as_the_theorem_says(kind):
 
 def test_a_coin_is_never_larger_than_its_bound():
     """Rounding may make the direction longer than 1; the wealth stays positive all the same."""
-    state = ParameterFree(wealth=3.0).init(loss_of("simplex-shannon", 2))
+    state = sk.optimizers.ParameterFree(wealth=3.0).init(loss_of("simplex-shannon", 2))
     g = np.array([1.0, -1.0])
     for sign, N in ((1.0, 1.0), (-1.0, 1.0), (-1.0, 4.0), (1.0, 4.0)):
         bet_scale(state, N * N, 1.0)
@@ -272,9 +269,11 @@ def test_pistol_wins_its_potential(a, kind):
     """Its gains are at least β (exp(Θ²/2α) − 1 − φ ln(1 + T)), from which the regret follows."""
     n, b, L = 200, 1e-3, math.sqrt(2.0)
     gradients = -L * coins(kind, np.random.RandomState(0), n)[0]
-    won, Theta, alpha, path = play_coins(PiSTOL(a=a, b=b, feature_norm=1.0), gradients, L)
+    won, Theta, alpha, path = play_coins(
+        sk.optimizers.PiSTOL(a=a, b=b, feature_norm=1.0), gradients, L
+    )
     numbers = {"a": 0.0, "c": 1.0, "L": L, "N": 1.0, "alpha": a, "beta": b}
-    certificate = PiSTOLCertificate(numbers | {"path": path, "rounds": n})
+    certificate = sk.guarantees.PiSTOLCertificate(numbers | {"path": path, "rounds": n})
     potential = b * math.expm1(0.5 * Theta**2 / alpha)
     assert won >= potential - certificate.regret(0.0)
     last = b * abs(Theta) / alpha * math.exp(0.5 * Theta**2 / alpha)
@@ -291,9 +290,9 @@ def test_pistol_wins_its_potential(a, kind):
 def linear_bound(optimizer, certificate, norm, V):
     """The optimiser's bound on the linear regret, for a vector of V, rows of norm at most C."""
     k = certificate.constants
-    if isinstance(optimizer, GradientDescent):
+    if isinstance(optimizer, sk.optimizers.GradientDescent):
         return k["b"] * norm**2 / (4.0 * k["m"]) + k["m"] * V / k["b"]
-    if isinstance(optimizer, AdaptiveGradientDescent):
+    if isinstance(optimizer, sk.optimizers.AdaptiveGradientDescent):
         return k["B"] * np.sqrt(2.0 * V)
     return np.array([certificate.linear_regret(norm, v) for v in V])
 
@@ -332,7 +331,7 @@ def test_certificates_know_the_largest_weighted_row(which, kind, rng):
         k = played.model.certificate().constants
     given = getattr(optimizer, "feature_norm", None)
     C_sq = (rows.weight * lengths**2).max()
-    if isinstance(optimizer, GradientDescent) and given is not None:
+    if isinstance(optimizer, sk.optimizers.GradientDescent) and given is not None:
         C_sq = given**2
     assert k["b"] == pytest.approx(played.model.loss_.constants_of().smoothness * C_sq)
     if "N" in k:
@@ -356,9 +355,9 @@ EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "perm
 def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     n, space = 20_000, space_of(name, PAIRS[name][2][0])
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
-    made = OPTIMIZERS | {"adaptive": lambda C: AdaptiveGradientDescent(4.0)}
+    made = OPTIMIZERS | {"adaptive": lambda C: sk.optimizers.AdaptiveGradientDescent(4.0)}
     parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": made[which](1.0)}
-    result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
+    result = sk.evaluation.progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)
     assert bound < n / 2

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import items as literal
-from naive.mixture import Other, RelativeStep, RootStep
+from naive.mixture import MixedScores, RelativeStep, RootStep
+from naive.rounds import learn_rounds
 from scipy import sparse
 
+import skstructured as sk
 from skstructured._engine.rows import Rows
-from skstructured.items import ItemStructuredPredictor
 from skstructured.optimizers import StepMixture
 from skstructured.optimizers import step_mixture as _mixed_steps
-from skstructured.spaces import KSubsets
 
 PAIRS = [
     ("simplex", "shannon"),
@@ -54,9 +54,9 @@ def as_given(space, V):
 
 
 def learner(space="simplex", regularizer=None, **given):
-    space = KSubsets(2) if space == "subsets" else space
+    space = sk.spaces.KSubsets(2) if space == "subsets" else space
     given = {"standardize": False, "random_state": 0, "fit_intercept": False} | given
-    return ItemStructuredPredictor(space, regularizer=regularizer, **given)
+    return sk.ItemStructuredPredictor(space, regularizer=regularizer, **given)
 
 
 def mixture(**given):
@@ -64,9 +64,9 @@ def mixture(**given):
 
 
 def experts(p):
-    found = [(RelativeStep(p, eta), True) for eta in STEPS]
-    found += [(RootStep(p, length), False) for length in ADAPTIVE]
-    return [*found, (Other(naive.ParameterFree(p, 1.0, 100.0)), False)]
+    found = [RelativeStep(p, eta) for eta in STEPS]
+    found += [RootStep(p, length) for length in ADAPTIVE]
+    return [*found, naive.ParameterFree(p, 1.0, 100.0)]
 
 
 def literal_of(space, regularizer, X, V, weight, average):
@@ -84,17 +84,12 @@ def literal_of(space, regularizer, X, V, weight, average):
         "permutahedron": lambda y: 0.5 * float((np.arange(1, len(y) + 1) ** 2).sum()),
         "subsets": lambda y: 0.5 * float(y.sum()),
     }.get(space, lambda y: 0.5 if regularizer == "squared" else 0.0)
-    return literal.play(
-        experts(X[0].shape[1]),
-        literal.loss_of(space, regularizer, omega),
-        [(x, literal.largest(x, centred)) for x in X],
-        V,
-        weight,
-        SHARES,
-        average,
-        spread,
-        flat.get((space, regularizer), lambda m: 1.0),
-    )
+    flat = flat.get((space, regularizer), lambda m: 1.0)
+    rounds = literal.rounds_of(X, V, centred, [flat, flat, spread, spread, spread])
+    mix = MixedScores(SHARES, 10 if average else 5)
+    loss = literal.loss_of(space, regularizer, omega)
+    found = learn_rounds(experts(X[0].shape[1]), rounds, loss, weight, mix, average)
+    return found.scores, found.losses.sum(axis=0), mix.groups[0].u
 
 
 def play(model, X, y, weight):

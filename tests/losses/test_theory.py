@@ -10,10 +10,8 @@ from hypothesis.extra.numpy import arrays
 from pairs import CASES, PAIRS, loss_of
 from plain import predictor
 
-from skstructured import FenchelYoung
-from skstructured.decoders import Randomized
+import skstructured as sk
 from skstructured.evaluation import progressive_validate
-from skstructured.regularizers import SquaredNorm
 
 SCALES = ("theory", 0.3, 5.0)
 CONSTANTS = ("paper", "sharp")
@@ -42,7 +40,7 @@ def test_strong_convexity_and_lemma_3_1(name, constants, data):
     slack = 1e-11 * (1 + np.abs(theta).sum(axis=1))
     assert np.all(S / k.c + slack >= k.lam / 2 * norms(V - mu, k.norm) ** 2)
     assert np.all(k.c**2 * norms(V - mu, "l2") ** 2 <= k.smoothness * S + slack * k.smoothness)
-    expected = Randomized().expected_loss(theta, mu, V, loss)
+    expected = sk.decoders.Randomized().expected_loss(theta, mu, V, loss)
     assert np.all(expected <= (1 - k.a) * S + slack)
 
 
@@ -79,7 +77,7 @@ def test_the_value_is_proportional_to_the_scale(rng):
 
 
 def test_unfitted_spaces_take_their_size_from_the_scores():
-    loss = FenchelYoung("ordinal", SquaredNorm())
+    loss = sk.FenchelYoung("ordinal", sk.regularizers.SquaredNorm())
     assert loss.value(np.zeros((1, 4)), np.ones((1, 4)))[0] > 0
     np.testing.assert_allclose(loss.mean([[0.2, 0.7]]), [[0.45, 0.45]])
 

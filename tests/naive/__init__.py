@@ -8,11 +8,12 @@ from naive.optimizers import (
     AdaGrad,
     AdaptiveGradientDescent,
     CoordinatePiSTOL,
+    Descent,
     FTRLProximal,
     ParameterFree,
     PiSTOL,
     gradient_descent,
     play,
-    round_shares,
 )
 from naive.risk import rises, risk_bounds
+from naive.rounds import round_shares

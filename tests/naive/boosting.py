@@ -3,26 +3,15 @@
 import numpy as np
 from scipy.special import expit
 
-from naive.logistic import log_sum, softmax
-from naive.means import root
+from naive.logistic import Aioli, log_sum, softmax
 
 
-def curvature(x):
-    """κ = 1/(2B‖x‖ + 2) with B = √2."""
-    return 1.0 / (2.0 * np.sqrt(2.0) * np.linalg.norm(x) + 2.0)
-
-
-class Regression:
-    """Algorithm 3 with AIOLI around θ = (2, 0), which leaves s as it is."""
+class Regression(Aioli):
+    """Algorithm 3 with AIOLI around θ = (2, 0), which leaves s as it is, and B = √2."""
 
     def __init__(self, lam):
-        self.A, self.g, self.potential = lam * np.eye(2), np.array([-2.0 * lam, 0.0]), 0.0
-
-    def margin(self, x, weight):
-        """The root m of m + wq(σ(m) − ½) = c."""
-        C = np.linalg.inv(self.A)
-        q, c = weight * x @ C @ x, -x @ C @ self.g
-        return root(lambda m: m + q * (expit(m) - 0.5) - c, c - q / 2, c + q / 2)
+        super().__init__(2, lam, lambda norm: 1.0 / (2.0 * np.sqrt(2.0) * norm + 2.0))
+        self.g, self.potential = np.array([-2.0 * lam, 0.0]), 0.0
 
     def predict(self, s, answer, cap, weight=1.0):
         """ŝ; and x̃ and m, which `update` needs."""
@@ -36,12 +25,8 @@ class Regression:
     def update(self, told, right, weight=1.0):
         """Learn whether the answer was right."""
         x, m = told
-        p = softmax(np.array([m, 0.0]))
-        q = x @ np.linalg.inv(self.A) @ x
-        self.potential += 0.5 * weight**2 * p[0] * p[1] * q
-        a = 2.0 * curvature(x) * p[0] * p[1]
-        self.A += weight * a * np.outer(x, x)
-        self.g += weight * ((p[0] - right) * x - a * m * x)
+        self.potential += 0.5 * weight**2 * expit(m) * expit(-m) * (x @ self.C @ x)
+        super().update(x, m, right, weight)
 
 
 class Node:

@@ -5,6 +5,9 @@ import math
 import numpy as np
 from scipy.special import log_softmax, softmax
 
+from naive.optimizers import Descent
+from naive.rounds import learn_rounds, of_rows
+
 
 def margins(theta):
     """m(y) = θ_y − max of the others, for every y."""
@@ -46,19 +49,9 @@ def gaptron_step(kind, K, X_sq):
 
 def gaptron(kind, K, X, y, radius=math.inf):
     """Scores, probabilities p' and final W of Gaptron, X learned by dual averaging."""
-    total, largest, scores, played = np.zeros((K, X.shape[1])), 0.0, [], []
-
-    def weights():
-        W = -gaptron_step(kind, K, largest) * total if largest > 0 else 0 * total
-        return W * min(1.0, radius / max(np.linalg.norm(W), 1e-300))
-
-    for x, label in zip(X, y, strict=True):
-        largest = max(largest, float(x @ x))
-        theta = weights() @ x
-        _, gradient, a = gap_surrogate(kind, theta, label)
-        p = np.full(K, a / K)
-        p[int(np.argmax(theta))] += 1 - a
-        scores.append(theta)
-        played.append(p)
-        total += np.outer(gradient, x)
-    return np.array(scores), np.array(played), weights()
+    learner = Descent((K, X.shape[1]), lambda sq: gaptron_step(kind, K, sq), radius)
+    loss = lambda theta, v: gap_surrogate(kind, theta, int(np.argmax(v)))[1::-1]  # noqa: E731
+    found = learn_rounds([learner], of_rows(X, np.eye(K)[y]), loss, np.ones(len(X)))
+    gaps = np.array([gap_surrogate(kind, theta, 0)[2] for theta in found.scores])[:, None]
+    best = np.eye(K)[np.argmax(found.scores, axis=1)]
+    return np.array(found.scores), gaps / K + (1 - gaps) * best, found.weights[-1, 0]

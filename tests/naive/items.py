@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from naive.means import falling, log_matching, root, simplex_projection, xlogx
-from naive.mixture import MixedScores, Round, play_rounds
+from naive.rounds import Round
 
 
 def ranks(theta):
@@ -41,13 +41,13 @@ PAIRS = {
 
 
 def loss_of(space, regularizer, omega_of):
-    """``loss(theta, y) -> (mean, E Ω*(θ) + Ω(y) − <θ, y>)``; `omega_of` gives E Ω(y) of a truth."""
+    """``loss(theta, y) -> (mean − y, E Ω*(θ) + Ω(y) − <θ, y>)``, with `omega_of(y)` for E Ω(y)."""
     mean, omega = PAIRS[space, regularizer]
 
     def loss(theta, y):
         mu = mean(theta)
         value = theta @ (mu - y) - omega(mu) + omega_of(y)
-        return mu, value if value > 1e-15 * (1 + np.abs(theta).sum()) else 0.0
+        return mu - y, value if value > 1e-15 * (1 + np.abs(theta).sum()) else 0.0
 
     return loss
 
@@ -59,21 +59,9 @@ def largest(X, centred):
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
-def play(experts, loss, rounds, truths, weight, rates, average, spread, flat):
-    """Scores played in every round, sums of the experts' losses, and their weights.
-
-    `experts` are pairs (literal learner, whether it is told λ_max/λ); ``loss(theta, y) -> (mean,
-    value)``; `rounds` pairs (X, λ_max); `spread` and `flat` give D² and 1/λ of m items.
-    """
-
-    def round_of(X, reach, y):
-        ms = [(flat if ratio else spread)(len(X)) for _, ratio in experts]
-        told = [np.array([math.sqrt(reach * m)]) for m in ms]
-        return Round(told, lambda W: X @ W, y, lambda theta: X.T @ (loss(theta, y)[0] - y))
-
-    items = [round_of(X, reach, y) for (X, reach), y in zip(rounds, truths, strict=True)]
-    many = len(experts) * (2 if average else 1)
-    mix = MixedScores(rates, many, lambda theta, y: [loss(one, y)[1] for one in theta])
-    learners = [one for one, _ in experts]
-    played, losses, _ = play_rounds(learners, items, weight, mix, average)
-    return played, losses.sum(axis=0), mix.groups[0].u
+def rounds_of(X, truths, centred, sizes):
+    """Rounds of items, for W (p,); `sizes` has D² or 1/λ of m items for each learner."""
+    return [
+        Round(x, y, [math.sqrt(largest(x, centred) * size(len(x))) for size in sizes])
+        for x, y in zip(X, truths, strict=True)
+    ]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from naive.optimizers import round_shares
+from naive.rounds import round_shares
 
 
 def rbf(gamma):

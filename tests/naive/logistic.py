@@ -174,17 +174,17 @@ class Aioli:
     def __init__(self, p, lam, kappa):
         self.C, self.g, self.kappa = np.eye(p) / lam, np.zeros(p), kappa
 
-    def margin(self, x):
-        """The root m of m + q(σ(m) − ½) = c."""
-        q, c = x @ self.C @ x, -x @ self.C @ self.g
+    def margin(self, x, weight=1.0):
+        """The root m of m + wq(σ(m) − ½) = c."""
+        q, c = weight * x @ self.C @ x, -x @ self.C @ self.g
         return root(lambda m: m + q * (expit(m) - 0.5) - c, c - q / 2, c + q / 2)
 
-    def update(self, x, m, y):
+    def update(self, x, m, y, weight=1.0):
         """Learn the probability y of class 1."""
         p, v = expit(m), self.C @ x
-        a = 2 * self.kappa(np.linalg.norm(x)) * p * (1 - p)
+        a = 2 * self.kappa(np.linalg.norm(x)) * weight * p * (1 - p)
         self.C -= a * np.outer(v, v) / (1 + a * x @ v)
-        self.g += (p - y) * x - a * m * x
+        self.g += weight * (p - y) * x - a * m * x
 
 
 def mixture(logs, y, weight):

@@ -4,55 +4,44 @@ import math
 
 import numpy as np
 
+from naive.rounds import learn_rounds, loss_of, of_rows
+
 
 def gradient_descent(
     loss, X, V, weight=None, feature_norm=None, radius=math.inf, eta=None, intercept=True
 ):
     """Scores of every round and final W of gradient descent in dual-averaging form (spec 1.4)."""
-    X = np.hstack([X, np.ones((len(X), 1))]) if intercept else X
-    weight = np.ones(len(X)) if weight is None else weight
     k = loss.constants_of(V.shape[1])
     m = min(0.5, k.a) if k.a > 0 else 0.5
-    total, largest, played = np.zeros((V.shape[1], X.shape[1])), 0.0, []
-
-    def weights():
-        C_sq = feature_norm**2 if feature_norm else largest
-        step = eta or (0.0 if C_sq == 0 else 2 * m / (k.smoothness * C_sq))
-        W = -step * total
-        norm = np.linalg.norm(W)
-        return W * (radius / norm) if norm > radius else W
-
-    for x, v, w in zip(X, V, weight, strict=True):
-        largest = max(largest, w * float(x @ x))
-        theta = weights() @ x
-        played.append(theta)
-        total += w * k.c * np.outer(loss.mean(theta[None])[0] - v, x)
-    return np.array(played), weights()
-
-
-def round_shares(weight, average="polynomial"):
-    """What rounds of these weights count in the average of the weights played, of sum 1."""
-    shares, seen = [], 0.0
-    for w in weight:
-        seen += w
-        shares.append(w if average in (True, "uniform") else w * seen**3)
-    return np.array(shares) / sum(shares)
+    rate = (lambda sq: eta) if eta else lambda sq: 2 * m / (k.smoothness * sq)
+    learner = Descent((V.shape[1], X.shape[1] + intercept), rate, radius, k.c, feature_norm)
+    played, weights = play(learner, loss, X, V, weight, intercept)
+    return played, weights[-1]
 
 
 def play(learner, loss, X, V, weight=None, intercept=True):
-    """Rounds of a literal learner with `play(w ‖x‖, w x) -> W` and `learn(G, x)`.
-
-    Returns the scores played, and all the weights played, then those after the last round.
-    """
+    """The scores that a literal learner plays of rows, and all its W, the last after all rounds."""
     X = np.hstack([X, np.ones((len(X), 1))]) if intercept else X
     weight = np.ones(len(X)) if weight is None else weight
-    scores, weights = [], []
-    for x, v, w in zip(X, V, weight, strict=True):
-        W = learner.play(w * float(np.linalg.norm(x)), w * x)
-        weights.append(W)
-        scores.append(W @ x)
-        learner.learn(w * np.outer(loss.mean((W @ x)[None])[0] - v, x), x)
-    return np.array(scores), np.array([*weights, learner.play(0.0, 0.0 * X[0])])
+    found = learn_rounds([learner], of_rows(X, V), loss_of(loss), weight)
+    return np.array(found.scores), found.weights[:, 0]
+
+
+class Descent:
+    """W = −η Σ c G on the ball of a radius, η = rate(max w‖x‖²) or of a norm that is given."""
+
+    def __init__(self, shape, rate, radius=math.inf, c=1.0, feature_norm=None):
+        self.total, self.rate, self.radius, self.c = np.zeros(shape), rate, radius, c
+        self.given, self.largest = feature_norm, 0.0
+
+    def play(self, norm, w):
+        self.largest = max(self.largest, w * norm**2)
+        sq = self.given**2 if self.given else self.largest
+        W = -self.rate(sq) * self.total if sq > 0 else 0.0 * self.total
+        return W * min(1.0, self.radius / max(np.linalg.norm(W), 1e-300))
+
+    def learn(self, G):
+        self.total = self.total + self.c * G
 
 
 class AdaptiveGradientDescent:
@@ -62,10 +51,10 @@ class AdaptiveGradientDescent:
         self.W, self.c, self.B, self.total = np.zeros(shape), c, diameter, 0.0
         self.share = share
 
-    def play(self, norm, x):
+    def play(self, norm, w):
         return self.W.copy()
 
-    def learn(self, G, x):
+    def learn(self, G):
         self.total += float(((self.c * G) ** 2).sum())
         if self.total > 0:
             step = self.share * self.B / math.sqrt(2 * self.total)
@@ -81,13 +70,13 @@ class ParameterFree:
         self.wealth, self.v, self.z_sq, self.N = wealth, 0.0, 0.0, feature_norm
         self.D_2 = diameter
 
-    def play(self, norm, x):
-        self.N = max(self.N, norm)
+    def play(self, norm, w):
+        self.N = max(self.N, w * norm)
         if self.N > 0:
             self.v = min(max(self.v, -0.5 / self.N), 0.5 / self.N)
         return self.v * self.wealth * self.direction.W
 
-    def learn(self, G, x):
+    def learn(self, G):
         G = G / self.D_2
         g = float((G * self.direction.W).sum())
         assert abs(g) <= self.N * (1 + 1e-12)
@@ -98,7 +87,7 @@ class ParameterFree:
         if self.N > 0:
             self.v -= 2 / (2 - math.log(3)) * z / (self.N**2 + self.z_sq)
             self.v = min(max(self.v, -0.5 / self.N), 0.5 / self.N)
-        self.direction.learn(G, x)
+        self.direction.learn(G)
 
 
 class PiSTOL:
@@ -108,15 +97,15 @@ class PiSTOL:
         self.total, self.path, self.N = np.zeros(shape), 0.0, feature_norm
         self.L, self.a, self.b = diameter, a, b
 
-    def play(self, norm, x):
-        self.N = max(self.N, norm)
+    def play(self, norm, w):
+        self.N = max(self.N, w * norm)
         alpha = self.a * self.L * self.N * (self.L * self.N + self.path)
         if alpha == 0:
             return np.zeros_like(self.total)
         exponent = min((self.total**2).sum() / (2 * alpha), 300.0)
         return self.total * self.b / alpha * math.exp(exponent)
 
-    def learn(self, G, x):
+    def learn(self, G):
         self.total = self.total - G
         self.path += float(np.linalg.norm(G))
 
@@ -132,10 +121,10 @@ class CoordinatePiSTOL:
         self.R, self.a, self.b = diameter * feature_norm, a, b / shape[1]
         self.capped = 0
 
-    def play(self, norm, x):
+    def play(self, norm, w):
         return self.W.copy()
 
-    def learn(self, G, x):
+    def learn(self, G):
         self.total, self.path = self.total - G, self.path + np.abs(G)
         for k, j in np.ndindex(G.shape):
             R = max(self.R, 2 * abs(G[k, j]))
@@ -153,10 +142,10 @@ class AdaGrad:
     def __init__(self, shape, eta):
         self.W, self.squares, self.eta = np.zeros(shape), np.zeros(shape), eta
 
-    def play(self, norm, x):
+    def play(self, norm, w):
         return self.W.copy()
 
-    def learn(self, G, x):
+    def learn(self, G):
         self.squares += G**2
         moved = self.squares > 0.0
         self.W[moved] -= self.eta * G[moved] / np.sqrt(self.squares[moved])
@@ -169,7 +158,7 @@ class FTRLProximal:
         self.z, self.n = np.zeros(shape), np.zeros(shape)
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
 
-    def play(self, norm, x):
+    def play(self, norm, w):
         W = np.zeros_like(self.z)
         for k, j in np.ndindex(W.shape):
             z, n = self.z[k, j], self.n[k, j]
@@ -178,7 +167,7 @@ class FTRLProximal:
                 W[k, j] = -(z - math.copysign(self.l1, z)) / curvature
         return W
 
-    def learn(self, G, x):
+    def learn(self, G):
         sigma = (np.sqrt(self.n + G**2) - np.sqrt(self.n)) / self.alpha
-        self.z += G - sigma * self.play(0.0, x)
+        self.z += G - sigma * self.play(0.0, 0.0)
         self.n += G**2

@@ -5,8 +5,11 @@ import itertools
 import math
 
 import numpy as np
+from scipy.linalg import block_diag
+from scipy.special import logsumexp, softmax
 
 from naive.chains import indicators
+from naive.rounds import Round, learn_rounds
 
 
 def embedding(codes, k):
@@ -27,32 +30,25 @@ def extended(X, intercept):
     return np.hstack([X, np.ones((M, 1)), first, last] if intercept else [X, first, last])
 
 
+def matrix(X, k, intercept):
+    """Scores of the embedding are ``matrix @ W.ravel()``, W (features + k, k), transitions last."""
+    steps = np.tile(np.eye(k * k), (len(X) - 1, 1))
+    return block_diag(np.kron(extended(X, intercept), np.eye(k)), steps)
+
+
 def scores(W, X, intercept):
-    """Scores of the embedding, of weights (features + k, k), the transitions last."""
-    k, M = W.shape[1], len(X)
-    unary = extended(X, intercept) @ W[:-k]
-    return np.concatenate([unary.ravel(), np.tile(W[-k:].ravel(), M - 1)])
-
-
-def gradient(difference, X, k, intercept):
-    """Gradient in the weights of one in the scores."""
-    M = len(X)
-    unary = difference[: M * k].reshape(M, k)
-    pairs = difference[M * k :].reshape(M - 1, k, k)
-    return np.vstack([extended(X, intercept).T @ unary, pairs.sum(axis=0)])
+    """Scores of the embedding."""
+    return matrix(X, W.shape[1], intercept) @ W.ravel()
 
 
 def mean(theta, V):
     """Mean of the vertices under p ∝ exp(<θ, v>)."""
-    z = V @ theta
-    p = np.exp(z - z.max())
-    return p @ V / p.sum()
+    return softmax(V @ theta) @ V
 
 
 def loss(theta, V, y):
     """−ln p(y)."""
-    z = V @ theta
-    return z.max() + math.log(np.exp(z - z.max()).sum()) - y @ theta
+    return logsumexp(V @ theta) - y @ theta
 
 
 def spread(X, intercept):
@@ -63,38 +59,19 @@ def spread(X, intercept):
     return math.sqrt(2.0 * np.abs(products).sum() + 2.0 * (len(X) - 1) ** 2)
 
 
-def descent(sequences, labels, k, step, intercept=True, power=3):
-    """Gradient descent with a fixed step: weights last and averaged, and losses.
+def learn(learners, sequences, labels, k, weight=None, intercept=True, **given):
+    """`learn_rounds` of label sequences, for W (features + k, k)."""
 
-    The weights of round t count t to the `power` in the average.
-    """
-    features = sequences[0].shape[1] + intercept + 2 + k
-    W, total, losses = np.zeros((features, k)), np.zeros((features, k)), []
-    for t, (X, codes) in enumerate(zip(sequences, labels, strict=True), 1):
-        V, y, theta = vertices(len(X), k), embedding(codes, k), scores(W, X, intercept)
-        total += t**power * W
-        losses.append(loss(theta, V, y))
-        W = W - step * gradient(mean(theta, V) - y, X, k, intercept)
-    return W, total / shares(len(labels), power), np.array(losses)
+    def gradient_and_value(theta, y):
+        return mean(theta, y[0]) - y[1], loss(theta, *y)
 
-
-def shares(n, power):
-    """Σ t^power of n rounds."""
-    return float(sum(t**power for t in range(1, n + 1)))
-
-
-def pistol(sequences, labels, k, a, b, intercept=True, power=3):
-    """PiSTOL with whole gradients: the average of the weights played, and losses."""
-    features = sequences[0].shape[1] + intercept + 2 + k
-    G, total, losses, path, N = np.zeros((features, k)), 0.0, [], 0.0, 0.0
-    for t, (X, codes) in enumerate(zip(sequences, labels, strict=True), 1):
-        N = max(N, spread(X, intercept))
-        alpha = a * N * (N + path)
-        W = G * b / alpha * math.exp((G**2).sum() / (2.0 * alpha))
-        V, y, theta = vertices(len(X), k), embedding(codes, k), scores(W, X, intercept)
-        total = total + t**power * W
-        losses.append(loss(theta, V, y))
-        g = gradient(mean(theta, V) - y, X, k, intercept)
-        path += np.linalg.norm(g)
-        G = G - g
-    return total / shares(len(labels), power), np.array(losses)
+    rounds = [
+        Round(
+            matrix(X, k, intercept),
+            (vertices(len(X), k), embedding(codes, k)),
+            [spread(X, intercept)] * len(learners),
+        )
+        for X, codes in zip(sequences, labels, strict=True)
+    ]
+    weight = np.ones(len(rounds)) if weight is None else weight
+    return learn_rounds(learners, rounds, gradient_and_value, weight, **given)

@@ -37,7 +37,7 @@ def reference(name, model, X, V, weight, average, rates=SHARES):
     experts = [literal.RelativeStep(shape, eta) for eta in STEPS]
     experts += [literal.RootStep(shape, length) for length in ADAPTIVE]
     diameter = model.space_.geometry("l2").diameter
-    experts.append(literal.Other(naive.ParameterFree(shape, diameter, 100.0)))
+    experts.append(naive.ParameterFree(shape, diameter, 100.0))
     X = np.hstack([X, np.ones((len(X), 1))])
     kind = KINDS.get(name, "scores")
     return literal.play_mixture(experts, loss, X, V, weight, rates, kind, average)

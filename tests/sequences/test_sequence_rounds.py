@@ -12,30 +12,15 @@ from naive import mixture as literal_mixture
 from scipy import sparse
 from streams import words
 
-from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor
+import skstructured as sk
 from skstructured._base.ragged import Ragged
-from skstructured._engine.state import (
-    LARGEST_RATIO,
-    LARGEST_SQ,
-    LEFT,
-    OPTIONS,
-)
+from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, OPTIONS
 from skstructured._learners.decoding import Decoding
-from skstructured.decoders import Randomized
-from skstructured.evaluation import progressive_validate
-from skstructured.optimizers import (
-    AdaptiveGradientDescent,
-    GradientDescent,
-    ParameterFree,
-    PiSTOL,
-    StepMixture,
-)
 from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import mean_costs
 from skstructured.sequences._rounds import norms, sizes
-from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import Chains, indicators
 
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
@@ -45,7 +30,7 @@ over_regularizers = pytest.mark.parametrize(
 
 
 def learner(**given):
-    return OnlineStructuredPredictor("sequence", **PLAIN | given)
+    return sk.OnlineStructuredPredictor("sequence", **PLAIN | given)
 
 
 def learned(X, y, weight=None, **given):
@@ -66,7 +51,7 @@ class TestLoss:
     @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
     @pytest.mark.parametrize("M", [1, 2, 3])
     def test_inequalities_of_the_theory(self, M, regularizer, constants):
-        space = LabelSequence().fit([["a", "b", "c"]])
+        space = sk.spaces.LabelSequence().fit([["a", "b", "c"]])
         kind = {"shannon": Shannon, "squared": SquaredNorm}[regularizer]()
         loss = SequenceLoss(space, kind, "theory", constants, (M,))
         k, V = loss.constants_of(), space.vertices(M)
@@ -77,14 +62,14 @@ class TestLoss:
             theta = chains_of(scale * rng.randn(V.shape[1]), M)
             codes = Ragged(rng.randint(3, size=M), [0, M])
             value = loss.value(theta, codes)[0]
-            decoding = Decoding(theta, loss, Randomized())
+            decoding = Decoding(theta, loss, sk.decoders.Randomized())
             assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
             apart = decoding.mu.less(indicators(codes, 3))
             assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
 
     @pytest.mark.parametrize("M", [1, 2, 4])
     def test_equals_enumeration(self, M):
-        space = LabelSequence().fit([["a", "b", "c"]])
+        space = sk.spaces.LabelSequence().fit([["a", "b", "c"]])
         loss, V = SequenceLoss(space, Shannon(), 1.0), space.vertices(M)
         rng = np.random.RandomState(M)
         vector, codes = rng.randn(V.shape[1]), rng.randint(3, size=M)
@@ -93,7 +78,7 @@ class TestLoss:
         np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
         z = V @ vector
         p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
-        decoding = Decoding(theta, loss, Randomized())
+        decoding = Decoding(theta, loss, sk.decoders.Randomized())
         losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
         anchor = literal.embedding(decoding._anchor().values, 3)
         distance = np.abs(anchor - p @ V).sum()
@@ -104,29 +89,30 @@ class TestLoss:
 
 
 class TestAgainstLiteral:
+    def compare(self, result, learner, given, average="polynomial"):
+        wanted, found = literal.learn([learner], *given, average=average), result.estimator
+        last, mean, close = wanted.weights[-1, 0].T, wanted.means[0].T, (1e-9, 1e-10)
+        np.testing.assert_allclose(found.last_weights_, last, *close)
+        np.testing.assert_allclose(found.average_weights_, mean, *close)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * wanted.losses[:, 0], *close)
+
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("intercept", [False, True])
-    @pytest.mark.parametrize(("average", "power"), [(True, 0), ("polynomial", 3), ("uniform", 0)])
-    def test_descent(self, average, power, intercept, kind):
+    @pytest.mark.parametrize("average", [True, "polynomial", "uniform"])
+    def test_descent(self, average, intercept, kind):
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
-        optimizer = GradientDescent(eta=0.1)
+        optimizer = sk.optimizers.GradientDescent(eta=0.1)
         given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
-        result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
-        last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
-        found = result.estimator
-        np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-9, atol=1e-10)
+        result = sk.evaluation.progressive_validate(learner(optimizer=optimizer, **given), rows, y)
+        literal_one = naive.Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
+        self.compare(result, literal_one, (X, y, 3, None, intercept), average)
 
     def test_pistol(self):
         X, y = words()
-        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
-        result = progressive_validate(model, X, y)
-        average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
-        found = result.estimator.average_weights_
-        np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+        model = learner(optimizer=sk.optimizers.PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
+        result = sk.evaluation.progressive_validate(model, X, y)
+        self.compare(result, naive.PiSTOL((X[0].shape[1] + 6, 3), 1.0, 0.5, 2.0), (X, y, 3))
 
     @pytest.mark.parametrize("long", [1, 40, 70])
     def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
@@ -142,11 +128,11 @@ class TestAgainstLiteral:
 
 class TestGuarantees:
     OPTIMIZERS = {
-        "ogd": GradientDescent(),
-        "high probability": GradientDescent(eta="high_probability"),
-        "adaptive": AdaptiveGradientDescent(2.0),
-        "parameter_free": ParameterFree(wealth=1.0),
-        "pistol": PiSTOL(a=2.25, feature_norm=50.0),
+        "ogd": sk.optimizers.GradientDescent(),
+        "high probability": sk.optimizers.GradientDescent(eta="high_probability"),
+        "adaptive": sk.optimizers.AdaptiveGradientDescent(2.0),
+        "parameter_free": sk.optimizers.ParameterFree(wealth=1.0),
+        "pistol": sk.optimizers.PiSTOL(a=2.25, feature_norm=50.0),
     }
 
     @staticmethod
@@ -171,7 +157,7 @@ class TestGuarantees:
             X = [x * 10.0 ** (2.0 * i / len(X) - 2.0) for i, x in enumerate(X)]
         y[0] = np.array([0, 1, 2])
         X[0] = X[0][:1].repeat(3, axis=0)
-        result = progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
+        result = sk.evaluation.progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
         certificate = result.estimator.certificate()
         for losses, norm in self.comparators(result.estimator, X, y):
             if norm <= certificate.radius:
@@ -198,13 +184,13 @@ class TestGuarantees:
         X, y = words()
         for given, message in (
             ({"decoder": "map"}, "randomized decoder"),
-            ({"optimizer": GradientDescent(eta=0.1)}, "give loss_scale a number"),
+            ({"optimizer": sk.optimizers.GradientDescent(eta=0.1)}, "give loss_scale a number"),
             ({"loss_scale": 1.5}, "no surrogate gap"),
         ):
-            with pytest.raises(GuaranteeError, match=message):
+            with pytest.raises(sk.GuaranteeError, match=message):
                 learner(**given).fit(X, y).certificate()
-        with pytest.raises(GuaranteeError, match=r"certificate\(\)\.bound"):
-            progressive_validate(learner(), X, y).regret_bound()
+        with pytest.raises(sk.GuaranteeError, match=r"certificate\(\)\.bound"):
+            sk.evaluation.progressive_validate(learner(), X, y).regret_bound()
 
     @pytest.mark.parametrize("constants", ["paper", "sharp"])
     @pytest.mark.parametrize("kind", ["shannon", "squared"])
@@ -213,19 +199,19 @@ class TestGuarantees:
         """It is that of sequences of length 1; with a number as scale it may be too large."""
         rng = np.random.RandomState(0)
         X, y = [rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths]
-        space = LabelSequence().fit(y)
+        space = sk.spaces.LabelSequence().fit(y)
         for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
             given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
-            model = OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
+            model = sk.OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", GuaranteeWarning)
+                warnings.simplefilter("ignore", sk.GuaranteeWarning)
                 model.partial_fit(X, y, classes=[0, 1])
             shared = (space, model.loss_.regularizer, scale, constants)
             alone = SequenceLoss(*shared).constants_of().a
             a = SequenceLoss(*shared, (min(lengths), max(lengths))).constants_of().a
             m = min(0.5, alone) if alone > 0 else 0.5
             if a <= 0 or m > a + 1e-12:
-                with pytest.raises(GuaranteeError, match="no surrogate gap|too large"):
+                with pytest.raises(sk.GuaranteeError, match="no surrogate gap|too large"):
                     model.certificate()
             else:
                 found, b = model.certificate(), model.certificate().constants["b"]
@@ -249,7 +235,7 @@ def norms_told(X, intercept):
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (1, 2), (1, 7), (2, 3), (3, 9)])
 def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
     """c = max over the lengths there are of 4γ/(λν ln 2), λ = 1/(2M − 1)² or 1."""
-    space = LabelSequence().fit([["a", "b", "a"]])
+    space = sk.spaces.LabelSequence().fit([["a", "b", "a"]])
     needed = []
     for M in range(shortest, longest + 1):
         nu, _, gamma = space.geometry("l2" if regularizer == "squared" else "l1", length=M)
@@ -300,7 +286,11 @@ def test_the_cost_is_that_of_the_answer_where_the_label_is_true():
 def test_after_a_sequence_that_stops_the_others_alone_are_counted():
     """Means and deviations are those of the sequences before it, bit for bit."""
     X, y = words(7, seed=6)
-    given = {"optimizer": GradientDescent(eta=5e306), "standardize": True, "average": False}
+    given = {
+        "optimizer": sk.optimizers.GradientDescent(eta=5e306),
+        "standardize": True,
+        "average": False,
+    }
     stopped, plain = (learned(X[:1], y[:1], None, **given) for _ in range(2))
     with pytest.raises(ValueError, match="of X has scores that are not finite"):
         stopped.partial_fit(X[1:], y[1:])
@@ -333,9 +323,9 @@ def test_projections_that_were_not_found_void_the_certificate():
     model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
     model.certificate()
     model._state.numbers[LEFT] = 1e-5
-    with pytest.raises(GuaranteeError, match="off by 1e-05"):
+    with pytest.raises(sk.GuaranteeError, match="off by 1e-05"):
         model.certificate()
-    with pytest.warns(GuaranteeWarning, match="off by 1e-05"):
+    with pytest.warns(sk.GuaranteeWarning, match="off by 1e-05"):
         model.partial_fit([np.ones((3, 1))], [[0, 1, 0]])
 
 
@@ -349,20 +339,24 @@ def test_it_equals_the_literal_mixture(storage, average):
     shape = X[0].shape[1] + 6, 3
     experts = [literal_mixture.RelativeStep(shape, eta) for eta in steps]
     experts += [literal_mixture.RootStep(shape, length) for length in adaptive]
-    experts.append(literal_mixture.Other(naive.ParameterFree(shape, 1.0, 100.0)))
-    given = X, y, 3, weight, share, average
-    wanted, losses, u, after = literal_mixture.play_sequences(experts, *given)
-    model = learner(optimizer=StepMixture(steps, adaptive, share=share), average=average)
+    experts.append(naive.ParameterFree(shape, 1.0, 100.0))
+    mix = literal_mixture.MixedScores(share, 10 if average else 5)
+    wanted = literal.learn(experts, X, y, 3, weight, mix=mix, average=average)
+    u, matrices = mix.groups[0].u, [*wanted.weights[-1], *(wanted.means if average else [])]
+    after = np.einsum("n,nfk->fk", u.sum(axis=0), matrices)
+    model = learner(
+        optimizer=sk.optimizers.StepMixture(steps, adaptive, share=share), average=average
+    )
     rounds = model.begin([storage(x) for x in X], y, range(3))._replace(weight=weight)
     played = []
     model._learn(rounds, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
     theta = model._model.concatenated(played)
-    for i, scores in enumerate(wanted):  # one row of positions, and then steps for each
+    for i, scores in enumerate(wanted.scores):  # one row of positions, and then steps for each
         one = theta.one(i)
         found = np.concatenate([one.unary.ravel(), one.pair[: len(X[i]) - 1].ravel()])
         np.testing.assert_allclose(found, scores, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-9)
-    np.testing.assert_allclose(model.expert_losses_, losses, rtol=1e-9)
+    np.testing.assert_allclose(model.expert_losses_, wanted.losses.sum(axis=0), rtol=1e-9)
     np.testing.assert_allclose(model._model.weights(bool(average)).T, after, atol=1e-8)
 
 
@@ -372,7 +366,10 @@ def test_it_equals_the_literal_mixture(storage, average):
     [
         ({"steps": (3.0,), "adaptive": (), "others": ()}, RelativeStep(3.0)),
         ({"steps": (), "adaptive": (0.7,), "others": ()}, RootStep(0.7)),
-        ({"steps": (), "adaptive": (), "others": ("parameter_free",)}, ParameterFree()),
+        (
+            {"steps": (), "adaptive": (), "others": ("parameter_free",)},
+            sk.optimizers.ParameterFree(),
+        ),
         ({"steps": (), "adaptive": (), "others": ("adaptive",)}, "adaptive"),
         ({"steps": (), "adaptive": (), "others": ("pistol",)}, "pistol"),
     ],
@@ -380,12 +377,12 @@ def test_it_equals_the_literal_mixture(storage, average):
 def test_of_one_expert_it_is_that_expert(given, alone, regularizer):
     X, y = words(10 if INTERPRETED else 100)
     of = {"regularizer": regularizer, "standardize": True}
-    one = learned(X, y, optimizer=StepMixture(**given, averages=False), **of)
+    one = learned(X, y, optimizer=sk.optimizers.StepMixture(**given, averages=False), **of)
     other = learned(X, y, optimizer=alone, average=False, **of)
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(one.transitions_, other.transitions_, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(one._model.state.numbers, other._model.state.numbers)
-    averaged = learned(X, y, optimizer=StepMixture(**given), average="uniform", **of)
+    averaged = learned(X, y, optimizer=sk.optimizers.StepMixture(**given), average="uniform", **of)
     averaged._model.state.shares[:] = np.array([0.0, 1.0]) / 3.0  # the average alone
     wanted = learned(X, y, optimizer=alone, average="uniform", **of)
     np.testing.assert_allclose(averaged.coef_, wanted.coef_, rtol=1e-7, atol=1e-10)
@@ -423,6 +420,6 @@ def test_streams_of_sequences_mix_steps_and_passes_do_not():
     assert len(stream.expert_names_) == len(stream.expert_weights_) == 14
     assert "RelativeStep(eta=256.0)" in stream.expert_names_
     passes = learner(optimizer="auto", max_iter=2).fit(X, y)
-    assert isinstance(passes.optimizer_, ParameterFree)
+    assert isinstance(passes.optimizer_, sk.optimizers.ParameterFree)
     with pytest.raises(AttributeError, match="experts are set by"):
         _ = passes.expert_weights_

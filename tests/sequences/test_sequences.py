@@ -4,6 +4,7 @@ import naive.sequences as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from naive import Descent
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -14,13 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from streams import words
 
-from skstructured import (
-    ConditionalRandomField,
-    KernelStructuredPredictor,
-    OnlineStructuredPredictor,
-    SequenceTransformer,
-    StructuralSVM,
-)
+import skstructured as sk
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 from skstructured.sequences import (
@@ -32,7 +27,6 @@ from skstructured.sequences import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
 from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
@@ -48,7 +42,7 @@ class Hoarder(PiSTOL):
 
 
 def learner(**given):
-    return OnlineStructuredPredictor("sequence", **PLAIN | given)
+    return sk.OnlineStructuredPredictor("sequence", **PLAIN | given)
 
 
 def named(y):
@@ -56,7 +50,7 @@ def named(y):
 
 
 class TestSpace:
-    space = LabelSequence().fit(named(words()[1]))
+    space = sk.spaces.LabelSequence().fit(named(words()[1]))
 
     def test_embeddings_come_back(self):
         y = named(words()[1])
@@ -96,7 +90,7 @@ class TestSpace:
     )
     def test_bad_costs_are_refused(self, costs, message):
         with pytest.raises(ValueError, match=f"cost_matrix must {message}"):
-            LabelSequence(costs).fit([["a", "b", "c"]])
+            sk.spaces.LabelSequence(costs).fit([["a", "b", "c"]])
 
 
 def test_streams_are_validated_by_what_is_predicted():
@@ -110,7 +104,7 @@ def test_streams_are_validated_by_what_is_predicted():
 class TestUse:
     def test_predictions_of_every_kind(self):
         X, y = words()
-        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, named(y))
+        model = sk.OnlineStructuredPredictor("sequence", random_state=0).fit(X, named(y))
         assert model.score(X, named(y)) > 0.7  # guessing: 0.33 or so
         for labels, marginals, best in zip(
             model.predict(X), model.predict_marginals(X), model.predict_nbest(X, 4), strict=True
@@ -144,7 +138,7 @@ class TestUse:
     def test_selection_and_searches_on_lists(self):
         X, y = words(50)
         groups = np.arange(len(X)) % 4
-        model = OnlineStructuredPredictor("sequence", max_iter=2, random_state=0)
+        model = sk.OnlineStructuredPredictor("sequence", max_iter=2, random_state=0)
         assert cross_val_score(model, X, y, cv=GroupKFold(3), groups=groups).mean() > 0.6
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
         grid = [{"regularizer": ["shannon", "squared"]}, {"decoder": ["map"], "optimizer": ["ogd"]}]
@@ -153,22 +147,22 @@ class TestUse:
 
     def test_transformers(self):
         X, y = words()
-        scaled = SequenceTransformer(StandardScaler()).fit(X)
+        scaled = sk.SequenceTransformer(StandardScaler()).fit(X)
         rows = np.concatenate(scaled.transform(X).unstack())
         np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=1e-12)
         back = scaled.inverse_transform(scaled.transform(X))
         np.testing.assert_allclose(np.concatenate(back), np.concatenate(X))
         for step in (MinMaxScaler(), RBFSampler(random_state=0)):
-            model = make_pipeline(SequenceTransformer(step), learner())
+            model = make_pipeline(sk.SequenceTransformer(step), learner())
             assert cross_val_score(model, X, y, cv=2).mean() > 0.4
-        given = make_pipeline(SequenceTransformer(StandardScaler()), learner())
+        given = make_pipeline(sk.SequenceTransformer(StandardScaler()), learner())
         given.set_params(sequencetransformer__transformer__with_mean=False)
         assert progressive_validate(given.fit(X, y)[-1], X, y).target_loss.shape == (len(X),)
 
     def test_dicts_as_crfsuite_has_them(self):
         X, y = words()
         dicts = [[{f"f{j}": v for j, v in enumerate(row)} for row in x] for x in X]
-        model = make_pipeline(SequenceTransformer(DictVectorizer()), learner())
+        model = make_pipeline(sk.SequenceTransformer(DictVectorizer()), learner())
         found = model.fit(dicts, y)[-1]
         np.testing.assert_allclose(found.coef_, learner().fit(X, y).coef_, atol=1e-10)
         answers = model.predict([[], *dicts, []])
@@ -179,7 +173,7 @@ class TestUse:
 
     def test_scores_and_log_probabilities_are_those_of_the_weights(self):
         X, y = words()
-        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        model = sk.OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
         parts = [model.coef_.T, model.intercept_, model.start_, model.end_, model.transitions_]
         W, wanted = np.vstack(parts), []
         for x, codes, best in zip(X, y, model.predict_nbest(X, 1), strict=True):
@@ -189,11 +183,11 @@ class TestUse:
             np.testing.assert_allclose(best[0][1], v @ theta)
             assert np.array_equal(literal.embedding(best[0][0], 3), v)
         np.testing.assert_allclose(model.log_proba(X, y), wanted, rtol=1e-10, atol=1e-11)
-        squared = OnlineStructuredPredictor("sequence", "squared", max_iter=1, tol=None)
+        squared = sk.OnlineStructuredPredictor("sequence", "squared", max_iter=1, tol=None)
         assert not hasattr(squared.fit(X[:9], y[:9]), "log_proba")
 
     def test_other_spaces_have_none_of_it(self):
-        model = OnlineStructuredPredictor().fit(np.eye(3), [0, 1, 2])
+        model = sk.OnlineStructuredPredictor().fit(np.eye(3), [0, 1, 2])
         for name in ("transitions_", "start_", "predict_marginals", "predict_nbest", "log_proba"):
             assert not hasattr(model, name)
 
@@ -210,7 +204,9 @@ class TestUse:
         given = {"optimizer": GradientDescent(eta=0.1), "loss_scale": 4.0, "max_iter": 1}
         given |= {"standardize": "auto", "fit_intercept": kind != "no intercept"}
         model = learner(**given, shuffle=False).fit(rows, y)
-        last, _, _ = literal.descent(moved, y, 3, 0.4, given["fit_intercept"])
+        intercept = given["fit_intercept"]
+        descent = Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
+        last = literal.learn([descent], moved, y, 3, None, intercept).weights[-1, 0]
         if centred:
             last[X[0].shape[1]] -= means[-1] @ last[: X[0].shape[1]]
         np.testing.assert_allclose(model.last_weights_, last.T, rtol=1e-9, atol=1e-10)
@@ -220,8 +216,8 @@ class TestUse:
 
     def test_units_and_origins_do_not_matter(self):
         X, y = words()
-        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
-        other = OnlineStructuredPredictor("sequence", random_state=0)
+        model = sk.OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        other = sk.OnlineStructuredPredictor("sequence", random_state=0)
         other.fit([1e6 * x + 1e4 for x in X], y)
         predicted = other.predict([1e6 * x + 1e4 for x in X])
         assert np.mean(np.concatenate(predicted) == np.concatenate(model.predict(X))) > 0.99
@@ -281,7 +277,7 @@ class TestBadInput:
     def test_is_named_and_changes_nothing(self, name, fitted):
         X, y = words(30)
         change, message = BAD[name]
-        model = OnlineStructuredPredictor("sequence")
+        model = sk.OnlineStructuredPredictor("sequence")
         if fitted:
             model.fit(X, y)
             before = model.last_weights_
@@ -298,7 +294,7 @@ class TestBadInput:
         at = next(i for i in range(5, 30) if len(X[i]) > 1)
         broken = [x.copy() for x in X]
         broken[at][1, 2] = bad
-        model = OnlineStructuredPredictor("sequence", missing="error").fit(X, y)
+        model = sk.OnlineStructuredPredictor("sequence", missing="error").fit(X, y)
         before = model.last_weights_
         for method in (model.fit, model.partial_fit):
             with pytest.raises(ValueError, match=f"sequence {at} of X, position 1"):
@@ -309,13 +305,13 @@ class TestBadInput:
 
     def test_unknown_labels_and_widths_after_the_first_call(self):
         X, y = words(30)
-        model = OnlineStructuredPredictor("sequence").fit(X, y)
+        model = sk.OnlineStructuredPredictor("sequence").fit(X, y)
         with pytest.raises(ValueError, match="labels that are not among the classes: 7"):
             model.partial_fit(X[:1], [np.full(len(y[0]), 7)])
         with pytest.raises(ValueError, match="expecting 4 features"):
             model.predict([x[:, :2] for x in X])
         with pytest.raises(ValueError, match="classes must be given"):
-            OnlineStructuredPredictor("sequence").partial_fit(X, y)
+            sk.OnlineStructuredPredictor("sequence").partial_fit(X, y)
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -332,11 +328,11 @@ class TestBadInput:
     )
     def test_parameters(self, given, message):
         with pytest.raises(ValueError, match=message):
-            OnlineStructuredPredictor("sequence", **given).fit(*words(10))
+            sk.OnlineStructuredPredictor("sequence", **given).fit(*words(10))
 
     def test_kernels_and_lengths(self):
         with pytest.raises(ValueError, match="SequenceTransformer"):
-            KernelStructuredPredictor("sequence").fit(*words(10))
+            sk.KernelStructuredPredictor("sequence").fit(*words(10))
         with pytest.raises(ValueError, match="lengths add up to 4"):
             Stacked(np.ones((5, 2)), [2, 2])
         with pytest.raises(ValueError, match="lengths must be positive integers"):
@@ -391,20 +387,20 @@ def test_means_over_positions():
 
 
 def test_sequences_come_out_as_matrices_and_no_frames():
-    steps = SequenceTransformer(StandardScaler())
+    steps = sk.SequenceTransformer(StandardScaler())
     X = [np.arange(6.0).reshape(3, 2), np.ones((2, 2))]
     plain = steps.fit(X).transform(X)
     for container in (None, "default"):
         kept = steps.set_output(transform=container).transform(X)
         np.testing.assert_array_equal(kept.values, plain.values)
-    for model in (steps, make_pipeline(steps, OnlineStructuredPredictor("sequence"))):
+    for model in (steps, make_pipeline(steps, sk.OnlineStructuredPredictor("sequence"))):
         with pytest.raises(ValueError, match=r"transform must be .* got 'pandas'"):
             model.set_output(transform="pandas")
 
 
 def test_streams_leave_the_transformer_that_was_given_as_it_is():
     given = StandardScaler()
-    steps = SequenceTransformer(given)
+    steps = sk.SequenceTransformer(given)
     for _ in range(2):
         steps.partial_fit([np.arange(6.0).reshape(3, 2), np.ones((2, 2))])
     assert vars(given) == vars(StandardScaler()) and steps.transformer is given
@@ -413,27 +409,27 @@ def test_streams_leave_the_transformer_that_was_given_as_it_is():
 
 def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
     words = [[{"a": 1.0}, {"b": 2.0}], [{"b": 1.0}]]
-    hashed = SequenceTransformer(FeatureHasher(16))
+    hashed = sk.SequenceTransformer(FeatureHasher(16))
     rows = hashed.transform(words)  # not fitted
     np.testing.assert_array_equal(
         rows.values.toarray(), clone(hashed).fit(words).transform(words).values.toarray()
     )
-    learner = OnlineStructuredPredictor("sequence", random_state=0)
+    learner = sk.OnlineStructuredPredictor("sequence", random_state=0)
     model = fit_chunks(make_pipeline(hashed, learner), [(words, [[0, 1], [1]])] * 3, classes=[0, 1])
     alone = clone(learner)
     for _ in range(3):
         alone.partial_fit(rows, [[0, 1], [1]], classes=[0, 1])
     np.testing.assert_array_equal(model[-1].coef_, alone.coef_)
     with pytest.raises(NotFittedError):
-        SequenceTransformer(StandardScaler()).transform([np.ones((2, 1))])
+        sk.SequenceTransformer(StandardScaler()).transform([np.ones((2, 1))])
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        OnlineStructuredPredictor("sequence", optimizer="ogd"),
-        ConditionalRandomField(alpha=0.1),
-        StructuralSVM("sequence", alpha=0.1),
+        sk.OnlineStructuredPredictor("sequence", optimizer="ogd"),
+        sk.ConditionalRandomField(alpha=0.1),
+        sk.StructuralSVM("sequence", alpha=0.1),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -457,7 +453,7 @@ def test_empty_sequences_get_empty_answers(model):
 
 
 def test_a_transformer_that_could_not_be_fitted_leaves_nothing():
-    model = SequenceTransformer(StandardScaler())
+    model = sk.SequenceTransformer(StandardScaler())
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match="infinity"):
             learn([[[np.inf]]])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
-from naive import kernels, mixture
-from naive.optimizers import ParameterFree, play, round_shares
+from naive import ParameterFree, kernels, mixture, play, round_shares
 from scipy import sparse
 from scipy.stats import kstest, norm
 from sklearn.base import clone
@@ -417,10 +416,10 @@ class TestBesideLine:
         def made(columns):
             found = [mixture.RelativeStep((dim, columns), eta) for eta in STEPS]
             found += [mixture.RootStep((dim, columns), length) for length in ADAPTIVE]
-            return [*found, mixture.Other(naive.ParameterFree((dim, columns), diameter, 100.0))]
+            return [*found, naive.ParameterFree((dim, columns), diameter, 100.0)]
 
         columns = [*range(first), width - 1]
-        return made(width) + [mixture.OnColumns(e, columns) for e in made(first + 1)]
+        return made(width) + [mixture.OnColumns(e, columns, width) for e in made(first + 1)]
 
     @pytest.mark.parametrize("average", ["polynomial", False])
     def test_it_equals_the_literal_mixture(self, name, average, problem):

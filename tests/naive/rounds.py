@@ -1,0 +1,83 @@
+"""The one literal loop over rounds: of rows, sequences and items, of one learner or a mixture."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Round(NamedTuple):
+    """Scores ``A @ W.ravel()`` of M rows times k, the truth, and what bounds ‖A‖ for each expert.
+
+    A row has M = 1, items have k = 1; label sequences have scores of steps as well.
+    """
+
+    A: np.ndarray
+    y: object
+    norms: list
+
+
+class Played(NamedTuple):
+    """The scores and W (experts, …) of every round, losses times weights, and averages of W."""
+
+    scores: list
+    weights: np.ndarray
+    losses: np.ndarray
+    means: list
+
+
+class Alone:
+    """In place of a mixture: what the first learner says."""
+
+    def play(self, theta, w):
+        return theta[0]
+
+    def learn(self, theta, losses, y, w):
+        return losses
+
+
+def round_shares(weight, average="polynomial"):
+    """What rounds of these weights count in the average of the weights played, of sum 1."""
+    weight = np.asarray(weight)
+    shares = weight * np.cumsum(weight) ** 3 if average == "polynomial" else weight
+    return shares / shares.sum()
+
+
+def learn_rounds(learners, rounds, loss, weight, mix=None, average=False):
+    """Learners with ``play(norm, w) -> W`` and ``learn(G)``, and ``loss(theta, y) -> (g, value)``.
+
+    A `mix` is given the scores of all learners, and then those of their averages, if any.
+    """
+    mix, shares = mix or Alone(), round_shares(weight, average)
+    played, weights, losses, total = [], [], [], 0.0
+    sums = [0.0 * one.play(0.0, 0.0) for one in learners]
+    for (A, y, norms), w, share in zip(rounds, weight, shares, strict=True):
+        W = [one.play(norm, w) for one, norm in zip(learners, norms, strict=True)]
+        means = [part / total if total > 0 else part for part in sums]
+        theta = np.array([A @ one.ravel() for one in (W + means if average else W)])
+        found = [loss(one, y) for one in theta]
+        played.append(mix.play(theta, w))
+        losses.append(w * mix.learn(theta, np.array([value for _, value in found]), y, w))
+        sums, total = [part + share * now for part, now in zip(sums, W, strict=True)], total + share
+        weights.append(W)
+        for one, now, (g, _) in zip(learners, W, found, strict=False):
+            one.learn(w * (A.T @ g).reshape(now.shape))
+    weights.append([one.play(0.0, 0.0) for one in learners])
+    return Played(played, np.array(weights), np.array(losses), sums)
+
+
+def of_rows(X, V, columns=(slice(None),)):
+    """Rounds of one row each, for W (k, p); learners read these columns."""
+    eye = np.eye(len(V[0]))
+    return [
+        Round(np.kron(eye, x), v, [float(np.linalg.norm(x[part])) for part in columns])
+        for x, v in zip(X, V, strict=True)
+    ]
+
+
+def loss_of(loss):
+    """The gradient at scores and the value of a loss of the package."""
+
+    def of(theta, v):
+        return loss.mean(theta[None])[0] - v, loss.value(theta[None], v[None])[0] / loss.scale_
+
+    return of
