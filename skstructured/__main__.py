@@ -11,42 +11,32 @@ from skstructured._cli.tables import QUERIES, SVMLIGHT, ends_with, is_large, rea
 from skstructured.checkpoints import HEADER, check_path
 
 #: Options that say what is in a file.
-ABOUT_FILES = ("target", "delimiter", "columns", "order", "qid", "choice", "bad_cells")
+ABOUT_FILES = "target delimiter columns order qid choice bad_cells"
 
-#: Options that are not for rows that are items.
-NOT_FOR_ITEMS = ("space", "order", "learner", "bounds", "plot")
-
-
-def _without_effect(options):
-    """Names of options that would do nothing beside the others, and why."""
-    if options.learner is not None:
-        yield ("passes",), "is not for --learner, which is played with its own defaults"
-    if options.bounds:
-        yield ("plot", "save"), "is not for --bounds: run it once with each"
-    if options.qid is not None:
-        yield ("choice",), "is for choices and --qid for grades: give one of them"
-    if options.qid is not None or options.choice is not None:
-        yield NOT_FOR_ITEMS, "is not for --qid and --choice, which have a learner of their own"
-    if is_sparse := ends_with(options.file, SVMLIGHT):
-        yield ("delimiter", "columns", "order", "bad_cells"), "is for tables with names of columns"
-        yield ("target",), "is not for svmlight files, which have one label per row"
-        yield ("qid", "choice"), f"names a column, and svmlight files have none: {QUERIES[:-1]}"
-    if is_sparse or is_large(options.file):
-        yield ("bounds", "plot", "passes"), "is for tables that fit into memory"
-    if options.save is None:
-        yield ("passes",), "is about the model that --save keeps: give --save too"
-    if options.space not in (None, "ordinal"):
-        yield ("order",), "is for --space ordinal"
-    if options.file is None:
-        yield ABOUT_FILES, "is about a file, and none is given"
+#: Why some options would do nothing for items.
+OWN = "is not for --qid and --choice, which have a learner of their own"
 
 
 def _check_options(options):
-    """Raise a ValueError naming the first option that would do nothing."""
-    for names, why in _without_effect(options):
-        for name in names:
-            value = getattr(options, name)
-            if value is not None and value is not False:
+    """Raise a ValueError naming the first option that would do nothing beside the others."""
+    is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
+    in_parts = is_sparse or is_large(options.file)
+    rules = (
+        (options.learner, "passes", "is not for --learner, which is played with its own defaults"),
+        (options.bounds, "plot save", "is not for --bounds: run it once with each"),
+        (options.qid, "choice", "is for choices and --qid for grades: give one of them"),
+        (items, "space order learner bounds plot", OWN),
+        (is_sparse, "delimiter columns order bad_cells", "is for tables with names of columns"),
+        (is_sparse, "target", "is not for svmlight files, which have one label per row"),
+        (is_sparse, "qid choice", f"names a column, and svmlight files have none: {QUERIES}"),
+        (in_parts, "bounds plot passes", "is for tables that fit into memory"),
+        (not options.save, "passes", "is about the model that --save keeps: give --save too"),
+        (options.space not in (None, "ordinal"), "order", "is for --space ordinal"),
+        (options.file is None, ABOUT_FILES, "is about a file, and none is given"),
+    )
+    for holds, names, why in rules:
+        for name in names.split() if holds else ():
+            if (value := getattr(options, name)) is not None and value is not False:
                 raise ValueError(f"--{name.replace('_', '-')} {why}.")
 
 

@@ -9,7 +9,6 @@ input.
 
 import sys
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -62,18 +61,13 @@ def _print_table(options):
         print(f"note: {note}", file=sys.stderr)
 
 
-def _columns(learner, kind, width=0):
-    """Names of columns of predictions or probabilities of this `width`, if there are several."""
-    labels = getattr(getattr(learner, "space_", None), "label_names_", None)
-    return [f"{kind}_{label}" for label in labels or range(width)]
-
-
-def _names(learner, width=0):
-    """Names of the columns of predictions, of this `width` if they have several."""
+def _names(learner, width=0, kind="prediction"):
+    """Names of the columns of predictions or probabilities, of this `width` if several."""
     if isinstance(learner, CHOICES):
         return ["probability", "chosen"]
-    plain = "score" if isinstance(learner, ListwiseRanker) else "prediction"
-    return _columns(learner, "prediction", width) or [plain]
+    labels = getattr(getattr(learner, "space_", None), "label_names_", None) or range(width)
+    plain = "score" if isinstance(learner, ListwiseRanker) else kind
+    return [f"{kind}_{label}" for label in labels] or [plain]
 
 
 def _labels(model, learner):
@@ -86,7 +80,7 @@ def _labels(model, learner):
         )
     if task == "multiclass":
         return [f"probability_{label}" for label in model.classes_]
-    return _columns(learner, "probability", learner.space_.dim_)
+    return _names(learner, learner.space_.dim_, "probability")
 
 
 def _predicted(model, learner, labels, X, given):
@@ -123,17 +117,8 @@ def _parts(model, learner, encoder, options, notes):
     for frame in tables.frames(path, size=None if is_choice else tables.PART, notes=notes):
         tables.check_columns(path, frame, options.keep)
         given = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
-        X = tables.encoded(encoder or _numbers(model, frame), frame, path, options.bad_cells)
+        if encoder is None:  # all columns are numbers
+            features = getattr(model, "feature_names_in_", frame.columns)
+            encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
+        X = tables.encoded(encoder, frame, path, options.bad_cells)
         yield frame[options.keep], X, given
-
-
-def _numbers(model, frame):
-    """What makes rows of columns of numbers."""
-    names = list(getattr(model, "feature_names_in_", frame.columns))
-    missing = [name for name in names if name not in frame]
-    if missing:
-        raise ValueError(f"rows must have the columns {', '.join(names)}; missing: {missing[0]}.")
-    return SimpleNamespace(
-        columns_=[{"column": name, "taken for": "number"} for name in names],
-        transform=lambda frame: frame[names].astype(np.float64).to_numpy(),
-    )

@@ -30,8 +30,9 @@ from skstructured.items.metrics import ndcg
 from skstructured.losses.oracles import ORACLES
 from skstructured.regularizers import REGULARIZERS
 
+#: Columns of the table of bounds, and how wide they are.
 HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
-WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
+LINE = "{:>11}  {:>10}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}  {:>9}"
 
 #: Of each space, what a target loss of 1 would be, and the best answer that is the same for all.
 UNITS = {
@@ -207,23 +208,19 @@ def summary(table, result, seconds, options):
     else:
         n, given, late = result.n_rounds, (), result.chunks[len(result.chunks) // 2 :]
         means = losses, float(np.average(late[:, 2], weights=late[:, 0]))
-    yield from headed(table.name, "predicted")
-    yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
+    told = [f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."]
     if table.y is not None:
-        yield comparison(table, means, options)
-    yield f"New rows         {bound_line(lambda: result.risk_bound(*given), unit, n)}"
-    yield from ending(table, result.estimator if table.space == "simplex" else None, n, seconds)
+        told.append(comparison(table, means, options))
+    told.append(f"New rows         {bound_line(lambda: result.risk_bound(*given), unit, n)}")
+    learner = result.estimator if table.space == "simplex" else None
+    return screen(table, told, learner, n, seconds)
 
 
-def headed(name, verb, unit="row"):
-    """The first lines."""
-    yield name
-    yield ""
+def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
+    """Lines on a run: how it went, what may be wrong, what matters, and how long it took."""
+    yield from (table.name, "")
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
-
-
-def ending(table, learner, n, seconds):
-    """The last lines: what may be wrong, what matters, and how long it took."""
+    yield from told
     for j, line in enumerate(table.careful):
         yield f"{'' if j else 'Careful':17}{line}"
     yield from effects(learner, table)
@@ -312,9 +309,10 @@ def effects(learner, table):
     names, shown = table.encoder.get_feature_names_out(), {}
     owners = [one["column"] for one in table.encoder.columns_ for _ in range(one["outputs"])]
     for j in np.argsort(-np.abs(sizes), kind="stable"):
-        if sizes[j] != 0.0 and len(shown) < SHOWN and owners[j] not in shown:
+        if sizes[j] != 0.0 and len(shown) < SHOWN:
             name = names[j] if len(names[j]) <= LONGEST else f"{names[j][: LONGEST - 3]}..."
-            shown[owners[j]] = name + (f" ({'+' if sizes[j] > 0 else '-'})" if has_sign else "")
+            sign = f" ({'+' if sizes[j] > 0 else '-'})" if has_sign else ""
+            shown.setdefault(owners[j], name + sign)
     if shown:
         towards = f", for {classes[1]}" if len(classes) == 2 else ""
         yield f"Matters most     {', '.join(shown.values())}{towards}."
@@ -363,22 +361,20 @@ def regression_summary(table, learner, seed):
     late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()
     shown = map(amount, (missed.mean(), late.mean(), np.quantile(late, 0.9), always))
     mean, second, most, always = shown
-    yield from headed(f"{table.name}: real numbers", "predicted")
-    yield f"                 off by {mean} on average; {second} in the second half,"
-    yield f"                 where nine of ten were off by {most} at most."
-    yield f"Baseline         off by {always} with the median for every row; here {mean}."
-    yield "New rows         no bound: errors of real numbers have no largest one."
-    yield from ending(table, result.estimator, n, seconds)
-
-
-def _line(cells):
-    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+    told = [
+        f"                 off by {mean} on average; {second} in the second half,",
+        f"                 where nine of ten were off by {most} at most.",
+        f"Baseline         off by {always} with the median for every row; here {mean}.",
+        "New rows         no bound: errors of real numbers have no largest one.",
+    ]
+    named = table._replace(name=f"{table.name}: real numbers")
+    return screen(named, told, result.estimator, n, seconds)
 
 
 def bounds(table, learners, seed):
     """Lines of the table of bounds, one as soon as its run is done."""
     yield f"Mistakes and what theory says they never exceed, on {table.name}"
-    yield _line(HEADER)
+    yield LINE.format(*HEADER)
     for names, learner in learners.items():
         result, seconds = played(table, learner, seed, label=", ".join(names))
         n, mistakes, known = len(table.y), result.expected_target_loss.sum(), ("none",) * 3
@@ -386,38 +382,30 @@ def bounds(table, learners, seed):
             U = result.best_comparator()
             bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
             known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
-        rate = f"{n / max(seconds, 1e-9):,.0f}"
-        yield _line((*names, f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, rate))
+        cells = f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, f"{n / max(seconds, 1e-9):,.0f}"
+        yield LINE.format(*names, *cells)
 
 
 def item_lines(options, table, learner):
-    """Yield the lines on a table of items that stands in the order to learn it."""
-    items, is_choice = read_items(table.X, table.qid), options.qid is None
-    means, seconds = means_while_learning(learner, items, table.y)
-    y, means = (np.split(items.stacked(v), items.offsets[1:-1]) for v in (table.y, means))
-    losses, told = (_chosen if is_choice else _ranked)(table.round, y, means)
-    yield from headed(table.name, "predicted" if is_choice else "ranked", table.round)
-    yield from told
-    if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None:
-        yield CHANGES
-    yield from ending(table, learner, len(table.y), seconds)
+    """Lines on a table of items that stands in the order to learn it.
 
-
-def means_while_learning(learner, items, y):
-    """What each item was said to be, (N,), before its round was learned; and seconds.
-
-    Scores for a `ListwiseRanker`, probabilities else.
+    Before a round is learned, its items have scores in a ranking, and else probabilities.
     """
-    warm_up(learner, items, y)
+    items, ranks = read_items(table.X, table.qid), options.qid is not None
+    warm_up(learner, items, table.y)
     started, blocks = time.perf_counter(), []
-    rounds = learner.begin(items, y)
 
     def note(block, _):
-        ranks = isinstance(learner, ListwiseRanker)
         blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
 
-    learner._learn(rounds, np.arange(len(items)), note, SCORES)
-    return items.unstacked(np.concatenate(blocks)), time.perf_counter() - started
+    learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
+    seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
+    y, means = (np.split(values, items.offsets[1:-1]) for values in known)
+    losses, told = (_ranked if ranks else _chosen)(table.round, y, means)
+    if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None:
+        told.append(CHANGES)
+    verb = "ranked" if ranks else "predicted"
+    return screen(table, told, learner, len(table.y), seconds, table.round, verb)
 
 
 def _ranked(_, grades, scores):

@@ -55,7 +55,7 @@ REMEDY = ", the target: leave such rows out"
 #: What files with query ids are read by.
 QUERIES = (
     "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
-    "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN."
+    "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN"
 )
 
 
@@ -66,10 +66,8 @@ def ends_with(path, endings):
 
 def is_large(path):
     """Whether a file is read in parts."""
-    if path is None or not os.path.isfile(path):
-        return False
-    compressed = str(path).endswith(".gz") or ends_with(path, PARQUET)
-    return os.path.getsize(path) > (LARGE_GZIP if compressed else LARGE)
+    most = LARGE_GZIP if ends_with(path, (".gz", *PARQUET)) else LARGE
+    return path is not None and os.path.isfile(path) and os.path.getsize(path) > most
 
 
 def load_pandas():
@@ -122,7 +120,7 @@ def _opened(path):
 
 def _of_text(path, file, delimiter, size, notes):
     """Frames of CSV or of JSON lines."""
-    head = next((line for line in file if line.strip()), "")
+    head = next(filter(str.strip, file), "")
     lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
     if not mark:
         raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
@@ -134,6 +132,11 @@ def _of_text(path, file, delimiter, size, notes):
         mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
         rows, first = _records(path, lines, mark, notes), 2
         header = next(rows)
+        if twice := [name for name, times in Counter(header).items() if times > 1]:
+            raise ValueError(
+                f"{path} has two columns of the name {twice[0]!r}: its first line must give each a "
+                "name of its own."
+            )
     while part := list(islice(rows, size)):
         frame = load_pandas().DataFrame(part, columns=header, dtype=object)
         header = frame.columns
@@ -146,27 +149,17 @@ def _records(path, lines, mark, notes):
     if len(mark) != 1:
         raise ValueError(f"--delimiter must be one character, got {mark!r}.")
     reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
-    number, longest = 0, (1, 0)
+    number, longest, header = 0, (1, 0), []
     try:
-        header = next(reader)
-        if twice := [name for name, times in Counter(header).items() if times > 1]:
-            raise ValueError(
-                f"{path} has two columns of the name {twice[0]!r}: its first line must give each a "
-                "name of its own."
-            )
-        yield header
-        number, end = 1, reader.line_num
-        for row in reader:
-            if row:
-                number += 1
-                if len(row) != len(header):
-                    raise ValueError(
-                        f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                        "quote cells that contain the separator, or give --delimiter."
-                    )
-                longest = max(longest, (reader.line_num - end, -number))
-                yield row
-            end = reader.line_num
+        for number, row in enumerate(filter(None, reader), 1):
+            header = header or row
+            if len(row) != len(header):
+                raise ValueError(
+                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
+                    "quote cells that contain the separator, or give --delimiter."
+                )
+            longest = max(longest, (1 + "".join(row).count("\n"), -number))
+            yield row
     except csv.Error as error:
         raise ValueError(
             f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
@@ -174,8 +167,8 @@ def _records(path, lines, mark, notes):
         ) from error
     if longest[0] > 1:
         notes.append(
-            f"{number - 1:,} rows were read from {end - 1:,} lines: row {-longest[1]} has "
-            f"{longest[0]:,} lines, by a quoted cell."
+            f"{number - 1:,} rows were read from {reader.line_num - 1:,} lines: row "
+            f"{-longest[1]} has {longest[0]:,} lines, by a quoted cell."
         )
 
 
@@ -552,7 +545,7 @@ def _svmlight(path, options):
     with open(path, "rb") as file:
         if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
             raise ValueError(
-                f"{path} has query ids (qid:), which the command does not read: {QUERIES}"
+                f"{path} has query ids (qid:), which the command does not read: {QUERIES}."
             )
     zero_based, width, labels = svmlight_labels(path)
     if not labels:

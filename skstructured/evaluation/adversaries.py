@@ -190,9 +190,11 @@ class Separable(ObliviousAdversary):
         rows, best, found, in_vain = [], [], 0, 0
         while found < self.n_rounds:
             X = _rows(self, rng, BLOCK)
-            top, gap = _best_and_gap(X @ self.model_.T @ vertices.T)
-            rows.append(X[gap >= self.margin])
-            best.append(top[gap >= self.margin])
+            scores = X @ self.model_.T @ vertices.T
+            second, first = np.partition(scores, [-2, -1], axis=1)[:, -2:].T
+            accepted = (gap := first - second) >= self.margin
+            rows.append(X[accepted])
+            best.append(scores[accepted].argmax(axis=1))
             found += len(rows[-1])
             in_vain = 0 if len(rows[-1]) else in_vain + BLOCK
             if in_vain >= IN_VAIN:
@@ -213,15 +215,6 @@ def _rows(adversary, rng, n=None):
     _check_sizes(adversary)
     X = rng.standard_normal((n or adversary.n_rounds, adversary.n_features))
     return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def _best_and_gap(scores):
-    """Position of the best vertex in each row, and by how much it beats the second."""
-    every = np.arange(len(scores))
-    best = np.argmax(scores, axis=1)
-    top = scores[every, best]
-    scores[every, best] = -np.inf
-    return best, top - scores.max(axis=1)
 
 
 @parameters
@@ -337,10 +330,7 @@ class GreedyAdversary(Component):
 
 
 def play(
-    estimator: Any,
-    adversary: Any,
-    space: str | OutputSpace,
-    random_state: Seed = None,
+    estimator: Any, adversary: Any, space: str | OutputSpace, random_state: Seed = None
 ) -> ProgressiveResult:
     """Play a learner against an adversary.
 

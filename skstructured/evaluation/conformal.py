@@ -11,24 +11,18 @@ from typing import Any, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
-from sklearn.utils import check_array, check_random_state, column_or_1d, get_tags, indexable
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skstructured import spaces
 from skstructured._base.component import Seed, parameters
 from skstructured._base.pipelines import learner_behind
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    KSubsets,
-    LabelSequence,
-    OrdinalChain,
-    Permutahedron,
-)
 
 #: What estimators must have, for the error.
 WANTED = (
@@ -173,10 +167,10 @@ class _OfNumbers(_Kind):
 
 #: Kinds of spaces, the first that fits.
 SPACES = (
-    (OrdinalChain, _OfOrderedClasses),
-    (Permutahedron, _OfRankings),
-    (Birkhoff, _OfAssignments),
-    ((Hypercube, KSubsets), _OfLabelSets),
+    (spaces.OrdinalChain, _OfOrderedClasses),
+    (spaces.Permutahedron, _OfRankings),
+    (spaces.Birkhoff, _OfAssignments),
+    ((spaces.Hypercube, spaces.KSubsets), _OfLabelSets),
 )
 
 
@@ -186,7 +180,7 @@ def kind_of(estimator: Any) -> Any:
     for of, kind in SPACES:
         if isinstance(space, of):
             return kind(estimator, space)
-    if isinstance(space, LabelSequence):
+    if isinstance(space, spaces.LabelSequence):
         raise TypeError(
             f"estimator must be {WANTED}, got {estimator!r}: for label sequences compare "
             "predict_marginals with a threshold, as docs/sequences.md does."
@@ -205,24 +199,8 @@ def quantile(scores: Floats, alpha: float) -> float:
     −inf for α ≥ 1, inf for α ≤ 0.
     """
     n = len(scores)
-    if alpha >= 1.0:
-        return -math.inf
     place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
-    if alpha <= 0.0 or place > n:
-        return math.inf
-    return float(np.sort(scores)[max(place, 1) - 1])
-
-
-def split_rows(n: int, share: float, random_state: Seed) -> tuple[Ints, Ints]:
-    """Rows that are learned, and rows that are held out, all in random order.
-
-    Classes are not spread over both: new rows come as they come, and so must those held out.
-    """
-    if n < 2:
-        raise ValueError(f"n_samples={n} is too few: one row is learned, and one held out.")
-    held = min(max(round(share * n), 1), n - 1)
-    order = check_random_state(random_state).permutation(n)
-    return order[held:], order[:held]
+    return float(np.r_[-math.inf, np.sort(scores), math.inf][np.clip(place, 0, n + 1)])
 
 
 def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -387,8 +365,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         X, y = indexed(self, X, y)
         weight = check_weights(sample_weight, X, _num_samples(X))
         counted = np.flatnonzero(weight > 0.0)
-        split = split_rows(len(counted), self.calibration_size, self.random_state)
-        learned, held_out = (counted[part] for part in split)
+        learned, held_out = self._split(counted)
         given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
         kind = kind_of(estimator)
@@ -427,9 +404,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         kind = kind_of(estimator)
         read = kind.read(y)
         kind.check(read)
-        kind.scores(
-            kind.numbers(X), read
-        )  # what is wrong with any row is said before one is learned
+        kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
         if first:
             self._begin(estimator, np.zeros(0))
             self._count(covered=True)
@@ -491,15 +466,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.score(X, y, **given)
 
     classes_ = property(attrgetter("estimator_.classes_"), doc="Labels of the estimator.")
-    n_features_in_ = property(
-        attrgetter("estimator_.n_features_in_"), doc="Number of features of the estimator."
-    )
-    feature_names_in_ = property(
-        attrgetter("estimator_.feature_names_in_"), doc="Names of the features of the estimator."
-    )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
+    n_features_in_ = property(attrgetter("estimator_.n_features_in_"), doc="Number of features.")
+    feature_names_in_ = property(attrgetter("estimator_.feature_names_in_"), doc="Their names.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -519,6 +487,16 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         if not get_config()["enable_metadata_routing"]:
             return params
         return dict(process_routing(self, "fit", **params).estimator.fit)
+
+    def _split(self, rows: Ints) -> Any:
+        """Rows that are learned, and rows that are held out, all in random order.
+
+        Classes are not spread over both: new rows come as they come, and so must those held out.
+        """
+        if (n := len(rows)) < 2:
+            raise ValueError(f"n_samples={n} is too few: one row is learned, and one held out.")
+        held_out = min(max(round(self.calibration_size * n), 1), n - 1)
+        return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
     def _check(self) -> None:
         """A ValueError for a parameter that is out of its range."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -507,10 +508,6 @@ def _reference(result, U):
 
 def _risk(result, delta):
     """Rounds times the bound on the mean risk up to each; None where there is none."""
-    if delta is None:
-        return None
-    try:
-        bounds = result.risk_curve(delta)
-    except GuaranteeError:
-        return None
-    return np.arange(1, len(bounds) + 1) * bounds
+    with suppress(GuaranteeError):
+        if delta is not None:
+            return np.arange(1, len(result.target_loss) + 1) * result.risk_curve(delta)

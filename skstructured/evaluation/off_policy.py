@@ -17,12 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
 from skstructured._base.validation import check_choice, check_integer, check_real, check_weights
-from skstructured.bandits._base import (
-    check_entries,
-    read_numbers,
-    refuse,
-    warn_of_certainty,
-)
+from skstructured.bandits._base import check_entries, read_numbers, refuse, warn_of_certainty
 from skstructured.bandits._item_base import places_of, read_actions, rows_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.items._reading import Items, read_items

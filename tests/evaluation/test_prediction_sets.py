@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import outputs_by_scores
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
-from skstructured.evaluation.conformal import quantile, split_rows
+from skstructured.evaluation.conformal import quantile
 from skstructured.spaces import KSubsets
 
 TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")
@@ -138,7 +138,7 @@ class TestWeights:
     def test_they_are_those_of_the_estimator(self):
         X, y, weight = self.weighted()
         model = PredictionSets(LogisticRegression(), random_state=0).fit(X, y, weight)
-        learned, _ = split_rows(len(y), 0.25, 0)
+        learned, _ = train_test_split(np.arange(len(y)), test_size=0.25, random_state=0)
         wanted = LogisticRegression().fit(X[learned], y[learned], weight[learned])
         np.testing.assert_allclose(model.estimator_.coef_, wanted.coef_, rtol=1e-9)
         assert not np.allclose(wanted.coef_, LogisticRegression().fit(X[learned], y[learned]).coef_)
