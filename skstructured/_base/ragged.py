@@ -68,7 +68,16 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """The sequences of several parts."""
+        """The sequences of several parts.
+
+        Parameters
+        ----------
+        parts : sequence of Ragged
+
+        Returns
+        -------
+        Ragged
+        """
         lengths = np.concatenate([part.lengths for part in parts])
         return Ragged.from_lengths(np.concatenate([part.values for part in parts]), lengths)
 

@@ -17,6 +17,7 @@ import numpy as np
 from skstructured._chains.best_paths import chain_score, chain_viterbi
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.state import copy_into
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
 #: distance of a vertex from the span of the others, which is a rational number, or 0.
@@ -68,7 +69,7 @@ def _factor_row(shared, L, n):
 def _drop_row(L, i, n):
     """Cholesky factor without vertex i: its rows below move up, and are rotated to a triangle."""
     for a in range(i, n - 1):
-        L[a, : a + 2] = L[a + 1, : a + 2]
+        copy_into(L[a, : a + 2], L[a + 1])
     for t in range(i, n - 1):
         r = math.hypot(L[t, t], L[t, t + 1])
         c, s = L[t, t] / r, L[t, t + 1] / r
@@ -109,7 +110,7 @@ def _affine_weights(L, n, scores, target, ones):
 def _remove(i, n, labels, weights, scores, L):
     """Take a vertex off the active ones; how many are left."""
     for a in range(i, n - 1):
-        labels[a, :] = labels[a + 1]
+        copy_into(labels[a], labels[a + 1])
         weights[a], scores[a] = weights[a + 1], scores[a + 1]
     _drop_row(L, i, n)
     return n - 1
@@ -141,7 +142,7 @@ def _step_towards(target, n, labels, weights, scores, L):
 @kernel
 def _add(n, vertex, weight, unary, pair, labels, weights, scores, shared, L):
     """Put a vertex after the n active ones; how many there are then: n if it depends on them."""
-    labels[n, :] = vertex
+    copy_into(labels[n], vertex)
     weights[n] = weight
     scores[n] = chain_score(unary, 0, len(vertex), pair, vertex)
     for i in range(n + 1):
@@ -182,9 +183,11 @@ def _gap(vertex, labels, weights, n, unary, pair):
 @kernel
 def _residual(unary, pair, labels, weights, n, rest, rest_pair):
     """Scores less the mean of the active vertices: the direction of steepest ascent."""
-    rest[:] = unary
     for m in range(rest_pair.shape[0]):
-        rest_pair[m] = pair[m if pair.shape[0] > 1 else 0]
+        copy_into(rest[m], unary[m])
+        step = pair[m if pair.shape[0] > 1 else 0]
+        for i in range(step.shape[0]):
+            copy_into(rest_pair[m, i], step[i])
     add_vertices(labels, weights, n, rest, rest_pair, -1.0)
 
 
@@ -196,7 +199,7 @@ def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
     """
     kept = 0
     for i in range(n):
-        vertex[:] = labels[i]
+        copy_into(vertex, labels[i])
         possible = chain_score(unary, 0, len(vertex), pair, vertex) > -np.inf
         if possible and weights[i] > 0.0:
             kept = _add(kept, vertex, weights[i], unary, pair, labels, weights, scores, shared, L)
@@ -270,7 +273,9 @@ def projected(
             break
         size = min(MORE * size, room)
         more, their = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-        more[:n], their[:n] = labels[:n], weights[:n]
+        for i in range(n):
+            copy_into(more[i], labels[i])
+            their[i] = weights[i]
         labels, weights = more, their
     return labels[: max(n, 0)], weights[: max(n, 0)], gap, done
 
