@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Losses
+from skstructured.extend.surrogate import Surrogate
 
 
 class Decoding:
@@ -97,3 +99,13 @@ class Decoding:
         """1 − mean target loss of the most likely outputs."""
         loss = self.space.target_loss(self.most_likely(), y)
         return 1.0 - weighted_mean(loss, sample_weight)
+
+
+def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
+    """A GuaranteeError where no theorem is about a loss that is played by a decoder."""
+    if not decoder.keeps_bound(loss):
+        raise GuaranteeError(
+            f"No bound is known for loss={loss!r} played with {decoder!r}."
+            if isinstance(loss, Surrogate)
+            else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+        )

@@ -10,6 +10,7 @@ import skstructured as sk
 from skstructured import optimizers
 from skstructured.decoders.rules import GapDecoder
 from skstructured.evaluation.adversaries import LabelNoise, Separable
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 from skstructured.regularizers import Tsallis
 from skstructured.spaces import KSubsets, Simplex
@@ -36,7 +37,7 @@ def _learn(outputs=y, **parameters):
 
 #: what is tried -> (the parameter and what it allows, the call, numbers that are not allowed)
 CALLS = {
-    "loss_scale": ("must be .theory. or a positive", lambda v: _learn(loss_scale=v), 0.0),
+    "scale": ("must be .theory. or a positive", lambda v: _learn(loss=FenchelYoung(scale=v)), 0.0),
     "Tsallis": (
         r"alpha of Tsallis must lie in \(1, 2\]",
         lambda v: _learn(regularizer=Tsallis(v)),
@@ -158,7 +159,7 @@ def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
     gaptron(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
-    _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
+    _learn(loss=FenchelYoung(scale=3 * value), optimizer=GradientDescent(eta=value))
 
 
 @pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)

@@ -149,10 +149,18 @@ def test_indices_beyond_int32_are_refused_by_name():
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
-        ("loss_scale", 0.0, 'must be "theory" or a positive number from 1e-120 to 1e.120, got 0.0'),
+        (
+            "loss",
+            FenchelYoung(scale=0.0),
+            'must be "theory" or a positive number from 1e-120 to 1e.120, got 0.0',
+        ),
         ("max_iter", 0, "max_iter must be an integer from 1 to 1000000000, got 0"),
         ("max_iter", 10**10, "max_iter must be an integer from 1 to .*, got 10000000000"),
-        ("loss_scale", 10**400, "loss_scale. must be .theory. or a positive number .* got 1000"),
+        (
+            "loss",
+            FenchelYoung(scale=10**400),
+            "scale must be .theory. or a positive number .* got 1000",
+        ),
         ("optimizer", GradientDescent(radius=-1), "radius must be a positive number, got -1"),
         ("optimizer", GradientDescent(feature_norm=0), "feature_norm must be a positive number"),
         ("optimizer", GradientDescent(eta=-0.1), "eta must be a positive number, got -0.1"),
@@ -185,7 +193,7 @@ def test_a_pair_without_oracle_names_both_sides():
 
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
-    model = predictor(loss_scale=0.5)
+    model = predictor(loss=FenchelYoung(scale=0.5))
     message = r"no surrogate gap \(a = -1\).*c > 1 would"
     with pytest.warns(GuaranteeWarning, match=message) as caught:
         model.partial_fit(X, Y["simplex"], classes=[0, 1, 2])
@@ -209,7 +217,7 @@ def test_losses_check_their_scores():
     with pytest.raises(ValueError, match='constants must be "paper" or "sharp"'):
         FenchelYoung(Simplex().fit([0, 1]), constants="mine").scale_  # noqa: B018
     with pytest.raises(ValueError, match=re.escape("call Simplex.fit(y)")):
-        FenchelYoung().scale_  # noqa: B018
+        FenchelYoung("simplex").scale_  # noqa: B018
 
 
 def test_prediction_before_learning_says_so():

@@ -22,6 +22,7 @@ from skstructured._engine.state import (
 )
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
     GradientDescent,
@@ -36,7 +37,7 @@ from skstructured.sequences._model import mean_costs
 from skstructured.sequences._rounds import norms, sizes
 from skstructured.spaces import LabelSequence
 
-PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
 over_regularizers = pytest.mark.parametrize(
     "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
 )
@@ -109,7 +110,7 @@ class TestAgainstLiteral:
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
         optimizer = GradientDescent(eta=0.1)
-        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
+        given = {"loss": FenchelYoung(scale=4.0), "fit_intercept": intercept, "average": average}
         result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
         last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
         found = result.estimator
@@ -119,7 +120,7 @@ class TestAgainstLiteral:
 
     def test_pistol(self):
         X, y = words()
-        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
+        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss=FenchelYoung(scale=4.0))
         result = progressive_validate(model, X, y)
         average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
         found = result.estimator.average_weights_
@@ -196,8 +197,8 @@ class TestGuarantees:
         X, y = words()
         for given, message in (
             ({"decoder": "map"}, "randomized decoder"),
-            ({"optimizer": GradientDescent(eta=0.1)}, "give loss_scale a number"),
-            ({"loss_scale": 1.5}, "no surrogate gap"),
+            ({"optimizer": GradientDescent(eta=0.1)}, "give FenchelYoung"),
+            ({"loss": FenchelYoung(scale=1.5)}, "no surrogate gap"),
         ):
             with pytest.raises(GuaranteeError, match=message):
                 learner(**given).fit(X, y).certificate()
@@ -213,7 +214,7 @@ class TestGuarantees:
         X, y = [rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths]
         space = LabelSequence().fit(y)
         for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
-            given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
+            given = {"regularizer": kind, "loss": FenchelYoung(scale=scale, constants=constants)}
             model = OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", GuaranteeWarning)

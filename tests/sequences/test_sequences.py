@@ -22,6 +22,7 @@ from skstructured import (
     StructuralSVM,
 )
 from skstructured.evaluation import progressive_validate
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 from skstructured.sequences import (
     Stacked,
@@ -38,7 +39,7 @@ from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
 
 LETTERS = np.array(["a", "b", "c"])
-PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
 
 
 class Hoarder(PiSTOL):
@@ -189,7 +190,7 @@ class TestUse:
             np.testing.assert_allclose(best[0][1], v @ theta)
             assert np.array_equal(literal.embedding(best[0][0], 3), v)
         np.testing.assert_allclose(model.log_proba(X, y), wanted, rtol=1e-10, atol=1e-11)
-        squared = OnlineStructuredPredictor("sequence", "squared", max_iter=1, tol=None)
+        squared = OnlineStructuredPredictor("sequence", "squared", max_iter=1)
         assert not hasattr(squared.fit(X[:9], y[:9]), "log_proba")
 
     def test_other_spaces_have_none_of_it(self):
@@ -207,7 +208,11 @@ class TestUse:
         assert len(stacked) <= 32
         means = np.cumsum(stacked, axis=0) / np.arange(1, len(stacked) + 1)[:, None]
         moved = np.split(stacked - centred * means, np.cumsum([len(x) for x in X])[:-1])
-        given = {"optimizer": GradientDescent(eta=0.1), "loss_scale": 4.0, "max_iter": 1}
+        given = {
+            "optimizer": GradientDescent(eta=0.1),
+            "loss": FenchelYoung(scale=4.0),
+            "max_iter": 1,
+        }
         given |= {"standardize": "auto", "fit_intercept": kind != "no intercept"}
         model = learner(**given, shuffle=False).fit(rows, y)
         last, _, _ = literal.descent(moved, y, 3, 0.4, given["fit_intercept"])
@@ -327,7 +332,7 @@ class TestBadInput:
             ({"optimizer": StepMixture(others=("ogd",))}, 'others must not have "ogd" over seq'),
             ({"optimizer": StepMixture(others=(GradientDescent(eta=0.1),))}, 'not have "ogd" over'),
             ({"class_weight": {0: 1.0}}, "class_weight is for classes"),
-            ({"constants": "best"}, "constants must be"),
+            ({"loss": FenchelYoung(constants="best")}, "constants must be"),
         ],
     )
     def test_parameters(self, given, message):
