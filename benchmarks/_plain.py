@@ -9,7 +9,6 @@ ONE_PASS = {
     "standardize": False,
     "max_iter": 1,
     "shuffle": False,
-    "tol": None,
 }
 
 predictor = partial(sk.OnlineStructuredPredictor, optimizer="ogd", **ONE_PASS)

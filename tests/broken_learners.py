@@ -68,7 +68,7 @@ class Plain(sk.OnlineStructuredPredictor):
     """Gradient descent over rows as they are."""
 
     def __init__(self, optimizer="ogd", standardize=False):
-        super().__init__(optimizer=optimizer, standardize=standardize, average=False, tol=None)
+        super().__init__(optimizer=optimizer, standardize=standardize, average=False)
 
 
 class Remembers(Explorer):

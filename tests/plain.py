@@ -8,9 +8,9 @@ AS_THEY_COME = {
     "average": False,
     "standardize": False,
     "max_iter": 1,
-    "tol": None,
     "shuffle": False,
 }
+EXACT = AS_THEY_COME | {"tol": None}
 
 
 def _plain(kind, defaults, given, named):
@@ -28,12 +28,12 @@ def predictor(*given, **named):
 
 def gaptron(*given, **named):
     """`GaptronClassifier` of Algorithm 1."""
-    return _plain(sk.GaptronClassifier, AS_THEY_COME | {"loss": "logistic"}, given, named)
+    return _plain(sk.GaptronClassifier, EXACT | {"loss": "logistic"}, given, named)
 
 
 def perceptron(*given, **named):
     """`MulticlassPerceptron`, the last weights."""
-    return _plain(sk.MulticlassPerceptron, AS_THEY_COME, given, named)
+    return _plain(sk.MulticlassPerceptron, EXACT, given, named)
 
 
 def _over_rows(kind, **defaults):

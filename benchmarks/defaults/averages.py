@@ -36,7 +36,7 @@ def error(learner, data, average, passes, seed):
     kernel = getattr(learner, "kernel", "linear")
     most = MOST if kernel == "linear" else MOST_WITH_KERNELS
     train, truth, test, wanted = (part[:most] for part in halves(*data, seed))
-    given = {"average": average, "max_iter": passes, "tol": None, "random_state": seed}
+    given = {"average": average, "max_iter": passes, "random_state": seed}
     model = clone(learner).set_params(**given)
     return 100.0 * (1.0 - model.fit(train, truth).score(test, wanted))
 

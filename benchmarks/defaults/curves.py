@@ -32,7 +32,7 @@ LEARNERS = {
     "features, one pass": lambda s, r: curve(s, random_state=r, **ONE),
     "kernels, one pass": lambda s, r: KernelStructuredPredictor(s, random_state=r, **ONE),
     "line": lambda s, r: OnlineStructuredPredictor(s, random_state=r),
-    "features, ten passes": lambda s, r: curve(s, random_state=r, max_iter=10, tol=None),
+    "features, ten passes": lambda s, r: curve(s, random_state=r, max_iter=10),
     "features": lambda s, r: curve(s, random_state=r),
     "kernels, 20 passes": lambda s, r: KernelStructuredPredictor(s, random_state=r, max_iter=20),
     "kernels": lambda s, r: KernelStructuredPredictor(s, random_state=r),
@@ -111,7 +111,7 @@ def table_of_components(out, quick):
 
 
 def _of(n, passes):
-    given = {"n_components": n, "max_iter": passes, "tol": None}
+    given = {"n_components": n, "max_iter": passes}
     return lambda space, seed: curve(space, random_state=seed, **given)
 
 

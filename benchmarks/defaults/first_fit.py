@@ -171,7 +171,7 @@ def grades(out):
         "LogisticRegression": scaled(LogisticRegression()),
         "default": ours("ordinal"),
         "squared": ours("ordinal", regularizer="squared"),
-        "100 passes": ours("ordinal", max_iter=100, tol=None),
+        "100 passes": ours("ordinal", max_iter=100),
     }
     compared(out, "ordered classes", sets.grades(), models, {"MAE": absolute}, stratified=True)
 
@@ -180,7 +180,7 @@ def rankings(out, quick):
     models = {
         "ranked Ridge": scaled(RankedRidge()),
         "default": ours("permutahedron"),
-        "100 passes": ours("permutahedron", max_iter=100, tol=None),
+        "100 passes": ours("permutahedron", max_iter=100),
     }
     compared(out, "rankings", sets.rankings(quick), models, {"tau": tau})
 

@@ -56,7 +56,7 @@ def ours(data, learner, seed):
     """What every decoder of one fit measures, and what probabilities expect."""
     passes, most, parameters = learner
     X, Y, X_new, Y_new = halves(*data, seed)
-    given = {"max_iter": passes, "tol": None, "random_state": seed, **parameters}
+    given = {"max_iter": passes, "random_state": seed, **parameters}
     # With this decoder the probabilities are calibrated as well.
     model = OnlineStructuredPredictor("hypercube", decoder="f1", **given)
     model.fit(X[:most], Y[:most])

@@ -35,7 +35,7 @@ OURS = {
     "FOLKLORE, B=(.25, 1, 4, 16)": lambda: FolkloreClassifier(radius=(0.25, 1.0, 4.0, 16.0)),
     "Gaussian forecaster": lambda: GaussianAggregatingForecaster(random_state=0),
     "online Newton": OnlineNewtonClassifier,
-    "first order (default)": lambda: OnlineStructuredPredictor(max_iter=1, tol=None, shuffle=False),
+    "first order (default)": lambda: OnlineStructuredPredictor(max_iter=1, shuffle=False),
 }
 
 

@@ -32,7 +32,6 @@ def error(optimizer, arrays, passes, raw, seed):
         optimizer=optimizer,
         standardize=not raw,
         max_iter=passes,
-        tol=None,
         random_state=seed,
     )
     return 100.0 * (1.0 - model.fit(train, truth).score(test, wanted))

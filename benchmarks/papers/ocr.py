@@ -105,7 +105,7 @@ def learners(peers):
     yield "CRF", Ours(ConditionalRandomField(), PENALTIES)
     yield "CRF, CSR", Ours(ConditionalRandomField(), PENALTIES, csr=True)
     for passes in (1, 5):
-        online = OnlineStructuredPredictor("sequence", max_iter=passes, tol=None, random_state=0)
+        online = OnlineStructuredPredictor("sequence", max_iter=passes, random_state=0)
         yield f"online, passes: {passes}", Ours(online)
     seen = [{}, {"all_possible_states": True, "all_possible_transitions": True}]
     newton = {"algorithm": "lbfgs", "c1": 0.0}

@@ -78,19 +78,22 @@ def river_forest():
 
 def one_pass():
     """Classes after one pass, raw rows."""
-    passes = {"max_iter": 1, "tol": None, "random_state": 0}
+    passes = {"max_iter": 1, "random_state": 0}
     learners = [
         ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor(**passes)),
         ours("FolkloreClassifier", lambda: FolkloreClassifier(random_state=0)),
-        theirs("SGDClassifier, scaled", scaled(lambda: SGDClassifier(**passes))),
-        theirs("Perceptron, scaled", scaled(lambda: Perceptron(**passes))),
-        theirs("PassiveAggressive, scaled", scaled(lambda: PassiveAggressiveClassifier(**passes))),
+        theirs("SGDClassifier, scaled", scaled(lambda: SGDClassifier(tol=None, **passes))),
+        theirs("Perceptron, scaled", scaled(lambda: Perceptron(tol=None, **passes))),
+        theirs(
+            "PassiveAggressive, scaled",
+            scaled(lambda: PassiveAggressiveClassifier(tol=None, **passes)),
+        ),
         theirs("river softmax, scaled", lambda: River(river_softmax), "river"),
         theirs("river adaptive forest", lambda: River(river_forest), "river"),
         theirs("Vowpal Wabbit, scaled", VowpalWabbit, "vowpalwabbit"),
         theirs(
             "SGDClassifier, scaled, searched",
-            searched(scaled(lambda: SGDClassifier(**passes)), ALPHAS, mistakes),
+            searched(scaled(lambda: SGDClassifier(tol=None, **passes)), ALPHAS, mistakes),
         ),
         theirs(
             "Vowpal Wabbit, scaled, searched",

@@ -19,7 +19,7 @@ FOLDS = 5
 def ours(n):
     """Name, and what learns."""
     yield "ConditionalRandomField", ConditionalRandomField(alpha=2.0 * PENALTY / n)
-    given = {"max_iter": 5, "tol": None, "random_state": 0}
+    given = {"max_iter": 5, "random_state": 0}
     yield "OnlineStructuredPredictor, five passes", OnlineStructuredPredictor("sequence", **given)
 
 

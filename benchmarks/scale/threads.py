@@ -60,7 +60,7 @@ def tasks(quick):
     n = 2000 if quick else 20_000
 
     def online():
-        return OnlineStructuredPredictor(max_iter=5, tol=None, random_state=0)
+        return OnlineStructuredPredictor(max_iter=5, random_state=0)
 
     def kernel():
         return KernelStructuredPredictor(max_iter=1, random_state=0)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 CASES = {}
-STILL = {"average": False, "standardize": False, "max_iter": 1, "tol": None, "shuffle": False}
+STILL = {"average": False, "standardize": False, "max_iter": 1, "shuffle": False}
 
 
 def case(name):

@@ -3,13 +3,13 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["Seed", "parameters"]
+__all__ = ["Seed", "parameters", "parameters_with"]
 
 
 class Component(BaseEstimator):
@@ -77,7 +77,7 @@ C = TypeVar("C", bound=type)
 
 
 @dataclass_transform(eq_default=False)
-def parameters(cls: C) -> C:
+def parameters(cls: C, *shared: type) -> C:
     """Class decorator: the annotations in the class body are the constructor's parameters.
 
     The constructor is that of a dataclass, with the same order, defaults and ``KW_ONLY``, and keeps
@@ -90,6 +90,8 @@ def parameters(cls: C) -> C:
     ----------
     cls : type
         A class without ``__init__`` in its body.
+    *shared : type
+        Classes whose parameters come first, as those of mixins do; see `parameters_with`.
 
     Returns
     -------
@@ -123,7 +125,7 @@ def parameters(cls: C) -> C:
         [(name, kind, dataclasses.field(default=default)) for name, kind, default in fields],
         bases=tuple(
             vars(base)["_fields"]
-            for base in cls.__mro__[1:]
+            for base in (*shared, *cls.__mro__[1:])
             if "_fields" in vars(base) and not issubclass(base, BaseEstimator)
         ),
         namespace={"__doc__": cls.__name__},
@@ -138,3 +140,8 @@ def parameters(cls: C) -> C:
     cls.__init__.__module__ = cls.__module__  # type: ignore[misc]
     cls.__init__.__annotations__ = {}  # type: ignore[misc]  # help() then fits on a screen
     return cls
+
+
+def parameters_with(*shared: type) -> Callable[[C], C]:
+    """Class decorator: `parameters`, behind those of other classes, which are no bases."""
+    return lambda cls: parameters(cls, *shared)

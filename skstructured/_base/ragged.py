@@ -73,6 +73,7 @@ class Ragged:
         Parameters
         ----------
         parts : sequence of Ragged
+            The parts, in order.
 
         Returns
         -------

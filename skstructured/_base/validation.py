@@ -320,13 +320,18 @@ def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
     return given != "error" and bool(is_standardized(estimator, fresh))
 
 
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
 def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     """The least and the largest norm of rows that a learner takes; `fresh` as above."""
     if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
     shortest, longest = SHORTEST, getattr(estimator, "longest_row", LONGEST)
-    kernel = getattr(estimator, "kernel", None)
-    far = isinstance(kernel, str) and kernel == "precomputed"  # kernels of rows far away are small
+    # Kernels of rows that are far away are small.
+    far = is_precomputed(getattr(estimator, "kernel", None))
     return 0.0 if far else shortest, longest
 
 

@@ -27,6 +27,7 @@ from skstructured.guarantees.risk import OrderTest, rise_found
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg
+from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import ORACLES
 from skstructured.regularizers import REGULARIZERS
 
@@ -106,7 +107,7 @@ def _bounded(options, learner):
     """
     if options.learner is not None:
         return {(type(learner).__name__, "own"): learner}
-    learner.set_params(optimizer="ogd", average=False, constants="sharp")
+    learner.set_params(optimizer="ogd", average=False, loss=FenchelYoung(constants="sharp"))
     known = [name for name, r in REGULARIZERS.items() if (type(learner.space), r) in ORACLES]
     pairs = [(r, decoder) for decoder in ("randomized", "nearest") for r in known]
     return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Losses
+from skstructured.extend.surrogate import Surrogate
 
 
 class Decoding:
@@ -112,3 +114,13 @@ class Decoding:
         if self._ragged:
             sample_weight = self.loss.score_weights(self.theta.lengths, sample_weight)
         return 1.0 - weighted_mean(loss, sample_weight)
+
+
+def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
+    """A GuaranteeError where no theorem is about a loss that is played by a decoder."""
+    if not decoder.keeps_bound(loss):
+        raise GuaranteeError(
+            f"No bound is known for loss={loss!r} played with {decoder!r}."
+            if isinstance(loss, Surrogate)
+            else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+        )

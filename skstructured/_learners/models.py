@@ -104,6 +104,8 @@ class Model(Learned, ABC):
     search = LINEAR
     #: What scores of predictions are multiplied by; 1 but for kernels.
     factor = 1.0
+    #: What it has in the place of kernels, and where its weights are then.
+    without_kernels = "a linear kernel: use coef_ and intercept_"
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
     #: Rows to learn at a time; the state is stored for them.

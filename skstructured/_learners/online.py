@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,8 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
+from skstructured._learners import weights
+from skstructured._learners.decoding import check_keeps_bound
 from skstructured._learners.models import (
     AVERAGE,
     LAST,
@@ -45,6 +48,7 @@ from skstructured._learners.models import (
 )
 from skstructured._learners.pass_selection import PASSES, learned_rows
 from skstructured._learners.passes import is_verbose
+from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import (
@@ -58,11 +62,11 @@ from skstructured.extend._types import (
     Packed,
     Seed,
 )
+from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
-
 
 #: As many passes as rounds held out speak for.
 AUTO = "auto"
@@ -73,7 +77,6 @@ GROUPS = ("group", "groups", "qid", "query_id")
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
 
-
 #: The weight of a round that is given none; it is not written to.
 ONE = np.ones(1)
 
@@ -81,17 +84,21 @@ ONE = np.ones(1)
 class OnlineEstimator(OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
 
-    A subclass has the parameters `max_iter`, `tol`, `shuffle`, `class_weight`, `verbose`,
+    A subclass has the parameters `max_iter`, maybe `tol`, `shuffle`, `class_weight`, `verbose`,
     `average`, `standardize`, `fit_intercept` and `random_state`, and brings `_read`, `_check_rows`,
     `_unfitted_space`, `_parts`, a `_new_model`.
     """
 
+    _decoder: Callable[[], Decoder]
     _learns_singles = True
-    _calibrator = None
+    _calibrator: Calibrator | None = None
 
-    coef_ = LinearWeights.coef_
-    intercept_ = LinearWeights.intercept_
+    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
     missing_coef_ = LinearWeights.missing_coef_
+
+    dual_coef_, support_vectors_ = weights.dual_coef_, weights.support_vectors_
+    support_, expert_weights_ = weights.support_, weights.expert_weights_
+    expert_losses_, expert_names_ = weights.expert_losses_, weights.expert_names_
 
     @abstractmethod
     def _unfitted_space(self) -> OutputSpace:
@@ -150,7 +157,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._check_max_iter()
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
-        if self.tol is not None:
+        if getattr(self, "tol", None) is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self, aside=True) as new:
             new._fit_anew(X, y, sample_weight)
@@ -208,22 +215,24 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
         """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
 
-        None where what was held out knows better.
+        Without a parameter `tol` it is that of "auto", and None where passes are given. None where
+        what was held out knows better.
         """
         tried, most = None, self._most_passes()
         search = self._model.search.for_rows(learned_rows(rounds))
+        tol = getattr(self, "tol", search.tol if isinstance(self.max_iter, str) else None)
         if isinstance(self.max_iter, str) and most > 1:
             tried, most = self._model.tried(self, rounds, search), search.usual
         self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
         if tried is None:
-            return most, self.tol
+            return most, tol
         if self.verbose:
             for passes, loss in tried.curve:
                 print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
         chosen = tried.chosen(search)
         self._model.factor = tried.factor(chosen)
         usual = chosen == self._model.search.usual
-        return chosen, self.tol if usual else None
+        return chosen, tol if usual else None
 
     def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
@@ -256,24 +265,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds
-        self._check_class_weight(stream)
+        weights.check_class_weight(self, stream)
         weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
         name = "sample_weight times class_weight"
         return rounds._replace(weight=check_range_of_weights(name, weight))
-
-    def _check_class_weight(self, stream: bool) -> None:
-        """A ValueError for a `class_weight` that is none, or none for what is learned."""
-        given = self.class_weight
-        if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
-            raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
-        if self.space_.task != "multiclass":
-            name = type(self.space_).__name__
-            raise ValueError(f"class_weight is for classes, not for the space {name}.")
-        if stream and isinstance(given, str):
-            raise ValueError(
-                f"class_weight={given!r} is for fit, which sees all rows; partial_fit and "
-                "progressive_validate take a dict of weights."
-            )
 
     def _class_weights(self, packed: Packed) -> Floats:
         """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
@@ -327,6 +322,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self
 
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
+        self._check_stream(False)
         if self._learned_alone(X, y, classes, sample_weight):
             pass
         elif hasattr(self, "space_"):
@@ -340,6 +336,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 new._learn(batch, np.arange(batch.n_rounds))
         self.n_iter_ = 1
         self.warn_of_trouble()
+
+    def _check_stream(self, anew: bool) -> None:
+        """A ValueError where nothing can be learned as a stream, begun `anew` or gone on with."""
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
@@ -441,6 +440,23 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._intercept = self._wants_intercept()
         self._model = self._new_model()
         self._model.state.vectors[:, DECAYS] = float(self._average_decays())
+        self._take_decoder()
+
+    def _take_decoder(self) -> None:
+        """Check the decoder, where scores are decoded."""
+
+    def certificate(self, delta: float | None = None) -> Any:
+        """The theorem that bounds the target loss of the rounds seen so far.
+
+        ``bound(ΣS(U), ‖U‖_F)`` of the result is the number; a `delta` in (0, 1) asks for one that
+        holds with probability 1 − delta, None for one on the expectation. With sample
+        weights both sums, of target losses and of S(U), are weighted as the rounds were learned.
+        With a `MarginLoss` or `ResidualLoss` they are sums of the surrogate losses themselves.
+        """
+        check_is_fitted(self)
+        if not getattr(self.loss_, "bounds_surrogate", False):
+            check_keeps_bound(self._decoder(), self.loss_)
+        return self._model.certificate(delta)
 
     def _average_decays(self) -> bool:
         """Whether round t counts t³ in the average."""
@@ -487,7 +503,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             return played
         at = played.learned
         before = self._calibrator.follow(played.theta[at], played.truth[at], weight[at])
-        decoder = self._given_decoder()
+        decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
         if hasattr(decoder, "calibrated"):
             played = played._replace(decoder=decoder.calibrated(before))
         return played

@@ -63,6 +63,8 @@ class Search(NamedTuple):
         Whether factors of scores are tried.
     few : int
         Of fewer rows as many passes are usual as visit `usual` times so many rows, 80 at most.
+    tol : float or None
+        A pass must lose less by this share than the best one before it, or the usual passes end.
     """
 
     usual: int
@@ -75,6 +77,7 @@ class Search(NamedTuple):
     most_learned: int
     tempered: bool
     few: int
+    tol: float | None
 
     def for_rows(self, rows: int) -> "Search":
         """The search for so many rows: of few, more passes are usual, and are tried."""
@@ -89,10 +92,14 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 80, 1.5, 0.02, 1000, 5000, most_learned=1 << 62, tempered=False, few=1000)
-KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, 1 << 62, most_learned=3000, tempered=True, few=0)
+LINEAR = Search(
+    10, 5, 80, 1.5, 0.02, 1000, 5000, most_learned=1 << 62, tempered=False, few=1000, tol=1e-4
+)
+KERNEL = Search(
+    20, 10, 10, 2.0, 0.02, 500, 1 << 62, most_learned=3000, tempered=True, few=0, tol=None
+)
 #: Weights of random features are many, and overfit as functions of a kernel do.
-FOURIER = LINEAR._replace(in_turns=500, plenty=50_000, tempered=True)
+FOURIER = LINEAR._replace(in_turns=500, plenty=50_000, tempered=True, tol=None)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +15,7 @@ from skstructured._base.validation import (
     check_features,
     check_finite,
     first_bad,
+    is_precomputed,
     is_ready,
     norms_of,
     read_rows,
@@ -23,11 +25,14 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
+from skstructured._learners.platt_calibration import Calibrator, calibrator_for
+from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses
 from skstructured.extend.output_space import OutputSpace
-from skstructured.spaces import LabelSequence, Simplex
+from skstructured.extend.surrogate import Surrogate
+from skstructured.losses import fenchel_young_of, resolve_surrogate
+from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 
 def over_sequences(learner: Any, fresh: bool = False) -> bool:
@@ -119,8 +124,8 @@ class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
     Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and `_decoder()`;
-    before it is fitted, `_unfitted_loss()`, and unless outputs are classes `_unfitted_space()` and
-    `_task()`.
+    and the parameter `loss`, unless it has an `_unfitted_loss()`. Without a parameter `space`
+    outputs are classes.
     """
 
     space_: Any
@@ -128,13 +133,36 @@ class DecodedPredictions:
     classes_: Array
     random_state_: np.random.RandomState
     _thetas: Callable[..., Any]
-    _decoder: Callable[[], Decoder]
+    _given_decoder: Callable[[], Decoder]
+    _calibrator: Calibrator | None
+
+    space: Any = "simplex"
 
     def _unfitted_space(self) -> OutputSpace:
-        return Simplex()
+        return clone(resolve_space(self.space))
+
+    def _unfitted_loss(self) -> Loss:
+        given = fenchel_young_of(self.loss)  # type: ignore[attr-defined]  # a parameter
+        return given or resolve_surrogate(self.loss, resolve_space(self.space))  # type: ignore[attr-defined]
 
     def _task(self) -> str | None:
-        return "multiclass"
+        named = isinstance(self.space, str)
+        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
+
+    def _take_decoder(self) -> None:
+        """Check that the decoder is for the loss, and have scores calibrated where it asks for."""
+        decoder, loss = self._given_decoder(), self.loss_
+        decoder.check_space(loss)
+        self._calibrator = calibrator_for(loss, decoder)
+        if not isinstance(loss, Surrogate):
+            loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
+
+    def _decoder(self) -> Decoder:
+        """The decoder, which is given calibrated probabilities where it asks for them."""
+        decoder: Any = self._given_decoder()
+        if self._calibrator is None or not hasattr(decoder, "calibrated"):
+            return decoder
+        return decoder.calibrated(self._calibrator.now())
 
     def _scores(self, X: Features) -> Any:
         """θ of every row of a new X, (n, dim)."""
@@ -206,7 +234,8 @@ class DecodedPredictions:
         if self.space_.task != "multiclass":
             return self._decode(theta).scores()
         if len(self.classes_) == 2:
-            return self._difference(theta)
+            scored = theta.shape[1] == 1 and self.space_.scores_classes
+            return theta[:, 0] if scored else self._difference(theta)
         return theta if self.space_.scores_classes else self._minus_losses(theta)
 
     def _difference(self, theta: Floats) -> Floats:
@@ -319,10 +348,15 @@ class DecodedPredictions:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the class that it is mixed into
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
-        tags.target_tags.required = True
-        return with_task(tags, self._task())
+        return with_task(with_rows(tags, self), self._task())
+
+
+def with_rows(tags: Any, learner: Any) -> Any:
+    """Tags that also say which rows a learner takes."""
+    tags.input_tags.sparse = tags.target_tags.required = True
+    tags.input_tags.allow_nan = takes_gaps(learner, fresh=True)
+    tags.input_tags.pairwise = is_precomputed(getattr(learner, "kernel", None))
+    return tags
 
 
 def with_task(tags: Any, task: str | None) -> Any:

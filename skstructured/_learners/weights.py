@@ -86,3 +86,54 @@ def of_experts(what: str, method: str) -> property:
             return getattr(model, method)()
 
     return property(get, doc=what)
+
+
+def of_kernels(name: str, what: str, read: Callable[[Any, bool], Any]) -> property:
+    """Make the property that reads a learner's model of kernels, given whether it averages."""
+
+    def get(self: Any) -> Any:
+        model = self._fitted_model(f"{name} is")
+        if model.without_kernels:
+            raise AttributeError(f"{name} is not available with {model.without_kernels}.")
+        with model.lock:
+            return read(model, bool(self.average))
+
+    return property(get, doc=what)
+
+
+dual_coef_ = of_kernels(
+    "dual_coef_",
+    "Coefficients (dim, n_support) that predictions use; set by `fit` or `partial_fit`.",
+    lambda model, averaged: model.coefficients(averaged),
+)
+support_vectors_ = of_kernels(
+    "support_vectors_",
+    "Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`.",
+    lambda model, _: model.support_vectors(),
+)
+support_ = of_kernels(
+    "support_",
+    "Indices (n_support,) of the support rows; set by `fit` or `partial_fit`.",
+    lambda model, _: model.expansion.index,
+)
+
+expert_weights_ = of_experts(
+    "Weights of the experts of a mixture in the next prediction.", "expert_weights"
+)
+expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
+expert_names_ = of_experts("Names of the experts.", "expert_names")
+
+
+def check_class_weight(learner: Any, stream: bool) -> None:
+    """A ValueError for a `class_weight` that is none, or none for what is learned."""
+    given = learner.class_weight
+    if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
+        raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
+    if learner.space_.task != "multiclass":
+        name = type(learner.space_).__name__
+        raise ValueError(f"class_weight is for classes, not for the space {name}.")
+    if stream and isinstance(given, str):
+        raise ValueError(
+            f"class_weight={given!r} is for fit, which sees all rows; partial_fit and "
+            "progressive_validate take a dict of weights."
+        )

@@ -1,6 +1,9 @@
-"""The optimiser that "auto" stands for."""
+"""The loss and the optimiser of learners over any space, by their parameters."""
 
+from skstructured.decoders import resolve_decoder
+from skstructured.losses import FenchelYoung, fenchel_young_of, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
+from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import sequence_optimizer
 from skstructured.spaces import LabelSequence
 
@@ -11,16 +14,29 @@ AUTO = "auto"
 MOST_WEIGHTS = 1 << 20
 
 
-def optimizer_for(learner, space, size):
-    """The optimiser of a learner over a fitted space, of so many weights."""
-    given, chains = learner.optimizer, isinstance(space, LabelSequence)
-    if is_auto(given):
-        mixed = size <= MOST_WEIGHTS and not learner._many_passes
-        mixed = mixed and getattr(learner, "_mixes", True)
-        given = "mixture" if mixed else "parameter_free"
-    return (sequence_optimizer if chains else resolve_optimizer)(given)
-
-
 def is_auto(given):
     """Whether an optimiser is chosen by what is to be learned."""
     return isinstance(given, str) and given == AUTO
+
+
+def given_decoder(learner):
+    """The decoder of a learner's parameter."""
+    return resolve_decoder(learner.decoder)
+
+
+def parts_of(learner, space, columns, mixes=True):
+    """The loss and the optimiser of a learner over a fitted space, for rows of so many features.
+
+    Unless it `mixes`, "auto" is no mixture.
+    """
+    given_decoder(learner)
+    chains, given, optimizer = isinstance(space, LabelSequence), learner.loss, learner.optimizer
+    if fenchel_young_of(given) is None:
+        loss = resolve_surrogate(given, space)
+    else:
+        kind = SequenceLoss if chains else FenchelYoung
+        loss = kind(space, *fenchel_young_of(given).terms(space, learner.regularizer))
+    if is_auto(optimizer):
+        few = space.dim_ * (columns + 1) <= MOST_WEIGHTS and not learner._many_passes
+        optimizer = "mixture" if few and mixes else "parameter_free"
+    return loss, (sequence_optimizer if chains else resolve_optimizer)(optimizer)

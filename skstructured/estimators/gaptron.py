@@ -8,6 +8,8 @@ from sklearn.base import clone
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron
@@ -21,7 +23,7 @@ __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class GaptronClassifier(OnlineStructuredPredictor):
+class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
     In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
@@ -47,8 +49,13 @@ class GaptronClassifier(OnlineStructuredPredictor):
         `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
         played without a bound. It enters learning, as `loss` does: a change of either, once
         fitted, has an effect at the next `fit` and none before.
-    {OnlineStructuredPredictor: average, standardize, missing, fit_intercept, max_iter, tol,
-    shuffle, class_weight, verbose, random_state}
+    {OnlineStructuredPredictor: average, standardize, missing, fit_intercept}
+    max_iter : int, default=10
+        Most passes (epochs) of `fit`.
+    tol : float or None, default=1e-4
+        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
+        before it, by this share of it. None makes all passes.
+    {OnlineStructuredPredictor: shuffle, class_weight, verbose, random_state}
 
     Attributes
     ----------
@@ -74,8 +81,6 @@ class GaptronClassifier(OnlineStructuredPredictor):
     >>> model.decoding_proba(X[:1]).shape
     (1, 3)
     """
-
-    space, regularizer, loss_scale, constants = "simplex", "shannon", "theory", "paper"
 
     loss: str | Surrogate = "hinge"
     radius: float | None = None
@@ -107,5 +112,5 @@ class GaptronClassifier(OnlineStructuredPredictor):
         surrogate = GapSurrogate(kind=self.loss).over(space)
         descent = GradientDescent(self.feature_norm, self.radius)
         if self.decoder_.exploits_gap and self.loss == "logistic":
-            return FenchelYoung(space, self.regularizer), descent
+            return FenchelYoung(space, "shannon"), descent
         return surrogate, descent

@@ -2,31 +2,21 @@
 
 from typing import Literal
 
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
-
 from skstructured._base.component import Seed, parameters
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.platt_calibration import calibrator_for
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._learners.weights import of_experts
-from skstructured.decoders import resolve_decoder
-from skstructured.estimators._auto import optimizer_for
+from skstructured.estimators._auto import given_decoder, parts_of
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate
-from skstructured.guarantees.certificates import Certificate
-from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
-from skstructured.regularizers import resolve_regularizer
+from skstructured.losses import FenchelYoung
 from skstructured.sequences import _predictions as of_sequences
-from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import ChainRounds
 from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.sequences._ragged import RoundModel
-from skstructured.spaces import SPACES, LabelSequence, resolve_space
+from skstructured.spaces import LabelSequence
 
 __all__ = ["OnlineStructuredPredictor"]
 
@@ -62,13 +52,12 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         sequences, docs/sequences.md), or a space.
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
-    loss : str or Surrogate, default="fenchel_young"
-        "fenchel_young" is the loss of the regularizer, over any space. Without a regularizer there
+    loss : str, FenchelYoung or Surrogate, default="fenchel_young"
+        "fenchel_young" is the loss of the regularizer, over any space; a `FenchelYoung` without a
+        space sets its scale and the constants of its theory. Without a regularizer there
         are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
         guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
         "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
-    loss_scale : "theory" or float, default="theory"
-        c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
         How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled",
         "min_risk" (for costs, which are parameters of spaces), and for multilabel outputs "f1" and
@@ -105,22 +94,17 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
         not centre.
     max_iter : int or "auto", default="auto"
-        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … 80 on rows held out (kernels up to
-        10), and makes 10 (kernels 20; linear learners of fewer than 1,000 rows 10,000 over their
-        number, at most 80) unless others are surely better; linear learners make 10 untried over
-        5,000 rows and more, 20 for each feature.
-    tol : float or None, default=1e-4
-        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
-        before it, by this share of it. None, and "auto" with another number, make all passes.
+        Passes (epochs) of `fit`: a number is made in full. "auto" tries 1, 2, 3, 5, 10, … 80 on
+        rows held out (kernels up to 10), and makes 10 (kernels 20; linear learners of fewer than
+        1,000 rows 10,000 over their number, at most 80) unless others are surely better; linear
+        learners make 10 untried over 5,000 rows and more, 20 for each feature, and stop before
+        after a pass whose surrogate loss is not 0.01 % below that of the best pass before it.
     shuffle : bool, default=True
         Whether `fit` visits the rows of each pass in random order.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply sample weights. "balanced" is
         ``n/(n_classes · count of the class)``, and for `fit` alone: a chunk does not know the
         others' counts. For classes only.
-    constants : {"paper", "sharp"}, default="paper"
-        Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
-        larger steps and smaller bounds with "shannon".
     verbose : bool or int, default=0
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
@@ -166,7 +150,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     Warns
     -----
     GuaranteeWarning
-        Once, at the first call, where `loss_scale` leaves no surrogate gap.
+        Once, at the first call, where the scale of the loss leaves no surrogate gap.
 
     Notes
     -----
@@ -208,8 +192,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
-    loss: str | Surrogate = "fenchel_young"
-    loss_scale: float | Literal["theory"] = "theory"
+    loss: str | FenchelYoung | Surrogate = "fenchel_young"
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
@@ -217,18 +200,10 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"
-    tol: float | None = 1e-4
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    constants: Literal["paper", "sharp"] = "paper"
     verbose: bool | int = 0
     random_state: Seed = None
-
-    expert_weights_ = of_experts(
-        "Weights of the experts of a mixture in the next prediction.", "expert_weights"
-    )
-    expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
-    expert_names_ = of_experts("Names of the experts.", "expert_names")
 
     transitions_ = weights_of_sequences(
         "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
@@ -239,69 +214,12 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
     log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition
 
-    def _unfitted_space(self):
-        return clone(resolve_space(self.space))
-
-    def _unfitted_loss(self):
-        if isinstance(self.loss, str) and self.loss == FENCHEL_YOUNG:
-            return FenchelYoung()
-        return resolve_surrogate(self.loss, resolve_space(self.space))
-
-    def _loss_over(self, space):
-        """The loss over a fitted space."""
-        terms = (clone(resolve_regularizer(self.regularizer, space)), self.loss_scale)
-        if not (isinstance(self.loss, str) and self.loss == FENCHEL_YOUNG):
-            return resolve_surrogate(self.loss, space)
-        kind = SequenceLoss if isinstance(space, LabelSequence) else FenchelYoung
-        return kind(space, *terms, self.constants)
+    _given_decoder = given_decoder
 
     def _parts(self, space):
-        resolve_decoder(self.decoder)
-        size = space.dim_ * (self._columns() + 1)
-        return self._loss_over(space), optimizer_for(self, space, size)
-
-    def _columns(self):
-        return self.n_features_in_ * (1 + (self.missing == "indicator"))
+        return parts_of(self, space, self.n_features_in_ * (1 + (self.missing == "indicator")))
 
     def _new_model(self):
         if isinstance(self.space_, LabelSequence):
             return RoundModel(self, ChainRounds(self))
         return LinearModel(self)
-
-    def _start(self, space, passes=1):
-        super()._start(space, passes)
-        self._given_decoder().check_space(self.loss_)
-        self._calibrator = calibrator_for(self.loss_, self._given_decoder())
-        if not isinstance(self.loss_, Surrogate):
-            self.loss_.warn_without_gap()
-
-    def _given_decoder(self):
-        return resolve_decoder(self.decoder)
-
-    def _decoder(self):
-        """The decoder, which is given calibrated probabilities where it asks for them."""
-        decoder = self._given_decoder()
-        if self._calibrator is None or not hasattr(decoder, "calibrated"):
-            return decoder
-        return decoder.calibrated(self._calibrator.now())
-
-    def _task(self):
-        named = isinstance(self.space, str)
-        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
-
-    def certificate(self, delta: float | None = None) -> Certificate:
-        """The theorem that bounds the target loss of the rounds seen so far.
-
-        ``bound(ΣS(U), ‖U‖_F)`` of the result is the number; a `delta` in (0, 1) asks for one that
-        holds with probability 1 − delta, None for one on the expectation. With sample
-        weights both sums, of target losses and of S(U), are weighted as the rounds were learned.
-        """
-        check_is_fitted(self)
-        decoder, loss = self._decoder(), self.loss_
-        if not (decoder.keeps_bound(loss) or getattr(loss, "bounds_surrogate", False)):
-            raise GuaranteeError(
-                f"No bound is known for loss={self.loss!r} played with {decoder!r}."
-                if isinstance(loss, Surrogate)
-                else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
-            )
-        return self._model.certificate(delta)

@@ -15,7 +15,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured.decoders import MAP
+from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
@@ -36,8 +36,13 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     {OnlineStructuredPredictor: average}
         A Perceptron's weights jump by whole rows for as long as there are mistakes, so that the
         mean of all of them errs less than one of the late ones.
-    {OnlineStructuredPredictor: standardize, missing, fit_intercept, max_iter, tol, shuffle,
-    class_weight, verbose, random_state}
+    {OnlineStructuredPredictor: standardize, missing, fit_intercept}
+    max_iter : int, default=10
+        Most passes (epochs) of `fit`.
+    tol : float or None, default=1e-4
+        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
+        before it, by this share of it. None makes all passes.
+    {OnlineStructuredPredictor: shuffle, class_weight, verbose, random_state}
 
     Attributes
     ----------
@@ -72,11 +77,10 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     verbose: bool | int = 0
     random_state: Seed = None
 
+    decoder, _given_decoder = "map", given_decoder
+
     def _unfitted_loss(self):
         return ZeroOneLoss()
-
-    def _decoder(self):
-        return MAP()
 
     def _parts(self, space):
         return ZeroOneLoss(space), FixedStep()

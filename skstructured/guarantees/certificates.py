@@ -415,7 +415,7 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
         return {"a": 0.0, "c": 1.0, "C": float(norm)}
     k = loss.constants_of()
     if k.a <= 0:
-        raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")
+        raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise its scale.")
     numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
     return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
 

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_features, takes_gaps
 from skstructured._engine.rows import Rows
@@ -15,14 +14,14 @@ from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import check_batch
 from skstructured.decoders import resolve_decoder
-from skstructured.estimators._auto import is_auto
+from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
 from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
 from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import resolve_optimizer
-from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._ragged import RoundModel
 from skstructured.spaces import Permutahedron, resolve_space
 
@@ -30,8 +29,8 @@ from skstructured.spaces import Permutahedron, resolve_space
 class ItemLearner(OnlineEstimator):
     """Rounds of items that one vector of weights scores.
 
-    A subclass has the parameters of `OnlineEstimator`, `decoder`, `optimizer`, `loss_scale` and
-    `constants`; it brings `_over()`, the space and the regularizer, and `_targets(items, y)`.
+    A subclass has the parameters of `OnlineEstimator`, `decoder` and `optimizer`; it
+    brings `_over()`, the space and the regularizer, and `_targets(items, y)`.
     """
 
     loss_: Any
@@ -56,8 +55,12 @@ class ItemLearner(OnlineEstimator):
         return self._loss_over(self._unfitted_space())
 
     def _loss_over(self, space: OverItems) -> ItemLoss:
-        regularizer = clone(resolve_regularizer(self._over()[1], space.space))
-        return ItemLoss(space, regularizer, self.loss_scale, self.constants, (space.first_,))
+        given = self._fenchel_young()
+        regularizer, scale, constants = given.terms(space.space, self._over()[1])
+        return ItemLoss(space, regularizer, scale, constants, (space.first_,))
+
+    def _fenchel_young(self) -> FenchelYoung:
+        return FenchelYoung()
 
     def _parts(self, space: Any) -> Any:
         resolve_decoder(self.decoder)
@@ -72,16 +75,14 @@ class ItemLearner(OnlineEstimator):
     def _new_model(self) -> Any:
         return RoundModel(self, ItemRounds(self))
 
-    def _start(self, space: Any, passes: int = 1) -> None:
-        super()._start(space, passes)
+    _decoder = _given_decoder = given_decoder
+
+    def _take_decoder(self) -> None:
         self.loss_.warn_without_gap()
 
     def _wants_intercept(self) -> bool:
         wanted = super()._wants_intercept()
         return wanted and not self.space_.constant_sum
-
-    def _decoder(self) -> Any:
-        return resolve_decoder(self.decoder)
 
     def _decode(self, theta: Any, decoder: Any = None) -> Any:
         return Decoding(theta, self.loss_, decoder or self._decoder())
@@ -92,9 +93,6 @@ class ItemLearner(OnlineEstimator):
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
         return read_items(self._flattened(X), qid, available)
-
-    def _check_stream(self, anew: bool) -> None:
-        """A ValueError where nothing can be learned as a stream, begun `anew` or gone on with."""
 
     def _flattened(self, X: Any) -> Any:
         """X, with the items of a round as rows."""
@@ -265,12 +263,7 @@ class ItemLearner(OnlineEstimator):
         items as standardised; see `OnlineStructuredPredictor.certificate`. C² is the largest
         ``λ_max(X_t X_tᵀ)``, from above, of the items of a round.
         """
-        check_is_fitted(self)
-        decoder = self._decoder()
-        if not decoder.keeps_bound(self.loss_):
-            name = type(decoder).__name__
-            raise GuaranteeError(f"The bounds are about the randomized decoder, not {name}.")
-        return self._model.certificate(delta)
+        return super().certificate(delta)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,7 @@ from skstructured.extend.surrogate import Regularizer
 from skstructured.items._decoding import has_probabilities, outputs_of, truths_of
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
+from skstructured.losses import FenchelYoung, fenchel_young_of
 from skstructured.spaces import Birkhoff, resolve_space
 
 __all__ = ["ItemStructuredPredictor"]
@@ -54,7 +55,11 @@ class ItemStructuredPredictor(ItemLearner):
         What an output is: "simplex" (one item), "hypercube" (any of them), "permutahedron" (an
         order), "birkhoff" (m items to m places, with a row of features for each pair), or a space
         of 0/1 vectors that works for any number of items, such as `KSubsets`.
-    {OnlineStructuredPredictor: regularizer, loss_scale, decoder}
+    {OnlineStructuredPredictor: regularizer}
+    loss : "fenchel_young" or FenchelYoung, default="fenchel_young"
+        The loss of the regularizer; a `FenchelYoung` without a space sets its scale and the
+        constants of its theory.
+    {OnlineStructuredPredictor: decoder}
     optimizer : str or OnlineOptimizer, default="mixture"
         How the weights move: "mixture", "parameter_free", "ogd", "adaptive".
     {OnlineStructuredPredictor: average}
@@ -70,10 +75,9 @@ class ItemStructuredPredictor(ItemLearner):
         all items changes nothing for "simplex", "permutahedron" and "birkhoff".
     max_iter : int or "auto", default="auto"
         Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on rounds held out.
-    {OnlineStructuredPredictor: tol}
     shuffle : bool, default=True
         Whether `fit` visits the rounds of each pass in random order.
-    {OnlineStructuredPredictor: constants, verbose, random_state}
+    {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
     ----------
@@ -125,7 +129,7 @@ class ItemStructuredPredictor(ItemLearner):
 
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
-    loss_scale: float | Literal["theory"] = "theory"
+    loss: str | FenchelYoung = "fenchel_young"
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "mixture"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
@@ -133,14 +137,18 @@ class ItemStructuredPredictor(ItemLearner):
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"
-    tol: float | None = 1e-4
     shuffle: bool = True
-    constants: Literal["paper", "sharp"] = "paper"
     verbose: bool | int = 0
     random_state: Seed = None
 
     def _over(self) -> tuple[Any, Any]:
         return self.space, self.regularizer
+
+    def _fenchel_young(self) -> FenchelYoung:
+        given = fenchel_young_of(self.loss)
+        if given is None:
+            raise ValueError(f'loss must be "fenchel_young" or a FenchelYoung, got {self.loss!r}.')
+        return given
 
     def _flattened(self, X: Any) -> Any:
         """Pairs (m, m, p) of assignments as rows (m², p)."""

@@ -144,14 +144,11 @@ class ListwiseRanker(ItemLearner):
         column for each feature that says where it was missing, or an error.
     max_iter : int or "auto", default=2
         Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
-    {OnlineStructuredPredictor: tol}
     shuffle : bool, default=True
         Whether `fit` visits the queries of each pass in random order.
-    {OnlineStructuredPredictor: loss_scale}
     decoder : str or Decoder, default="randomized"
         What is played where losses are stated, as by `progressive_validate`: it does not enter
         learning, and not `predict`.
-    {OnlineStructuredPredictor: constants}
     n_components : int, default=1200
         Random features, with ``kernel="rbf"``.
     {OnlineStructuredPredictor: verbose, random_state}
@@ -211,11 +208,8 @@ class ListwiseRanker(ItemLearner):
     standardize: bool | Literal["auto"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     max_iter: int | Literal["auto"] = 2
-    tol: float | None = 1e-4
     shuffle: bool = True
-    loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
-    constants: Literal["paper", "sharp"] = "paper"
     n_components: int = 1200
     verbose: bool | int = 0
     random_state: Seed = None

@@ -24,6 +24,13 @@ SURROGATES = {
 FENCHEL_YOUNG = "fenchel_young"
 
 
+def fenchel_young_of(loss):
+    """The `FenchelYoung` of a string or instance; None for a surrogate of another kind."""
+    if isinstance(loss, str) and loss == FENCHEL_YOUNG:
+        return FenchelYoung()
+    return loss if isinstance(loss, FenchelYoung) else None
+
+
 def resolve_surrogate(loss, space):
     """The `Surrogate` of a string or instance over a space, fitted or not.
 

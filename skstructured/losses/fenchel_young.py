@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
@@ -62,10 +63,12 @@ class FenchelYoung(Component):
 
     Parameters
     ----------
-    space : str or OutputSpace, default="simplex"
-        Short-cut "simplex", "hypercube", "ordinal", "birkhoff" or "permutahedron", or a space.
+    space : str, OutputSpace or None, default=None
+        "simplex", "hypercube", "ordinal", "birkhoff" or "permutahedron", or a space. None is that
+        of the learner whose `loss` it is, which takes no other.
     regularizer : str, Regularizer or None, default=None
-        Short-cut "shannon", "squared" or "tsallis", or a regularizer; None is the space's own.
+        Short-cut "shannon", "squared" or "tsallis", or a regularizer; None is that of the learner
+        whose `loss` it is, or the space's own.
     scale : "theory" or float, default="theory"
         The loss scale c > 0. "theory" is ``c = 4γ/(λν ln 2)``, which makes the surrogate gap
         ``a = 1 − ln 2`` in every space; on the simplex with `Shannon` it gives the base-2 logistic
@@ -103,10 +106,28 @@ class FenchelYoung(Component):
     #: Whether means are probabilities where the space says what of.
     has_probabilities = True
 
-    space: str | OutputSpace = "simplex"
+    space: str | OutputSpace | None = None
     regularizer: str | Regularizer | None = None
     scale: str | float = "theory"
     constants: str = "paper"
+
+    def terms(self, space, regularizer=None):
+        """Regularizer, scale and constants of this loss for a learner over a space.
+
+        A ValueError where learner and loss have a different space, or both a regularizer.
+        """
+        if self.space is not None and type(resolve_space(self.space)) is not type(space):
+            raise ValueError(
+                f"loss is over {self.space!r} and the learner over {space!r}: leave the space of "
+                "FenchelYoung out."
+            )
+        if self.regularizer is not None and regularizer is not None:
+            raise ValueError(
+                f"regularizer is given twice: {regularizer!r} of the learner, and "
+                f"{self.regularizer!r} of its loss."
+            )
+        chosen = self.regularizer if regularizer is None else regularizer
+        return clone(resolve_regularizer(chosen, space)), self.scale, self.constants
 
     def _terms(self):
         space = resolve_space(self.space)
@@ -145,7 +166,7 @@ class FenchelYoung(Component):
             return theory
         least, most = 1.0 / LARGEST_SIZE, LARGEST_SIZE
         allowed = f'be "theory" or a positive number from {least:g} to {most:g}'
-        return check_real("scale (loss_scale)", self.scale, lambda v: least <= v <= most, allowed)
+        return check_real("scale", self.scale, lambda v: least <= v <= most, allowed)
 
     @property
     def norm(self) -> str:
@@ -163,10 +184,10 @@ class FenchelYoung(Component):
         if constants.a <= 0:
             threshold = (1.0 - constants.a) * constants.c
             warnings.warn(
-                f"loss_scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
+                f"scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
                 f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
                 GuaranteeWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     @property

@@ -110,7 +110,7 @@ class GradientDescent(OnlineOptimizer):
             if a <= 0:
                 raise ValueError(
                     'eta="high_probability" needs a positive surrogate gap, '
-                    f"got a = {a:.4g}; raise loss_scale."
+                    f"got a = {a:.4g}; raise the scale of the loss."
                 )
             return a / 2.0
         raise ValueError(
@@ -142,7 +142,7 @@ class GradientDescent(OnlineOptimizer):
         if not m <= a * (1.0 + 1e-9):
             raise GuaranteeError(
                 f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {a:.4g}; "
-                "a smaller eta or a larger loss_scale would do."
+                "a smaller eta or a larger scale of the loss would do."
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}

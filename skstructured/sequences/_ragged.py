@@ -285,7 +285,7 @@ class RoundModel(LinearModel):
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(
-                "With eta as a number the scale must be one too: give loss_scale a number."
+                "With eta as a number the scale must be one too: give FenchelYoung(scale=...)."
             )
         largest = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0

@@ -39,6 +39,6 @@ SPACES = {
 } | TASKS
 
 
-def resolve_space(space: str | OutputSpace) -> OutputSpace:
+def resolve_space(space: str | OutputSpace | None) -> OutputSpace:
     """Space of a short-cut or instance; see `skstructured._base.component.resolve`."""
     return resolve("space", space, SPACES, OutputSpace)

@@ -7,6 +7,7 @@ import pytest
 from plain import bandit_gaptron, gaptron, predictor, second_order
 
 import skstructured as sk
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 
 X = np.random.RandomState(0).randn(30, 3)
@@ -31,7 +32,7 @@ def _learn(outputs=y, **parameters):
 
 #: what is tried -> (the parameter and what it allows, the call, numbers that are not allowed)
 CALLS = {
-    "loss_scale": ("must be .theory. or a positive", lambda v: _learn(loss_scale=v), 0.0),
+    "scale": ("must be .theory. or a positive", lambda v: _learn(loss=FenchelYoung(scale=v)), 0.0),
     "Tsallis": (
         r"alpha of Tsallis must lie in \(1, 2\]",
         lambda v: _learn(regularizer=sk.regularizers.Tsallis(v)),
@@ -156,7 +157,7 @@ def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
     gaptron(decoder=sk.decoders.GapDecoder(exploration=value)).fit(X, y).predict(X)
-    _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
+    _learn(loss=FenchelYoung(scale=3 * value), optimizer=GradientDescent(eta=value))
 
 
 @pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)

@@ -4,11 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 from streams import label_sets, largest_feature
 
 from skstructured import GaptronClassifier, MulticlassPerceptron, OnlineStructuredPredictor
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import SCORES, LinearModel
+from skstructured._learners.pass_selection import LINEAR
 
 KINDS = {
     "predictor": OnlineStructuredPredictor,
@@ -20,6 +22,11 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 def noisy(rng, n=40):
     return largest_feature(rng, n, noise=0.5)
+
+
+def without_tol(kind):
+    """Parameters that have `max_iter` passes made in full."""
+    return {} if kind is OnlineStructuredPredictor else {"tol": None}
 
 
 def stepwise(model, X, y, passes):
@@ -44,7 +51,7 @@ def stepwise(model, X, y, passes):
 @every_kind
 def test_the_curve_is_of_losses_before_learning(kind, rng):
     X, y = noisy(rng)
-    given = {"shuffle": False, "max_iter": 4, "tol": None}
+    given = {"shuffle": False, "max_iter": 4} | without_tol(kind)
     model = kind(**given).fit(X, y)
     assert model.loss_curve_.shape == (4, 2) and model.n_iter_ == 4 and model.t_ == 4 * len(X)
     if kind is OnlineStructuredPredictor:  # a stream would mix steps
@@ -72,13 +79,27 @@ def literal_passes(losses, tol):
     return len(losses)
 
 
-@every_kind
+@pytest.mark.parametrize("kind", [GaptronClassifier, MulticlassPerceptron])
 @pytest.mark.parametrize("tol", [None, 0.0, 1e-3, 0.05, 0.3, -10.0])
 def test_tol_stops_after_a_pass_that_is_no_better(kind, tol, rng):
     X, y = noisy(rng)
     every = kind(max_iter=12, tol=None, random_state=0).fit(X, y)
     model = kind(max_iter=12, tol=tol, random_state=0).fit(X, y)
     assert every.n_iter_ == 12
+    assert model.n_iter_ == literal_passes(every.loss_curve_[:, 0], tol)
+    assert tol != 0.3 or model.n_iter_ < 12
+    np.testing.assert_array_equal(model.loss_curve_, every.loss_curve_[: model.n_iter_])
+
+
+@pytest.mark.parametrize("tol", [0.0, 0.05, 0.3])
+def test_auto_stops_after_a_pass_that_is_no_better_and_a_number_does_not(tol, rng, monkeypatch):
+    monkeypatch.setattr(LinearModel, "search", LINEAR._replace(usual=12, few=0, plenty=0, tol=tol))
+    X, y = noisy(rng, n=100)
+    every = OnlineStructuredPredictor(optimizer="parameter_free", max_iter=12, random_state=0).fit(
+        X, y
+    )
+    model = clone(every).set_params(max_iter="auto").fit(X, y)
+    assert every.n_iter_ == 12 and len(model.validation_curve_) == 0
     assert model.n_iter_ == literal_passes(every.loss_curve_[:, 0], tol)
     assert tol != 0.3 or model.n_iter_ < 12
     np.testing.assert_array_equal(model.loss_curve_, every.loss_curve_[: model.n_iter_])
@@ -98,7 +119,7 @@ def test_one_pass_is_one_partial_fit(kind, rng):
 @every_kind
 def test_passes_are_told_line_by_line(kind, rng, capsys):
     X, y = noisy(rng)
-    model = kind(max_iter=3, tol=None, verbose=1, random_state=0).fit(X, y)
+    model = kind(max_iter=3, verbose=1, random_state=0, **without_tol(kind)).fit(X, y)
     told = re.findall(
         r"^pass (\d): surrogate loss ([\d.]+), target loss ([\d.]+), [\d.]+ s$",
         capsys.readouterr().out,
@@ -175,6 +196,8 @@ def test_bad_parameters_are_named_and_change_nothing(kind, given, name, rng):
     X, y = noisy(rng)
     model = kind(random_state=0).fit(X, y)
     before, coef = set(vars(model)), model.coef_.copy()
+    if not set(given) <= set(model.get_params()):
+        pytest.skip("it has no such parameter")
     model.set_params(**given)
     calls = [lambda: model.fit(X, y)]
     if "class_weight" in given:

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from streams import any_outputs
 
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
 
@@ -233,7 +234,7 @@ def test_grid_search_over_components(n_jobs):
     grid = {
         "onlinestructuredpredictor__regularizer": ["shannon", Tsallis(1.5)],
         "onlinestructuredpredictor__decoder": ["randomized", "map"],
-        "onlinestructuredpredictor__loss_scale": ["theory", 3.0],
+        "onlinestructuredpredictor__loss": [FenchelYoung(scale=c) for c in ("theory", 3.0)],
         "onlinestructuredpredictor__optimizer__eta": ["theory", 0.01],
     }
     search = GridSearchCV(pipeline, grid, n_jobs=n_jobs, cv=3, error_score="raise")

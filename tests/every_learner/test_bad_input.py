@@ -133,9 +133,18 @@ def test_indices_beyond_int32_are_refused_by_name():
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
+        (
+            "loss",
+            sk.FenchelYoung(scale=0.0),
+            'must be "theory" or a positive number from 1e-120 to 1e.120, got 0.0',
+        ),
         ("max_iter", 0, "max_iter must be an integer from 1 to 1000000000, got 0"),
         ("max_iter", 10**10, "max_iter must be an integer from 1 to .*, got 10000000000"),
-        ("loss_scale", 10**400, "loss_scale. must be .theory. or a positive number .* got 1000"),
+        (
+            "loss",
+            sk.FenchelYoung(scale=10**400),
+            "scale must be .theory. or a positive number .* got 1000",
+        ),
     ],
 )
 def test_bad_parameters_are_named(parameter, value, message):
@@ -164,7 +173,7 @@ def test_a_pair_without_oracle_names_both_sides():
 
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
-    model = predictor(loss_scale=0.5)
+    model = predictor(loss=sk.FenchelYoung(scale=0.5))
     message = r"no surrogate gap \(a = -1\).*c > 1 would"
     with pytest.warns(sk.GuaranteeWarning, match=message) as caught:
         model.partial_fit(X, Y["simplex"], classes=[0, 1, 2])
@@ -188,7 +197,7 @@ def test_losses_check_their_scores():
     with pytest.raises(ValueError, match='constants must be "paper" or "sharp"'):
         sk.FenchelYoung(sk.spaces.Simplex().fit([0, 1]), constants="mine").scale_  # noqa: B018
     with pytest.raises(ValueError, match=re.escape("call Simplex.fit(y)")):
-        sk.FenchelYoung().scale_  # noqa: B018
+        sk.FenchelYoung("simplex").scale_  # noqa: B018
 
 
 def test_prediction_before_learning_says_so():

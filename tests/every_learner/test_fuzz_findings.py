@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
+from skstructured.losses import FenchelYoung
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -167,7 +168,7 @@ def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
 
 #: Parameters beyond what can be computed with -> a learner that has one.
 BEYOND = [
-    ("tol", sk.OnlineStructuredPredictor(tol=10**400)),
+    ("tol", sk.GaptronClassifier(tol=10**400)),
     ("patience", sk.OnlineTreeClassifier(patience=10**400)),
     ("degree", sk.KernelPerceptronClassifier("poly", degree=10**400)),
     ("radius", sk.GaussianAggregatingForecaster(radius=1e308)),
@@ -180,7 +181,7 @@ BEYOND = [
     ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=0)),
     ("cache_size", sk.ConditionalRandomField("simplex", cache_size=[])),
     ("cost_matrix", sk.ConditionalRandomField("simplex", cost_matrix=10**400)),
-    ("loss_scale", sk.OnlineStructuredPredictor(loss_scale=5e-324)),
+    ("scale", sk.OnlineStructuredPredictor(loss=FenchelYoung(scale=5e-324))),
     ("alpha", sk.AdaBoostOLMClassifier(alpha=1e308)),
     ("exp_concavity", sk.OnlineNewtonClassifier(exp_concavity=5e-324)),
 ]

@@ -20,6 +20,7 @@ from streams import linear_vertices, noisy_classes
 
 import skstructured as sk
 from skstructured import GuaranteeError
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
     GradientDescent,
@@ -35,8 +36,8 @@ REFUSED = [
     ({}, {"batch_size": 5}, {}, "not batches of 5"),
     ({"optimizer": GradientDescent(eta=5.0)}, {}, {}, "step is too large"),
     ({"optimizer": GradientDescent(feature_norm=0.5)}, {}, {}, "exceeded feature_norm=0.5"),
-    ({"loss_scale": 0.5}, {}, {}, "no surrogate gap"),
-    ({"optimizer": "parameter_free", "loss_scale": 0.1}, {}, {}, "no surrogate gap"),
+    ({"loss": FenchelYoung(scale=0.5)}, {}, {}, "no surrogate gap"),
+    ({"optimizer": "parameter_free", "loss": FenchelYoung(scale=0.1)}, {}, {}, "no surrogate gap"),
     ({}, {}, {"delta": 0.05}, 'eta="high_probability"'),
     ({"optimizer": "adaptive"}, {}, {"delta": 0.1}, "is about the expectation"),
     ({"optimizer": "parameter_free"}, {}, {"delta": 0.1}, "is about the expectation"),
@@ -118,7 +119,7 @@ def test_bounds_are_the_printed_formulas(rng):
 def test_regret_of_the_adaptive_step_is_what_its_proof_gives(c, rng):
     """bB²/(2a) for a ≤ ½ and 2(1 − a) b B² above; 2(1 − a) b B²/a is printed."""
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    model = predictor(optimizer=AdaptiveGradientDescent(2.5), loss_scale=c)
+    model = predictor(optimizer=AdaptiveGradientDescent(2.5), loss=FenchelYoung(scale=c))
     certificate, C_sq = model.fit(X, y).certificate(), (X**2).sum(axis=1).max() + 1.0
     a, b = 1 - 1 / c, 2 * c * C_sq
     assert certificate.theorem == "Theorem E.1"
@@ -198,7 +199,7 @@ def test_the_bound_with_high_probability_allows_for_large_gaps(c, rng):
     """((1 − a) b ‖U‖² + γ D ln(1/δ))/a; the first term over 1 − a/2 besides, where a > ½."""
     X, y = rng.randn(40, 3), rng.randint(3, size=40)
     optimizer = GradientDescent(eta="high_probability")
-    model = predictor(optimizer=optimizer, loss_scale=c).fit(X, y)
+    model = predictor(optimizer=optimizer, loss=FenchelYoung(scale=c)).fit(X, y)
     certificate, a = model.certificate(0.05), 1 - 1 / c
     k = certificate.constants
     factor = 1.0 if c <= 2.0 else 1.0 / (1 - a / 2)
@@ -431,7 +432,7 @@ OUTSIDE = {
             optimizer=StepMixture(
                 others=(AdaptiveGradientDescent(1.0), AdaptiveGradientDescent(2.0))
             ),
-            loss_scale=5.0,
+            loss=FenchelYoung(scale=5.0),
         ),
         2.0,
     ),
@@ -460,7 +461,7 @@ def test_an_expert_counts_within_its_own_ball_alone(rng):
     """The smaller ball has the smaller regret, which must not be taken beyond it."""
     X, y = noisy_classes(rng, n=30, K=3)
     balls = (AdaptiveGradientDescent(1.0), AdaptiveGradientDescent(2.0))
-    model = predictor(optimizer=StepMixture(others=balls), loss_scale=5.0).fit(X, y)
+    model = predictor(optimizer=StepMixture(others=balls), loss=FenchelYoung(scale=5.0)).fit(X, y)
     certificate = model.certificate()
     regrets = [one.offset for one in certificate.certificates]
     assert [one.radius for one in certificate.certificates] == [1.0, 2.0]

@@ -19,6 +19,7 @@ from streams import Stream, stream_of_kind, two_outputs
 
 import skstructured as sk
 from skstructured._learners.models import SCORES
+from skstructured.losses import FenchelYoung
 from skstructured.metrics import best_comparator
 from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
@@ -306,7 +307,7 @@ def test_certificates_follow_from_the_linear_regret(which, share, scale, rng):
     """Σ E[L] ≤ (1 − a) Z and Σ S(U) ≥ Z − R(bZ), for every Z = Σ S(W); and not much is lost."""
     X, y = rng.randn(30, 2), rng.randint(2, size=30)
     optimizer = OPTIMIZERS[which](10.0 if which == "ogd, a number" else 3.0)
-    model = predictor(optimizer=optimizer, loss_scale=scale).fit(X, y)
+    model = predictor(optimizer=optimizer, loss=FenchelYoung(scale=scale)).fit(X, y)
     certificate = model.certificate()
     a, b, Z = certificate.constants["a"], certificate.constants["b"], np.logspace(-3, 6, 3000)
     for norm in (0.1, 1.0, 3.0):

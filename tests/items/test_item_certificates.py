@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 import skstructured as sk
 from skstructured._base.ragged import Ragged
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 
 FEATURES = 2
@@ -167,13 +168,15 @@ def test_losses_stay_below_the_bound(space, regularizer, optimizer):
 def test_the_scale_is_what_the_sizes_need(space, regularizer, order, constants):
     """The same in every order and in every chunk; with the step of the certificate."""
     X, y, weight = stream(space, np.random.RandomState(3), 12, order)
-    model = learner(space, regularizer, "ogd", constants=constants)
+    model = learner(space, regularizer, "ogd", loss=FenchelYoung(constants=constants))
     for i in range(len(X)):
         model.partial_fit(X[i : i + 1], y[i : i + 1], sample_weight=np.maximum(weight[i], 0.1))
     k, found = model.loss_.constants_of(), model.certificate()
     assert k.a == pytest.approx(1.0 - math.log(2.0))
     assert found.constants["m"] == pytest.approx(k.a)
-    whole = learner(space, regularizer, "ogd", constants=constants).partial_fit(X, y)
+    whole = learner(space, regularizer, "ogd", loss=FenchelYoung(constants=constants)).partial_fit(
+        X, y
+    )
     assert whole.loss_.constants_of() == k
     if constants == "paper":
         needed = max(map(NEEDED[space, regularizer], map(len, X)))
@@ -189,7 +192,7 @@ def test_a_number_as_scale_has_the_step_of_the_first_round(space, regularizer):
     y = [vertex(space, rng, m) for m in sizes]
     needed = [NEEDED[space, regularizer](m) for m in sizes]
     for scale in (1.01 * max(needed), 1.5 * max(needed), 4.0 * max(needed)):
-        model = learner(space, regularizer, "ogd", loss_scale=scale).partial_fit(X, y)
+        model = learner(space, regularizer, "ogd", loss=FenchelYoung(scale=scale)).partial_fit(X, y)
         m, a = min(0.5, 1.0 - needed[0] / scale), 1.0 - max(needed) / scale
         if m > a:
             with pytest.raises(sk.GuaranteeError, match="too large"):
@@ -237,6 +240,6 @@ def test_the_step_is_read_from_the_state():
         a = 1.0 - math.log(2.0)
         found = model.partial_fit(X, y).certificate().constants["m"]
         assert found == pytest.approx(a if eta == "theory" else a / 2.0)
-    model = learner("simplex", "shannon", GradientDescent(eta=0.01), loss_scale=2.0)
+    model = learner("simplex", "shannon", GradientDescent(eta=0.01), loss=FenchelYoung(scale=2.0))
     found = model.partial_fit(X, y).certificate().constants
     assert found["m"] == pytest.approx(0.01 * found["b"] / 2.0)

@@ -19,7 +19,7 @@ SETS = np.stack([X[:, 0] > 5.8, X[:, 2] > 4.0, CLASSES == 1], axis=1).astype(int
 OUTPUTS = {"simplex": CLASSES, "hypercube": SETS, "ordinal": CLASSES}
 
 #: What stays as it is in comparisons of learners.
-PLAIN = {"average": False, "standardize": False, "max_iter": 1, "tol": None, "shuffle": False}
+PLAIN = {"average": False, "standardize": False, "max_iter": 1, "shuffle": False}
 
 
 def online(space="simplex", **given):

@@ -101,7 +101,9 @@ def test_sharp_constants_make_bounds_smaller_that_still_hold(rng):
     X, y = rng.randn(300, 3), rng.randint(3, size=300)
     bounds = {}
     for constants in CONSTANTS:
-        result = progressive_validate(predictor(constants=constants), X, y, random_state=0)
+        result = progressive_validate(
+            predictor(loss=sk.FenchelYoung(constants=constants)), X, y, random_state=0
+        )
         bounds[constants] = result.regret_bound(np.zeros((3, 4)))
         assert result.expected_target_loss.sum() <= result.regret_bound()
         assert result.estimator.loss_.constants == constants

@@ -16,6 +16,7 @@ import skstructured as sk
 from skstructured._base.ragged import Ragged
 from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, OPTIONS
 from skstructured._learners.decoding import Decoding
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss
@@ -23,7 +24,7 @@ from skstructured.sequences._model import mean_costs
 from skstructured.sequences._rounds import norms, sizes
 from skstructured.spaces.sequence import Chains, indicators
 
-PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
 over_regularizers = pytest.mark.parametrize(
     "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
 )
@@ -103,14 +104,15 @@ class TestAgainstLiteral:
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
         optimizer = sk.optimizers.GradientDescent(eta=0.1)
-        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
+        given = {"loss": FenchelYoung(scale=4.0), "fit_intercept": intercept, "average": average}
         result = sk.evaluation.progressive_validate(learner(optimizer=optimizer, **given), rows, y)
         literal_one = naive.Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
         self.compare(result, literal_one, (X, y, 3, None, intercept), average)
 
     def test_pistol(self):
         X, y = words()
-        model = learner(optimizer=sk.optimizers.PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
+        pistol = sk.optimizers.PiSTOL(a=0.5, b=2.0)
+        model = learner(optimizer=pistol, loss=FenchelYoung(scale=4.0))
         result = sk.evaluation.progressive_validate(model, X, y)
         self.compare(result, naive.PiSTOL((X[0].shape[1] + 6, 3), 1.0, 0.5, 2.0), (X, y, 3))
 
@@ -184,8 +186,8 @@ class TestGuarantees:
         X, y = words()
         for given, message in (
             ({"decoder": "map"}, "randomized decoder"),
-            ({"optimizer": sk.optimizers.GradientDescent(eta=0.1)}, "give loss_scale a number"),
-            ({"loss_scale": 1.5}, "no surrogate gap"),
+            ({"optimizer": sk.optimizers.GradientDescent(eta=0.1)}, "give FenchelYoung"),
+            ({"loss": FenchelYoung(scale=1.5)}, "no surrogate gap"),
         ):
             with pytest.raises(sk.GuaranteeError, match=message):
                 learner(**given).fit(X, y).certificate()
@@ -201,7 +203,7 @@ class TestGuarantees:
         X, y = [rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths]
         space = sk.spaces.LabelSequence().fit(y)
         for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
-            given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
+            given = {"regularizer": kind, "loss": FenchelYoung(scale=scale, constants=constants)}
             model = sk.OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", sk.GuaranteeWarning)

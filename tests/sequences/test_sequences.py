@@ -17,6 +17,7 @@ from streams import words
 
 import skstructured as sk
 from skstructured.evaluation import progressive_validate
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 from skstructured.sequences import (
     Stacked,
@@ -32,7 +33,7 @@ from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
 
 LETTERS = np.array(["a", "b", "c"])
-PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
 
 
 class Hoarder(PiSTOL):
@@ -183,7 +184,7 @@ class TestUse:
             np.testing.assert_allclose(best[0][1], v @ theta)
             assert np.array_equal(literal.embedding(best[0][0], 3), v)
         np.testing.assert_allclose(model.log_proba(X, y), wanted, rtol=1e-10, atol=1e-11)
-        squared = sk.OnlineStructuredPredictor("sequence", "squared", max_iter=1, tol=None)
+        squared = sk.OnlineStructuredPredictor("sequence", "squared", max_iter=1)
         assert not hasattr(squared.fit(X[:9], y[:9]), "log_proba")
 
     def test_other_spaces_have_none_of_it(self):
@@ -201,7 +202,11 @@ class TestUse:
         assert len(stacked) <= 32
         means = np.cumsum(stacked, axis=0) / np.arange(1, len(stacked) + 1)[:, None]
         moved = np.split(stacked - centred * means, np.cumsum([len(x) for x in X])[:-1])
-        given = {"optimizer": GradientDescent(eta=0.1), "loss_scale": 4.0, "max_iter": 1}
+        given = {
+            "optimizer": GradientDescent(eta=0.1),
+            "loss": FenchelYoung(scale=4.0),
+            "max_iter": 1,
+        }
         given |= {"standardize": "auto", "fit_intercept": kind != "no intercept"}
         model = learner(**given, shuffle=False).fit(rows, y)
         intercept = given["fit_intercept"]
@@ -323,7 +328,7 @@ class TestBadInput:
             ({"optimizer": StepMixture(others=("ogd",))}, 'others must not have "ogd" over seq'),
             ({"optimizer": StepMixture(others=(GradientDescent(eta=0.1),))}, 'not have "ogd" over'),
             ({"class_weight": {0: 1.0}}, "class_weight is for classes"),
-            ({"constants": "best"}, "constants must be"),
+            ({"loss": FenchelYoung(constants="best")}, "constants must be"),
         ],
     )
     def test_parameters(self, given, message):

@@ -135,6 +135,9 @@ class FeatureModel(LinearModel):
     """
 
     search = FOURIER
+    without_kernels = (
+        "random features: last_weights_ are those of [z, phi(z)], z the rows as standardised"
+    )
 
     #: One row is transformed by more than a kernel.
     learns_alone = False

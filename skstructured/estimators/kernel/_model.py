@@ -27,6 +27,19 @@ from skstructured.estimators.kernel._values import (
 PRODUCTS = 1 << 32
 
 
+def refuse_precomputed(learner, anew):
+    """A ValueError where a learner of a precomputed kernel is to go on with a stream."""
+    if is_precomputed(learner.kernel) and not anew:
+        raise ValueError(
+            "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
+            "kernels; give partial_fit the features, and a kernel or a callable."
+        )
+
+
+#: What scores, and coefficients, are multiplied by; 1 unless ``max_iter="auto"`` tried others.
+score_factor = property(lambda learner: float(learner._fitted_model("score_factor_ is").factor))
+
+
 class KernelModel(Model):
     """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
@@ -35,6 +48,7 @@ class KernelModel(Model):
     """
 
     search = KERNEL
+    without_kernels = ""
 
     def _set_up(self, learner, vectors):
         optimizer, dim = self.optimizer, self.space.dim_
@@ -259,6 +273,14 @@ class KernelModel(Model):
         else:
             coefs = self.optimizer.weights(coefs[:dim], vector, dim)
         return coefs if self.factor == 1.0 else self.factor * coefs
+
+    def support_vectors(self):
+        """Support rows as they were transformed; a precomputed kernel has none."""
+        if self.is_precomputed:
+            raise AttributeError(
+                "support_vectors_ is not available with kernel='precomputed': use support_."
+            )
+        return self.expansion.support_rows
 
     def scores(self, batch, averaged):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""

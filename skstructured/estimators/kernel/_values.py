@@ -11,7 +11,12 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from skstructured._base.quantiles import weighted_quantile
-from skstructured._base.validation import check_integer, check_positive, check_real
+from skstructured._base.validation import (
+    check_integer,
+    check_positive,
+    check_real,
+    is_precomputed,
+)
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of
 from skstructured._learners.pass_selection import Trial
@@ -421,11 +426,6 @@ def summed(values, Z, coefs, step):
     for start in range(0, Z.shape[0], step):
         out[start : start + step] = values(Z[start : start + step]) @ coefs
     return out
-
-
-def is_precomputed(kernel):
-    """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def foreign_kernel(kernel, intercept):

@@ -3,24 +3,24 @@
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import Seed, parameters, parameters_with
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_choice, takes_gaps
+from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.decoders import MAP
-from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured._learners.predictions import DecodedPredictions, with_rows
+from skstructured.estimators._auto import given_decoder
+from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
-from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
@@ -39,8 +39,8 @@ __all__ = [
 
 
 @parameters
-class KernelOrLinear(KernelLearner):
-    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
+class KernelParameters:
+    """Parameters that the learners of this module share; the optional ones come last."""
 
     kernel: str | Callable = "rbf"
     gamma: float | Literal["multiscale", "scale"] | None = None
@@ -52,73 +52,64 @@ class KernelOrLinear(KernelLearner):
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
-    tol: float | None = None
     shuffle: bool = True
     cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def _in_primal(self):
-        primal = isinstance(self.kernel, str) and self.kernel == "linear"
-        if primal and self.budget is not None:
-            raise ValueError(
-                f"budget must be None with kernel='linear', which keeps no rows, got "
-                f"{self.budget!r}."
-            )
-        return primal
 
-    def _make_passes(self, rounds):
-        rows = rounds.rows
-        if isinstance(self.standardize, str) and self._in_primal() and rows.is_sparse:
-            rows = rows.taken(np.flatnonzero(rounds.weights > 0.0))
+class NormalisedText(LinearModel):
+    """A `LinearModel` that leaves CSR rows of one norm as they are, as text is once normalised."""
+
+    def prepare(self, learner, batch):
+        """See `Model`."""
+        rows = batch.rows
+        if isinstance(learner.standardize, str) and rows.is_sparse:
+            rows = rows.taken(np.flatnonzero(batch.weights > 0.0))
             lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
-            if np.ptp(lengths) <= 1e-6 * lengths.max():  # as text is, once it was normalised
-                self._model.scale.used = False
-        super()._make_passes(rounds)
-
-    def _wants_intercept(self):
-        if isinstance(self.fit_intercept, str) and self.fit_intercept == "auto":
-            return self._in_primal()
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise ValueError(f'fit_intercept must be a bool or "auto", got {self.fit_intercept!r}.')
-        return bool(self.fit_intercept)
-
-    def certificate(self, delta: float | None = None) -> Bound:
-        """The theorem that bounds the sum of the losses of the rounds; see `OnlineLearner`.
-
-        ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
-        """
-        check_is_fitted(self)
-        return self._model.certificate(delta)
+            if np.ptp(lengths) <= 1e-6 * lengths.max():
+                self.scale.used = False
 
 
-class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
-    """A classifier with a `MarginLoss`, of the kind `loss`; needs `_optimizer()`."""
+def is_linear(learner):
+    """Whether weights are a matrix of those of features, and not coefficients of rows."""
+    linear = isinstance(learner.kernel, str) and learner.kernel == "linear"
+    if linear and learner.budget is not None:
+        raise ValueError(
+            f"budget must be None with kernel='linear', which keeps no rows, got "
+            f"{learner.budget!r}."
+        )
+    return linear
 
-    def _unfitted_space(self):
-        return Signs()
 
-    def _unfitted_loss(self):
-        return MarginLoss(kind=self.loss)
+def new_model(learner):
+    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
+    return NormalisedText(learner) if is_linear(learner) else KernelModel(learner)
 
-    def _task(self):
-        return "multiclass"
 
-    def _decoder(self):
-        return MAP()
+def wants_intercept(learner):
+    """Whether there is an intercept; "auto" has one with a linear kernel."""
+    given = learner.fit_intercept
+    if isinstance(given, str) and given == "auto":
+        return is_linear(learner)
+    if not isinstance(given, (bool, np.bool_)):
+        raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
+    return bool(given)
 
-    #: Values of the parameter `loss`.
-    _kinds: tuple[str, ...] = ("logistic", "smooth_hinge", "hinge")
 
-    def _parts(self, space):
-        check_choice("loss", self.loss, self._kinds)
-        return MarginLoss(space, self.loss), self._optimizer()
+def unfitted_loss(learner):
+    """The loss of a classifier before its space is known."""
+    return MarginLoss(kind=learner.loss)
 
-    def decision_function(self, X: Features) -> Floats:
-        """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one per class, (n, K)."""
-        theta = self._scores(X)
-        return theta[:, 0] if theta.shape[1] == 1 else theta
+
+def pistol_of(learner):
+    """The optimiser with the parameters of a learner."""
+    return PiSTOL(learner.a, learner.b, learner.feature_norm, learner.per_coordinate)
+
+
+#: What `loss` may be.
+KINDS = ("logistic", "smooth_hinge", "hinge")
 
 
 class Errors:
@@ -138,104 +129,9 @@ class Errors:
         return self.loss.value(self.theta, V), error
 
 
-class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
-    """A regressor with a `ResidualLoss`; needs `loss`, `epsilon`, `quantile` and `_optimizer()`."""
-
-    def _unfitted_space(self):
-        return RealLine()
-
-    def _space_of(self, batch, y, sample_weight):
-        return self._unfitted_space().fit(y, sample_weight)
-
-    def _parts(self, space):
-        return ResidualLoss(space, self.loss, self.epsilon, self.quantile), self._optimizer()
-
-    def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
-        """Learn the rows in order, one round each; chunks of any size give the same weights.
-
-        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
-        of 1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features.
-        y : array-like of shape (n,)
-            Real outputs.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
-            then unchanged.
-        """
-        self._partial_fit(X, y, None, sample_weight)
-        return self
-
-    def _space_of_stream(self, y, classes):
-        return self._unfitted_space().fit_stream(y, classes)
-
-    _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
-    _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
-
-    def predict(self, X: Features) -> Array:
-        """Predictions f(x), (n,)."""
-        theta = self._scores(X)
-        return self.space_.decode(theta)
-
-    class_weight = None
-
-    def _decode(self, theta, decoder=None):
-        return Errors(theta, self.loss_, self.space_)
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
-        raise NotImplementedError("Adversaries choose among finitely many outputs.")
-
-    @property
-    def coef_(self) -> Array:
-        """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
-        return super().coef_[0] * self.space_.scale
-
-    @property
-    def missing_coef_(self) -> Array:
-        """What a missing feature adds to predictions, (p,), in units of y."""
-        return super().missing_coef_[0] * self.space_.scale
-
-    @property
-    def intercept_(self) -> Array:
-        """Intercept of shape (1,), in units of y: what is added to scores of rows."""
-        self._fitted_model("intercept_ is")
-        own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
-        return np.zeros(1) + own * self.space_.scale + self.space_.centre
-
-    @property
-    def dual_coef_(self) -> Array:
-        """Coefficients (1, n_support) of the kernels, in units of y."""
-        return super().dual_coef_ * self.space_.scale
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
-        tags.target_tags.required = True
-        return tags
-
-
-def _pistol(learner):
-    """The optimiser with the parameters of a learner."""
-    return PiSTOL(learner.a, learner.b, learner.feature_norm, learner.per_coordinate)
-
-
 @documented(KernelStructuredPredictor)
-@parameters
-class PiSTOLClassifier(MarginClassifier):
+@parameters_with(KernelParameters)
+class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
 
     Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is on most data about
@@ -281,7 +177,7 @@ class PiSTOLClassifier(MarginClassifier):
         linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
-    {KernelStructuredPredictor: tol, shuffle, cache_size, budget, verbose, random_state}
+    {KernelStructuredPredictor: shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
     ----------
@@ -332,12 +228,19 @@ class PiSTOLClassifier(MarginClassifier):
     per_coordinate: bool = False
     class_weight: dict | Literal["balanced"] | None = None
 
-    _optimizer = _pistol
+    space, decoder = Signs(), "map"
+    _given_decoder = given_decoder
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
+
+    def _parts(self, space):
+        check_choice("loss", self.loss, KINDS)
+        return MarginLoss(space, self.loss), pistol_of(self)
 
 
 @documented(PiSTOLClassifier)
-@parameters
-class PiSTOLRegressor(ResidualRegressor):
+@parameters_with(KernelParameters)
+class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
     Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
@@ -365,7 +268,7 @@ class PiSTOLRegressor(ResidualRegressor):
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
     {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, missing,
-    fit_intercept, max_iter, tol, shuffle, cache_size, budget, verbose, random_state}
+    fit_intercept, max_iter, shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
     ----------
@@ -413,12 +316,94 @@ class PiSTOLRegressor(ResidualRegressor):
     _: KW_ONLY
     max_iter: int = 10
 
-    _optimizer = _pistol
+    class_weight = None
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _wants_intercept = wants_intercept
+
+    def _unfitted_space(self):
+        return RealLine()
+
+    def _space_of(self, batch, y, sample_weight):
+        return self._unfitted_space().fit(y, sample_weight)
+
+    def _parts(self, space):
+        return ResidualLoss(space, self.loss, self.epsilon, self.quantile), pistol_of(self)
+
+    def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
+        """Learn the rows in order, one round each; chunks of any size give the same weights.
+
+        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
+        of 1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,)
+            Real outputs.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
+            then unchanged.
+        """
+        self._partial_fit(X, y, None, sample_weight)
+        return self
+
+    def _space_of_stream(self, y, classes):
+        return self._unfitted_space().fit_stream(y, classes)
+
+    _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
+    _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
+
+    def predict(self, X: Features) -> Array:
+        """Predictions f(x), (n,)."""
+        theta = self._scores(X)
+        return self.space_.decode(theta)
+
+    def _decode(self, theta, decoder=None):
+        return Errors(theta, self.loss_, self.space_)
+
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
+        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
+        raise NotImplementedError("Adversaries choose among finitely many outputs.")
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
+        return super().coef_[0] * self.space_.scale
+
+    @property
+    def missing_coef_(self) -> Array:
+        """What a missing feature adds to predictions, (p,), in units of y."""
+        return super().missing_coef_[0] * self.space_.scale
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercept of shape (1,), in units of y: what is added to scores of rows."""
+        self._fitted_model("intercept_ is")
+        own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
+        return np.zeros(1) + own * self.space_.scale + self.space_.centre
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients (1, n_support) of the kernels, in units of y."""
+        return super().dual_coef_ * self.space_.scale
+
+    def __sklearn_tags__(self):
+        return with_rows(super().__sklearn_tags__(), self)
 
 
 @documented(PiSTOLClassifier)
-@parameters
-class AveragedKernelSGDClassifier(MarginClassifier):
+@parameters_with(KernelParameters)
+class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
     ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step
@@ -434,7 +419,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         needs a quarter of that.
     {PiSTOLClassifier: class_weight, average}
         The mean of Algorithm 1 is "uniform".
-    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, tol, shuffle, cache_size,
+    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, shuffle, cache_size,
     budget, verbose, random_state}
 
     Attributes
@@ -460,10 +445,14 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     eta: float = 0.3
     class_weight: dict | Literal["balanced"] | None = None
 
-    _kinds = (*MarginClassifier._kinds, "square")
+    space, decoder = Signs(), "map"
+    _given_decoder = given_decoder
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
 
-    def _optimizer(self):
-        return FixedStep(self.eta)
+    def _parts(self, space):
+        check_choice("loss", self.loss, (*KINDS, "square"))
+        return MarginLoss(space, self.loss), FixedStep(self.eta)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound (3) on the sum of the square losses of the rounds, for any sequence of rows.
@@ -477,7 +466,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
             For another `loss`, and for `eta` above ``1/(4 C²)``.
         """
         check_is_fitted(self)
-        loss, state = self._model.certified_loss(), self._model.state.vector
+        loss: Any = self._model.certified_loss()
+        state = self._model.state.vector
         step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
         if loss.kind != "square":
             raise GuaranteeError(f"No bound is known for loss={loss.kind!r}; 'square' has one.")
@@ -492,8 +482,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
 
 @documented(PiSTOLClassifier)
-@parameters
-class KernelPerceptronClassifier(MarginClassifier):
+@parameters_with(KernelParameters)
+class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
     ``f ← f + v k(x, ·)`` where ``v f(x) ≤ 0``, v = ±1; with K > 2 classes for each
@@ -503,7 +493,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     ----------
     {PiSTOLClassifier: kernel, gamma, degree, coef0, class_weight, average}
         Algorithm 2 takes the last.
-    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, tol, shuffle, cache_size,
+    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, shuffle, cache_size,
     budget, verbose, random_state}
 
     Attributes
@@ -530,11 +520,13 @@ class KernelPerceptronClassifier(MarginClassifier):
     _: KW_ONLY
     average: bool | Literal["uniform", "polynomial"] = "uniform"
 
-    loss = "perceptron"
-    _kinds = ("perceptron",)
+    space, decoder, loss = Signs(), "map", "perceptron"
+    _given_decoder = given_decoder
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
 
-    def _optimizer(self):
-        return FixedStep(1.0)
+    def _parts(self, space):
+        return MarginLoss(space, self.loss), FixedStep(1.0)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""

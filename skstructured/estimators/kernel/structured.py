@@ -4,10 +4,12 @@ from typing import Literal
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
-from skstructured._learners.predictions import over_sequences
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions, over_sequences
+from skstructured.estimators._auto import given_decoder, parts_of
 from skstructured.estimators.kernel._features import count_of, wants_features
 from skstructured.estimators.kernel._features_model import FeatureModel
-from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel
@@ -15,13 +17,14 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate
+from skstructured.losses import FenchelYoung
 
 __all__ = ["KernelStructuredPredictor"]
 
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
+class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     r"""Predict structured outputs by kernels, with nothing to tune.
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
@@ -64,7 +67,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     coef0 : float, default=1.0
         Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
         √coef0, without which planes go through 0, so that it is at least 0 there.
-    {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
+    {OnlineStructuredPredictor: decoder, optimizer}
         With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
         by itself are refused. With random features it is as above, but in a `fit` of more than
         200,000 rows "parameter_free".
@@ -74,7 +77,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     {OnlineStructuredPredictor: missing}
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel. With random features there is always an intercept.
-    {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
+    {OnlineStructuredPredictor: max_iter, shuffle, class_weight}
     cache_size : float, default=500
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
         precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
@@ -85,7 +88,6 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
-    {OnlineStructuredPredictor: constants}
     approximation : {"none", "fourier", "relu", "auto"}, default="none"
         "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
         standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
@@ -182,12 +184,11 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
-    loss: str | Surrogate = "fenchel_young"
+    loss: str | FenchelYoung | Surrogate = "fenchel_young"
     kernel: str | Kernel = "rbf"
     gamma: float | str | None = "multiscale"
     degree: int = 3
     coef0: float = 1.0
-    loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
@@ -195,20 +196,17 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = False
     max_iter: int | Literal["auto"] = "auto"
-    tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
     cache_size: float = 500
     budget: int | None = None
-    constants: Literal["paper", "sharp"] = "paper"
     approximation: Literal["none", "fourier", "relu", "auto"] = "none"
     n_components: int | Literal["auto"] = "auto"
     verbose: bool | int = 0
     random_state: Seed = None
 
-    @property
-    def _mixes(self):
-        return self._approximates and not self._many_rows
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+    _given_decoder = given_decoder
 
     @property
     def n_components_(self):
@@ -217,6 +215,17 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         if not isinstance(model, FeatureModel):
             raise AttributeError("n_components_ is for random features; here kernels are exact.")
         return model.scale.features.columns
+
+    @property
+    def coef_(self):
+        """Not available: there are `dual_coef_`, or with random features `last_weights_`."""
+        model = self._fitted_model("weights are")
+        raise AttributeError(
+            "coef_ and intercept_ are for linear models: use "
+            + (model.without_kernels or "dual_coef_ and support_vectors_.")
+        )
+
+    intercept_ = coef_
 
     def _expect(self, rounds):
         self._rows_to_fit = rounds.rows.n_rows
@@ -230,8 +239,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     def _wants_intercept(self):
         return super()._wants_intercept() or self._approximates
 
-    def _columns(self):
-        return super()._columns() + (count_of(self) if self._approximates else 0)
+    def _parts(self, space):
+        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
+        if not self._approximates:
+            return parts_of(self, space, columns, mixes=False)
+        return parts_of(self, space, columns + count_of(self), mixes=not self._many_rows)
+
+    def _new_model(self):
+        return (FeatureModel if self._approximates else KernelModel)(self)
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):

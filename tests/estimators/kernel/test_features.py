@@ -22,7 +22,7 @@ from skstructured import (
 )
 from skstructured._learners.models import SCORES, LinearModel
 from skstructured.estimators.kernel import _features as _approximations
-from skstructured.estimators.kernel import _features_model, _learner, structured
+from skstructured.estimators.kernel import _features_model, structured
 from skstructured.estimators.kernel import _values as _tried_widths
 from skstructured.estimators.kernel._features import FourierMap, ReluMap
 from skstructured.estimators.kernel._features_model import FeatureModel
@@ -348,7 +348,7 @@ class TestLearner:
         noisy = (X @ rng.randn(6) + 2.0 * rng.randn(len(X)) > 0.0).astype(int)
         model = learner(**kind, max_iter="auto", n_components=200).fit(X, noisy)
         assert model.n_components_ == 0
-        passes = {"max_iter": model.n_iter_, "tol": None, "shuffle": False}
+        passes = {"max_iter": model.n_iter_, "shuffle": False}
         line = OnlineStructuredPredictor(optimizer="parameter_free", **passes).fit(X, noisy)
         found = model.embedding_scores(X) / model.score_factor_
         np.testing.assert_allclose(found, line.embedding_scores(X), rtol=1e-8, atol=1e-10)
@@ -489,7 +489,7 @@ def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
         line = OnlineStructuredPredictor(max_iter=1, random_state=seed).fit(X[:n], y[:n])
         row = [line.score(X[n:], y[n:])]
         for kind in (FeatureModel, WithoutLines):
-            monkeypatch.setattr(_learner, "FeatureModel", kind)
+            monkeypatch.setattr(structured, "FeatureModel", kind)
             model = learner(**many, random_state=seed)
             row.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
         points.append(row)

@@ -204,7 +204,7 @@ class TestAgainstLiteral:
     @pytest.mark.parametrize("optimizer", WHOLE)
     def test_with_a_linear_kernel_they_are_linear_learners(self, optimizer, passes, average):
         X, y = stream()
-        given = {"optimizer": optimizer, "average": average, "max_iter": passes, "tol": None}
+        given = {"optimizer": optimizer, "average": average, "max_iter": passes}
         linear = predictor(**given).fit(X, y)
         for cache in (0, 200):
             model = plain(kernel="linear", fit_intercept=True, cache_size=cache, **given).fit(X, y)
