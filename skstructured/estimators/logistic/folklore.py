@@ -143,6 +143,35 @@ def _mixed(logs, losses):
     return np.logaddexp.reduce(log_softmax(-losses).T[:, :, None] + logs, axis=0)
 
 
+def new_weights(learner, K, width):
+    """What learns, for the parameters of `FolkloreClassifier`."""
+    made = matrices_of(learner, kind_of(learner, K, width), K, width)
+    return made[0] if len(made) == 1 else Mixture(made)
+
+
+def kind_of(learner, K, width):
+    """The class for `structure`; "auto" warns if it does not keep all of A."""
+    check_choice("structure", learner.structure, ("auto", "full", "classes"))
+    check_integer("max_weights", learner.max_weights)
+    if learner.structure != "auto":
+        return {"full": FolkloreMatrix, "classes": ClassBlocks}[learner.structure]
+    if (K - 1) * width <= learner.max_weights:
+        return FolkloreMatrix
+    many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
+    many = f"{many} max_weights={learner.max_weights}: "
+    if K * width**2 > learner.max_weights**2:
+        raise ValueError(
+            f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
+            "features, use OnlineStructuredPredictor, or set structure='classes'."
+        )
+    warnings.warn(
+        f"{many}structure='classes' is used, to which the theorem does not apply.",
+        GuaranteeWarning,
+        stacklevel=2,
+    )
+    return ClassBlocks
+
+
 @parameters
 class FolkloreClassifier(LogisticLearner, BaseEstimator):
     r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
@@ -277,30 +306,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
-        made = matrices_of(self, self._kind(K, width), K, width)
-        return made[0] if len(made) == 1 else Mixture(made)
-
-    def _kind(self, K, width):
-        """The class for `structure`; "auto" warns if it does not keep all of A."""
-        check_choice("structure", self.structure, ("auto", "full", "classes"))
-        check_integer("max_weights", self.max_weights)
-        if self.structure != "auto":
-            return {"full": FolkloreMatrix, "classes": ClassBlocks}[self.structure]
-        if (K - 1) * width <= self.max_weights:
-            return FolkloreMatrix
-        many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
-        many = f"{many} max_weights={self.max_weights}: "
-        if K * width**2 > self.max_weights**2:
-            raise ValueError(
-                f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
-                "features, use OnlineStructuredPredictor, or set structure='classes'."
-            )
-        warnings.warn(
-            f"{many}structure='classes' is used, to which the theorem does not apply.",
-            GuaranteeWarning,
-            stacklevel=2,
-        )
-        return ClassBlocks
+        return new_weights(self, K, width)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The regret of the rounds seen so far, from the matrices they made; see Notes.
@@ -325,21 +331,23 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
                 "Theorem 3.3 needs all of A, which structure='full' keeps, not "
                 f"{parts[0].structure!r}."
             )
-        bounds = [self._bound_of(part) for part in parts]
+        bounds = [_bound_of(self, part) for part in parts]
         if len(bounds) == 1:
             return bounds[0]
         price = self.loss_.scale_ * math.log(len(parts)) * self._weights.heaviest
         return MixtureCertificate(bounds, price)
 
-    def _bound_of(self, part):
-        constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": self.t_}
-        if self.feature_norm is not None:
-            constants["kappa"] = float(curvature(np.empty(0), part.reach))
-        return self._bound("Theorem 3.3", part.lam, part.potential, constants)
+
+def _bound_of(learner, part):
+    constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": learner.t_}
+    if learner.feature_norm is not None:
+        constants["kappa"] = float(curvature(np.empty(0), part.reach))
+    return learner._bound("Theorem 3.3", part.lam, part.potential, constants)
 
 
 @documented(FolkloreClassifier)
-class AioliClassifier(FolkloreClassifier):
+@parameters
+class AioliClassifier(LogisticLearner, BaseEstimator):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -375,13 +383,23 @@ class AioliClassifier(FolkloreClassifier):
     True
     """
 
+    radius: float | Sequence[float] = 1.5
+    feature_norm: float | None = None
+    alpha: float | None = None
+    structure: Literal["auto", "full", "classes"] = "auto"
+    max_weights: int = 4096
+
+    longest_row = property(longest_row_of)
+
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "FolkloreClassifier takes any number."
             )
-        return super()._new_weights(K, width)
+        return new_weights(self, K, width)
+
+    certificate = FolkloreClassifier.certificate
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
