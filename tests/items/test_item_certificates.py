@@ -156,7 +156,8 @@ def test_losses_stay_below_the_bound(space, regularizer, optimizer):
         rng = np.random.RandomState(seed)
         X, y, weight = stream(space, rng, 8 if INTERPRETED else 30, order)
         needed = max(map(NEEDED[space, regularizer], map(len, X)))
-        for given in ({}, {"constants": "sharp"}, {"loss_scale": 1.2 * needed or 1.0}):
+        for terms in ({}, {"constants": "sharp"}, {"scale": 1.2 * needed or 1.0}):
+            given = {"loss": FenchelYoung(**terms)}
             found, theta = ratio((space, regularizer, optimizer, given), X, y, weight)
             assert found <= ATTAINED
             y = against(space, y, theta, range(len(X)))

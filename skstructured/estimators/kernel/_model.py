@@ -36,8 +36,10 @@ def refuse_precomputed(learner, anew):
         )
 
 
-#: What scores, and coefficients, are multiplied by; 1 unless ``max_iter="auto"`` tried others.
-score_factor = property(lambda learner: float(learner._fitted_model("score_factor_ is").factor))
+@property
+def score_factor(learner):
+    """What scores, and coefficients, are multiplied by; 1 unless `max_iter="auto"` tried others."""
+    return float(learner._fitted_model("score_factor_ is").factor)
 
 
 class KernelModel(Model):
