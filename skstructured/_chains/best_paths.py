@@ -7,14 +7,13 @@ Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with application
 import numpy as np
 
 from skstructured._chains.rows import longest_of, row_sum
-from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import greater
 from skstructured._engine.state import copy_into
 
 
 @kernel
-def chain_score(unary: Floats, start: int, stop: int, pair: Floats, labels: Ints) -> float:
+def chain_score(unary, start, stop, pair, labels):
     """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, added up in order."""
     total = unary[start, labels[start]]
     for row in range(start, stop - 1):
@@ -25,7 +24,7 @@ def chain_score(unary: Floats, start: int, stop: int, pair: Floats, labels: Ints
 
 
 @kernel
-def batch_scores(unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats) -> None:
+def batch_scores(unary, offsets, pair, labels, scores):
     """`chain_score` of all chains."""
     for s in range(offsets.shape[0] - 1):
         scores[s] = chain_score(unary, offsets[s], offsets[s + 1], pair, labels)
@@ -46,9 +45,7 @@ def _best_before(best, m, pair, at, unary, row):
 
 
 @kernel
-def chain_viterbi(
-    unary: Floats, start: int, stop: int, pair: Floats, best: Floats, labels: Ints
-) -> float:
+def chain_viterbi(unary, start, stop, pair, best, labels):
     """Best labels of rows start to stop, and their score; ties go to the first, the last row first.
 
     ``best`` has a row for each position: the best score up to there, a label each. Which label
@@ -74,7 +71,7 @@ def chain_viterbi(
 
 
 @kernel
-def batch_viterbi(unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats) -> None:
+def batch_viterbi(unary, offsets, pair, labels, scores):
     """`chain_viterbi` of all chains."""
     best = np.empty((longest_of(offsets), unary.shape[1]))
     for s in range(offsets.shape[0] - 1):
@@ -112,9 +109,7 @@ def _lists_before(lists, m, pair, at, unary, row, before):
 
 
 @kernel
-def batch_nbest(
-    unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats, found: Ints
-) -> None:
+def batch_nbest(unary, offsets, pair, labels, scores, found):
     """The n best labels (n, N) of all chains, their scores (chains, n), how many (chains,)."""
     k, n = unary.shape[1], labels.shape[0]
     lists = np.empty((2, k, n))
@@ -165,9 +160,7 @@ def _pick(weights, row, total, u):
 
 
 @kernel
-def batch_mean_draws(
-    mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats, labels: Ints
-) -> None:
+def batch_mean_draws(mu, offsets, pairs, uniforms, labels):
     """Draws (n, N) of chains of given marginals, the next label by pairs[row, y] / mu[row, y].
 
     ``pairs`` (N, k, k) are the marginals of each row and the next, with ``mu`` as their sums; their

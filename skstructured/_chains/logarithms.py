@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from skstructured._chains.rows import exp_below, row_max, row_softmax, row_sum
-from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import greater
 from skstructured._engine.state import copy_into
@@ -30,13 +29,13 @@ LANES = 32
 
 
 @kernel
-def row_length(k: int) -> int:
+def row_length(k):
     """Length of a row of the scratch."""
     return (k + LANES - 1) // LANES * LANES
 
 
 @kernel
-def log_scratch(work: Floats, k: int) -> Floats:
+def log_scratch(work, k):
     """The scratch of these kernels (ROWS, row_length(k)) in the first entries of a vector."""
     length = row_length(k)
     rows = work[: ROWS * length].reshape(ROWS, length)
@@ -45,7 +44,7 @@ def log_scratch(work: Floats, k: int) -> Floats:
 
 
 @kernel
-def look_ahead(unary: Floats, beta: Floats, row: int, work: Floats) -> None:
+def look_ahead(unary, beta, row, work):
     """work[AHEAD] = unary + beta, the scores of the labels at a row and of all that follows."""
     for j in range(unary.shape[1]):
         work[AHEAD, j] = unary[row, j] + beta[row, j]
@@ -77,7 +76,7 @@ def _exp_scores(work, many):
 
 
 @kernel
-def weigh_steps(pair: Floats, at: int, first: int, many: int, work: Floats) -> None:
+def weigh_steps(pair, at, first, many, work):
     """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
 
     They stand in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
@@ -89,14 +88,14 @@ def weigh_steps(pair: Floats, at: int, first: int, many: int, work: Floats) -> N
 
 
 @kernel
-def weigh_step(pair: Floats, at: int, i: int, work: Floats) -> tuple[float, float]:
+def weigh_step(pair, at, i, work):
     """The same of one label; returns the logarithm of the factor, and the sum."""
     weigh_steps(pair, at, i, 1, work)
     return work[TOPS, 0], work[TOTALS, 0]
 
 
 @kernel
-def weigh_start(k: int, work: Floats) -> tuple[float, float]:
+def weigh_start(k, work):
     """The same of the first label, with work[AHEAD] that of the first row."""
     copy_into(work[SCORES, :k], work[AHEAD, :k])
     work[TOPS, 0] = row_max(work, SCORES)
@@ -105,9 +104,7 @@ def weigh_start(k: int, work: Floats) -> tuple[float, float]:
 
 
 @kernel
-def messages(
-    unary: Floats, start: int, stop: int, pair: Floats, beta: Floats, work: Floats
-) -> float:
+def messages(unary, start, stop, pair, beta, work):
     """beta of the rows of a chain, the largest of each row 0; returns log Z, −inf for no path."""
     k, log_z = unary.shape[1], 0.0
     beta[stop - 1, :] = 0.0
@@ -152,18 +149,7 @@ def _keep_step(work, row, i, weight, each, total):
 
 
 @kernel
-def marginals_of(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    beta: Floats,
-    weight: float,
-    mu: Floats,
-    each: Floats,
-    total: Floats,
-    work: Floats,
-) -> None:
+def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
     """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
 
     Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
@@ -189,18 +175,7 @@ def marginals_of(
 
 
 @kernel
-def log_marginals(
-    unary: Floats,
-    offsets: Ints,
-    first: int,
-    last: int,
-    pair: Floats,
-    weight: Floats,
-    mu: Floats,
-    log_z: Floats,
-    each: Floats,
-    total: Floats,
-) -> None:
+def log_marginals(unary, offsets, first, last, pair, weight, mu, log_z, each, total):
     """Marginals of the chains of a batch from `first` to before `last`."""
     work = log_scratch(np.empty(ROWS * row_length(unary.shape[1])), unary.shape[1])
     for s in range(first, last):
@@ -216,9 +191,7 @@ def log_marginals(
 
 
 @kernel
-def log_probability(
-    unary: Floats, start: int, stop: int, pair: Floats, beta: Floats, labels: Ints, work: Floats
-) -> float:
+def log_probability(unary, start, stop, pair, beta, labels, work):
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
     look_ahead(unary, beta, start, work)
     top, total = weigh_start(unary.shape[1], work)
@@ -234,9 +207,7 @@ def log_probability(
 
 
 @kernel
-def batch_log_probabilities(
-    unary: Floats, offsets: Ints, pair: Floats, labels: Ints, values: Floats
-) -> None:
+def batch_log_probabilities(unary, offsets, pair, labels, values):
     """`log_probability` of all chains; NaN where no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)

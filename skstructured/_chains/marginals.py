@@ -23,13 +23,12 @@ from skstructured._chains.rows import (
     row_times,
     scale_row,
 )
-from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into
 
 
 @kernel
-def exp_transitions(pair: Floats, E: Floats, across: Floats) -> float:
+def exp_transitions(pair, E, across):
     """E = exp(pair[0] − top) and its transpose; returns top, or NaN where E is no good.
 
     It is no good where entries that are not forbidden span more than `SMALL`, or none is left.
@@ -42,9 +41,7 @@ def exp_transitions(pair: Floats, E: Floats, across: Floats) -> float:
 
 
 @kernel
-def forward(
-    unary: Floats, start: int, length: int, E: Floats, top: float, alpha: Floats, tilt: Floats
-) -> float:
+def forward(unary, start, length, E, top, alpha, tilt):
     """alpha[m] ∝ Σ exp of the scores of all that ends in a label at m; tilt = exp(unary − max).
 
     Returns log Z; −inf where no path is possible, NaN where rescaling is not enough.
@@ -75,9 +72,7 @@ def _finish_row(alpha, m, b, at, factor, mu, row):
 
 
 @kernel
-def backward(
-    start: int, length: int, across: Floats, alpha: Floats, tilt: Floats, b: Floats, mu: Floats
-) -> bool:
+def backward(start, length, across, alpha, tilt, b, mu):
     """Unary marginals, from what `forward` left; whether rescaling was enough.
 
     With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
@@ -98,7 +93,7 @@ def backward(
 
 
 @kernel(fastmath=FASTMATH)
-def pairs_of(start: int, length: int, E: Floats, alpha: Floats, tilt: Floats, each: Floats) -> None:
+def pairs_of(start, length, E, alpha, tilt, each):
     """Pair marginals of every step, each[start + m]."""
     k = E.shape[0]
     for m in range(length - 1):
@@ -109,15 +104,7 @@ def pairs_of(start: int, length: int, E: Floats, alpha: Floats, tilt: Floats, ea
 
 
 @kernel(fastmath=FASTMATH)
-def add_pairs(
-    length: int,
-    E: Floats,
-    alpha: Floats,
-    tilt: Floats,
-    weight: float,
-    products: Floats,
-    total: Floats,
-) -> None:
+def add_pairs(length, E, alpha, tilt, weight, products, total):
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
     for i in range(k):
@@ -130,7 +117,7 @@ def add_pairs(
 
 
 @kernel
-def scratch_size(longest: int, k: int) -> int:
+def scratch_size(longest, k):
     """Length of the scratch vector for marginals of chains of up to this many positions."""
     return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
 
@@ -185,18 +172,7 @@ def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
 
 
 @kernel
-def scaled_marginals(
-    unary: Floats,
-    offsets: Ints,
-    first: int,
-    top: float,
-    parts: tuple[Floats, ...],
-    weight: Floats,
-    mu: Floats,
-    log_z: Floats,
-    each: Floats,
-    total: Floats,
-) -> int:
+def scaled_marginals(unary, offsets, first, top, parts, weight, mu, log_z, each, total):
     """Marginals by rescaling, of chains from `first` on, up to one for which that is not enough.
 
     Returns which it is, or how many there are; `top` and E among `parts` are of `exp_transitions`.
@@ -214,15 +190,7 @@ def scaled_marginals(
 
 
 @kernel
-def chain_gap(
-    unary: Floats,
-    pair: Floats,
-    labels: Ints,
-    gap: Floats,
-    each: Floats,
-    total: Floats,
-    work: Floats,
-) -> float:
+def chain_gap(unary, pair, labels, gap, each, total, work):
     """Marginals less the truth's indicators, of one chain; returns −ln p(labels).
 
     Parameters

@@ -15,7 +15,6 @@ import math
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
-from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into
 
@@ -151,9 +150,7 @@ def _add(n, vertex, weight, unary, pair, labels, weights, scores, shared, L):
 
 
 @kernel
-def add_vertices(
-    labels: Ints, weights: Floats, n: int, mu: Floats, each: Floats, sign: float
-) -> None:
+def add_vertices(labels, weights, n, mu, each, sign):
     """mu and each += sign · weighted indicators of positions and of steps; `each` may be empty."""
     for i in range(n):
         w = sign * weights[i]
@@ -215,9 +212,7 @@ def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
 
 
 @kernel
-def project_chain(
-    unary: Floats, pair: Floats, labels: Ints, weights: Floats, n: int, max_iter: int
-) -> tuple[int, float, bool]:
+def project_chain(unary, pair, labels, weights, n, max_iter):
     """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
 
     ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
@@ -255,9 +250,7 @@ def project_chain(
 
 
 @kernel
-def projected(
-    unary: Floats, pair: Floats, calls: int, insists: bool
-) -> tuple[Ints, Floats, float, bool]:
+def projected(unary, pair, calls, insists):
     """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
     Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are
@@ -281,7 +274,7 @@ def projected(
 
 
 @kernel
-def project_means(unary: Floats, pair: Floats, mu: Floats, each: Floats) -> float:
+def project_means(unary, pair, mu, each):
     """Write the projection's means of labels (M, k) and steps (M or more, k, k).
 
     Returns the gap that is left, 0 if it is rounding.

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of, greater, lesser
 
@@ -18,7 +17,7 @@ LOW = -230.0
 
 
 @kernel
-def longest_of(offsets: Ints) -> int:
+def longest_of(offsets):
     """How many positions the longest chain of a batch has."""
     longest = 0
     for s in range(offsets.shape[0] - 1):
@@ -27,14 +26,14 @@ def longest_of(offsets: Ints) -> int:
 
 
 @kernel(inline=True)
-def exp_below(e: float) -> float:
+def exp_below(e):
     """exp(e) for e ≤ 0; 0 below −700."""
     value = exp_of(greater(e, -700.0))
     return value if e > -700.0 else 0.0
 
 
 @kernel(fastmath=FASTMATH)
-def row_max(A: Floats, row: int) -> float:
+def row_max(A, row):
     """Largest entry of a row without NaN."""
     top = -np.inf
     for j in range(A.shape[1]):
@@ -43,7 +42,7 @@ def row_max(A: Floats, row: int) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def row_sum(A: Floats, row: int) -> float:
+def row_sum(A, row):
     """Sum of a row."""
     total = 0.0
     for j in range(A.shape[1]):
@@ -52,7 +51,7 @@ def row_sum(A: Floats, row: int) -> float:
 
 
 @kernel
-def row_softmax(A: Floats, row: int, target: Floats) -> float:
+def row_softmax(A, row, target):
     """target[row] = exp(A[row]) over their sum, and its logarithm; −inf and zeros of −inf."""
     top, total = row_max(A, row), 0.0
     for j in range(A.shape[1]):
@@ -75,7 +74,7 @@ def _exp_all(values):
 
 
 @kernel
-def exp_rows(A: Floats, start: int, length: int, target: Floats) -> float:
+def exp_rows(A, start, length, target):
     """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
 
     −inf where all of a row is −inf, and NaN where something that is not 0 is less than `SMALL`. All
@@ -93,7 +92,7 @@ def exp_rows(A: Floats, start: int, length: int, target: Floats) -> float:
 
 
 @kernel
-def exp_matrix(A: Floats, target: Floats) -> float:
+def exp_matrix(A, target):
     """target = exp(A − its maximum), and that; or −inf, or NaN, as of `exp_rows`."""
     k, top = A.shape[0], -np.inf
     for i in range(k):
@@ -107,7 +106,7 @@ def exp_matrix(A: Floats, target: Floats) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def row_times(x: Floats, at: int, E: Floats, y: Floats, to: int) -> None:
+def row_times(x, at, E, y, to):
     """y[to] = E' x[at], four rows of E at a time."""
     k = E.shape[1]
     for j in range(k):
@@ -124,7 +123,7 @@ def row_times(x: Floats, at: int, E: Floats, y: Floats, to: int) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def add_products(A: Floats, B: Floats, length: int, total: Floats) -> None:
+def add_products(A, B, length, total):
     """total += Σ_m A[m] B[m + 1]' over m < length, four m at a time."""
     k, fours = total.shape[0], length // 4 * 4
     for m in range(0, fours, 4):
@@ -141,7 +140,7 @@ def add_products(A: Floats, B: Floats, length: int, total: Floats) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def multiply_row(A: Floats, row: int, B: Floats, other: int) -> float:
+def multiply_row(A, row, B, other):
     """A[row] ← A[row] · B[other]; the sum."""
     total = 0.0
     for j in range(A.shape[1]):
@@ -151,7 +150,7 @@ def multiply_row(A: Floats, row: int, B: Floats, other: int) -> float:
 
 
 @kernel(fastmath=FASTMATH)
-def scale_row(A: Floats, row: int, factor: float) -> bool:
+def scale_row(A, row, factor):
     """A[row] ← A[row] · factor; whether all that is not 0 is at least `SMALL`."""
     lowest = 1.0
     for j in range(A.shape[1]):
@@ -162,7 +161,7 @@ def scale_row(A: Floats, row: int, factor: float) -> bool:
 
 
 @kernel(fastmath=FASTMATH)
-def product_of_rows(A: Floats, row: int, B: Floats, other: int) -> float:
+def product_of_rows(A, row, B, other):
     """Scalar product of two rows."""
     total = 0.0
     for j in range(A.shape[1]):

@@ -95,7 +95,7 @@ def value_of(whole, theta, y, omega):
 @also_interpreted
 def judge_experts(
     loss, learned, constants, results, length, y, omega, weight, many, all_theta, all_g, losses, v,
-    at, r,
+    at, r
 ):  # fmt: skip
     """Losses and gradients of the experts, what is played, and the weights of the experts after it.
 

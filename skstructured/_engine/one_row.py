@@ -47,7 +47,7 @@ as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
 
 def learn_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
-    scale, learned, constants, work,
+    scale, learned, constants, work
 ):  # fmt: skip
     """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
 
@@ -115,7 +115,7 @@ def scores_of_dense(Theta, z, intercept, raw):
 
 def play_row(
     loss, scales, intercept, shortest, longest, x, statistics, used, averaged, Theta, summed,
-    vectors, shares, kind, which, out,
+    vectors, shares, kind, which, out
 ):  # fmt: skip
     """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
 

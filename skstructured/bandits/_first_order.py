@@ -67,7 +67,7 @@ def draw(theta, share, work):
 
 
 @kernel
-def bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
+def bandit_scale(state, x_sq, weight):
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
 
     With T the horizon, or the round where none is given: logistic ``ρ = KXD/√(T ln 2)``,
@@ -117,7 +117,7 @@ def add_move(theta, action, kind, share, g):
 
 
 @kernel
-def play_round(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
+def play_round(theta, truth, g, params, work):
     """Play p', and g of `add_move` with share 1[y' = y]/p'(y'); returns the reward."""
     kind, share = params[KIND], params[RHO]
     if kind != BANDITRON:

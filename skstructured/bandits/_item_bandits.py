@@ -242,7 +242,7 @@ FIXED = 0
 
 
 @kernel
-def solve_rows(R: Floats, U: Floats, V: Floats) -> None:
+def solve_rows(R, U, V):
     """V_i = R⁻¹U_i for every row."""
     for i in range(U.shape[0]):
         solve_upper(R, U[i], V[i])

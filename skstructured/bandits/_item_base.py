@@ -90,9 +90,7 @@ def rows_of(items: Items, actions: Any) -> Ints:
 
 
 @kernel
-def learn_term(
-    R: Floats, r: Floats, rest: Floats, z: Floats, target: float, weight: float, scratch: Floats
-) -> None:
+def learn_term(R, r, rest, z, target, weight, scratch):
     """Add ``weight (target − <w, z>)²`` to the least squares of (R, r), whose least is rest[0]."""
     root = math.sqrt(weight)
     for j in range(z.shape[0]):
@@ -102,9 +100,7 @@ def learn_term(
 
 
 @kernel
-def regularize(
-    D: Floats, d: Floats, lost: float, roots: Floats, R: Floats, r: Floats, scratch: Floats
-) -> float:
+def regularize(D, d, lost, roots, R, r, scratch):
     """(R, r) = (D, d) with ``Σ (roots_i w_i)²`` added; returns the least, that of (D, d) `lost`."""
     n = D.shape[0]
     for i in range(n):
@@ -121,7 +117,7 @@ def regularize(
 
 
 @kernel
-def widths_of(R: Floats, Z: Floats, widths: Floats, scratch: Floats) -> None:
+def widths_of(R, Z, widths, scratch):
     """√(zᵀA⁻¹z) of every row of Z, A = RᵀR."""
     for i in range(Z.shape[0]):
         widths[i] = math.sqrt(solve_transposed(R, Z[i], scratch))

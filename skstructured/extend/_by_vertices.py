@@ -33,7 +33,7 @@ def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
 
 
 @kernel
-def _step_towards(target: Floats, S: Floats, w: Floats, k: int) -> tuple[int, bool]:
+def _step_towards(target, S, w, k):
     """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
 
     Returns how many vertices are left, and whether the target was reached.

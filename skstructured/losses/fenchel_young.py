@@ -114,7 +114,22 @@ class FenchelYoung(Component):
     def terms(self, space, regularizer=None):
         """Regularizer, scale and constants of this loss for a learner over a space.
 
-        A ValueError where learner and loss have a different space, or both a regularizer.
+        Parameters
+        ----------
+        space : OutputSpace
+            The learner's.
+        regularizer : Regularizer, str or None, default=None
+            The learner's; None is that of the loss, or the space's own.
+
+        Returns
+        -------
+        regularizer, scale, constants
+            As `FenchelYoung` takes them.
+
+        Raises
+        ------
+        ValueError
+            If learner and loss have different spaces, or each has a regularizer.
         """
         if self.space is not None and type(resolve_space(self.space)) is not type(space):
             raise ValueError(

@@ -95,7 +95,7 @@ def add_gradient(theta, y, kind, share, g):
 
 
 @kernel
-def gap_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
+def gap_gradient(theta, truth, g, params, work):
     """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
     y = best_class(truth)
     if params[0] == LOGISTIC:
@@ -110,9 +110,7 @@ def gap_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: 
 
 
 @kernel
-def mistake_gradient(
-    theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats
-) -> float:
+def mistake_gradient(theta, truth, g, params, work):
     """g = e_{y*} − e_y; returns 1[y* ≠ y]."""
     top = best_class(theta)
     for k in range(theta.shape[0]):

@@ -57,7 +57,7 @@ def margin_slope(z, kind):
 
 
 @kernel
-def margin_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
+def margin_gradient(theta, truth, g, params, work):
     """g_k = v_k φ'(v_k θ_k); returns Σ_k φ(v_k θ_k)."""
     value = 0.0
     for k in range(theta.shape[0]):
@@ -68,9 +68,7 @@ def margin_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, wor
 
 
 @kernel
-def indicator_margin_gradient(
-    theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats
-) -> float:
+def indicator_margin_gradient(theta, truth, g, params, work):
     """`margin_gradient` for y in {0, 1}, with v = 2y − 1."""
     value = 0.0
     for k in range(theta.shape[0]):

@@ -17,14 +17,14 @@ SMALL = 2.0**-10
 
 
 @kernel
-def ball_scale(state: Floats, bound: float, weight: float) -> float:
+def ball_scale(state, bound, weight):
     """s, as the last projection left it; keeps the largest w‖x‖²."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     return state[SHRINK]
 
 
 @kernel
-def ball_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+def ball_step(state, inner, square, bound, weight):
     """u = −η_t w/s with η_t = √2 R/√(Σ w²‖G‖²); then s ← s min(1, R/‖sΘ‖).
 
     ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖². The loss scale c, a factor of η⁻¹ and of G, cancels.

@@ -24,7 +24,7 @@ LARGEST_LOG = 400.0
 
 
 @kernel
-def bet_scale(state: Floats, bound: float, weight: float) -> float:
+def bet_scale(state, bound, weight):
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
     norm = weight * math.sqrt(bound)
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
@@ -40,7 +40,7 @@ def bet_scale(state: Floats, bound: float, weight: float) -> float:
 
 
 @kernel
-def bet_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+def bet_step(state, inner, square, bound, weight):
     """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
 
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,

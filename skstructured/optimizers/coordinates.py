@@ -5,11 +5,10 @@ import math
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_positive, check_real
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
-from skstructured.extend._types import Floats
 
 
 @kernel
-def adagrad(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
+def adagrad(state, W, a, b, g):
     """The sum of squares a ← a + g², and W ← W − η g/√a."""
     a += g * g
     return (W - state[OWN] * g / math.sqrt(a) if a > 0.0 else W), a, b
@@ -52,7 +51,7 @@ ALPHA, BETA, L1, L2 = range(OWN, OWN + 4)
 
 
 @kernel
-def ftrl(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
+def ftrl(state, W, a, b, g):
     """a ← a + g − (√(b + g²) − √b)/α W, b ← b + g², W = −(a − λ₁ sgn a)₊/((β + √b)/α + λ₂)."""
     root = math.sqrt(b + g * g)
     a += g - (root - math.sqrt(b)) / state[ALPHA] * W

@@ -18,7 +18,7 @@ GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN
 
 
 @kernel
-def descent_scale(state: Floats, bound: float, weight: float) -> float:
+def descent_scale(state, bound, weight):
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     s = state[GAIN]
@@ -30,7 +30,7 @@ def descent_scale(state: Floats, bound: float, weight: float) -> float:
 
 
 @kernel
-def descent_step(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+def descent_step(state, inner, square, bound, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖² where there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:

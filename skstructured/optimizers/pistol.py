@@ -77,7 +77,7 @@ SMALLEST = 1e-280
 
 
 @kernel
-def bet(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
+def bet(state, W, a, b, g):
     """θ = a ← a − g, P = b ← b + |g|, W = (B/p) θ/α exp(θ²/(2α)), α = A R (R + P)."""
     if g == 0.0:
         return W, a, b
@@ -94,7 +94,7 @@ def bet(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, f
 
 
 @kernel
-def next_reach(state: Floats, inner: float, square: float, bound: float, weight: float) -> float:
+def next_reach(state, inner, square, bound, weight):
     """u = w; R is at least twice the largest |g| of the rounds before."""
     state[NORM] = max(state[NORM], 2.0 * state[LARGEST])
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
@@ -176,7 +176,7 @@ class CoordinatePiSTOL(CoordinateOptimizer):
 
 
 @kernel
-def exponential_scale(state: Floats, bound: float, weight: float) -> float:
+def exponential_scale(state, bound, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖G‖); first N ← max(N, w‖x‖)."""
     state[NORM] = max(state[NORM], weight * math.sqrt(bound))
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
@@ -193,9 +193,7 @@ def exponential_scale(state: Floats, bound: float, weight: float) -> float:
 
 
 @kernel
-def exponential_step(
-    state: Floats, inner: float, square: float, bound: float, weight: float
-) -> float:
+def exponential_step(state, inner, square, bound, weight):
     """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<G, Θ> + w²‖G‖², and Σ w‖G‖ grows."""
     length = weight * math.sqrt(square)
     state[PATH] += length

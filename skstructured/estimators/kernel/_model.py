@@ -36,10 +36,12 @@ def refuse_precomputed(learner, anew):
         )
 
 
-@property
-def score_factor(learner):
+def _score_factor(learner):
     """What scores, and coefficients, are multiplied by; 1 unless `max_iter="auto"` tried others."""
     return float(learner._fitted_model("score_factor_ is").factor)
+
+
+score_factor = property(_score_factor)
 
 
 class KernelModel(Model):
