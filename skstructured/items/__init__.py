@@ -2,14 +2,12 @@
 
 from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
 from skstructured.items.choice import ConditionalLogit
-from skstructured.items.interactions import ChooserInteractions
 from skstructured.items.metrics import average_precision, kendall_tau_b, ndcg, reciprocal_rank
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
 
 __all__ = [
     "ChoiceSummary",
-    "ChooserInteractions",
     "ConditionalLogit",
     "Elasticities",
     "ItemStructuredPredictor",

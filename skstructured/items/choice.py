@@ -66,7 +66,7 @@ class ConditionalLogit(BaseEstimator):
 
     over the items that are available (McFadden 1974), one weight per feature for all items. What
     is the same for all items of a round does not matter, so that there is no intercept: constants
-    of alternatives and features of who chooses enter as columns, see `ChooserInteractions`.
+    of alternatives, and products with features of who chooses, are columns (docs/items.md).
 
     The fit is the exact optimum, by default that of maximum likelihood, of the objective of
     `ConditionalRandomField`,

@@ -1,17 +1,12 @@
-"""Choices in scikit-learn's searches, with rounds by number and as matrices; chooser's features."""
+"""Choices in scikit-learn's searches, with rounds by number and as matrices."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import ConditionalLogit
-from skstructured.items import ChooserInteractions
 
 RNG = np.random.RandomState(0)
 ROUNDS = [RNG.randn(3 + i % 2, 3) for i in range(90)]
@@ -64,114 +59,6 @@ def test_searches_over_matrices_need_no_routing():
     assert found[0] == one.score([ROUNDS[i] for i in parts[0]], CHOSEN[parts[0]])
     search = GridSearchCV(ConditionalLogit(), {"alpha": [1e-3, 100.0]}, cv=3).fit(ROUNDS, CHOSEN)
     assert search.best_params_["alpha"] == 1e-3
-
-
-# Features of the chooser.
-
-
-def table():
-    """Rows of three modes for each of four people."""
-    frame = pd.DataFrame({"mode": np.tile(["train", "car", "bus"], 4)})
-    frame["cost"], frame["time"] = np.random.RandomState(1).rand(2, 12)
-    frame.insert(2, "income", np.repeat([1.0, 2.0, 4.0, 8.0], 3))
-    return frame
-
-
-def literal(frame, base="bus"):
-    """Columns one by one."""
-    levels = [mode for mode in ("bus", "car", "train") if mode != base]
-    out = {"cost": frame["cost"], "time": frame["time"]}
-    for mode in levels:
-        out[f"mode={mode}"] = (frame["mode"] == mode).astype(float)
-    out["cost*income"] = frame["cost"] * frame["income"]
-    for mode in levels:
-        out[f"mode={mode}*income"] = out[f"mode={mode}"] * frame["income"]
-    return pd.DataFrame(out)
-
-
-PAIRS = (("cost", "income"), ("mode", "income"))
-
-
-@pytest.mark.parametrize("base", [None, "train"])
-def test_columns_are_the_literal_ones(base):
-    frame, make = table(), ChooserInteractions(PAIRS, "mode", base)
-    wanted = literal(frame, base or "bus")
-    np.testing.assert_array_equal(make.fit_transform(frame), wanted.to_numpy())
-    assert make.get_feature_names_out().tolist() == wanted.columns.tolist()
-    assert make.alternatives_.tolist() == ["bus", "car", "train"]
-    shown = make.set_output(transform="pandas").transform(frame.iloc[::-1])
-    pd.testing.assert_frame_equal(shown, wanted.iloc[::-1], check_dtype=False)
-    codes = frame.assign(mode=pd.Categorical(frame["mode"]).codes.astype(float))
-    numbered = ChooserInteractions(((1, 2), (0, 2)), 0, {"train": 2.0}.get(base))
-    for rows in (codes.to_numpy(), sparse.csr_matrix(codes.to_numpy())):
-        found = numbered.fit_transform(rows)
-        assert sparse.issparse(found) == sparse.issparse(rows)
-        found = found.toarray() if sparse.issparse(found) else found
-        np.testing.assert_array_equal(found, wanted.to_numpy())
-    assert numbered.get_feature_names_out()[-1] == ("x0=1.0*x2" if base else "x0=2.0*x2")
-
-
-def test_chooser_features_change_choices_in_a_pipeline():
-    rng, n = np.random.RandomState(0), 600
-    frame = pd.DataFrame({"mode": np.tile(["bus", "car"], n), "cost": rng.rand(2 * n)})
-    frame["income"] = np.repeat(rng.rand(n), 2)
-    utility = -2.0 * frame["cost"] + (frame["mode"] == "car") * (3.0 * frame["income"] - 1.5)
-    best = (utility.to_numpy() + rng.gumbel(size=2 * n)).reshape(n, 2).argmax(axis=1)
-    y, qid = (np.arange(2) == best[:, None]).ravel().astype(int), np.repeat(np.arange(n), 2)
-    make = ChooserInteractions([("mode", "income")], "mode").set_output(transform="pandas")
-    model = make_pipeline(make, ConditionalLogit()).fit(frame, y, conditionallogit__qid=qid)
-    assert model[-1].feature_names_in_.tolist() == ["cost", "mode=car", "mode=car*income"]
-    away = np.abs(model[-1].coef_ - [-2.0, -1.5, 3.0]) / model[-1].standard_errors_
-    assert (away < 3.0).all() and "mode=car*income" in repr(model[-1].summary())
-    assert model.predict(frame, qid=qid).sum() == n
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-def test_lists_of_matrices_become_lists_of_matrices(make):
-    rows = [
-        np.column_stack([np.arange(len(x)) % 3, x[:, 0], np.full(len(x), i % 4)])
-        for i, x in enumerate(ROUNDS)
-    ]
-    transformer = ChooserInteractions([(0, 2), (1, 2)], alternatives=0)
-    found = transformer.fit_transform([make(x) for x in rows])
-    wanted = transformer.fit_transform(np.concatenate(rows))
-    assert [part.shape for part in found] == [(len(x), 6) for x in rows]
-    stacked = np.concatenate([p.toarray() if sparse.issparse(p) else p for p in found])
-    np.testing.assert_array_equal(stacked, wanted)
-    model = make_pipeline(transformer, ConditionalLogit(0.01)).fit(rows, CHOSEN)
-    np.testing.assert_array_equal(
-        model.predict(rows), model[-1].predict(transformer.transform(rows))
-    )
-    assert cross_val_score(model, rows, CHOSEN, cv=3).shape == (3,)
-
-
-def test_what_is_wrong_with_columns_is_named():
-    frame = table()
-    for make, message in (
-        (ChooserInteractions([("price", "income")]), "pairs must name columns of X, 'mode', 'co"),
-        (ChooserInteractions(["cost"]), "pairs must be pairs"),
-        (ChooserInteractions(alternatives="kind"), "alternatives must name columns"),
-        (ChooserInteractions(alternatives=9), "alternatives must name columns"),
-        (ChooserInteractions(alternatives="mode", base="ship"), "base must be one of 'bus', 'car'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            make.fit(frame)
-        assert not hasattr(make, "n_features_in_")
-    make, few = ChooserInteractions(PAIRS, "mode").fit(frame), frame[["mode", "income"]].iloc[2:3]
-    alone = ChooserInteractions([("mode", "income")], "mode", "bus")
-    for call, rows, message in (
-        (ChooserInteractions().fit_transform, frame, "column 'mode' must hold numbers"),
-        (make.transform, frame.assign(mode="ship"), "were 'bus', 'car', 'train', but X has 'ship'"),
-        (make.fit, frame.assign(mode=[None, *frame["mode"][1:]]), "gaps"),
-        (alone.fit, few, "no column of items"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call(rows)
-
-
-@parametrize_with_checks([ChooserInteractions()])
-def test_scikit_learn_checks_the_transformer(estimator, check):
-    check(estimator)
 
 
 #: Checks of scikit-learn that fit nothing: those that do give rows without rounds.
