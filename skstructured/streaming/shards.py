@@ -212,7 +212,7 @@ def _check_kind(name, shard):
     except NotFittedError:
         raise NotFittedError(f"{name} is not fitted: {shard!r} has learned no rows.") from None
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
-    if by_kernel or getattr(shard._model, "steps", None) is not None:
+    if by_kernel or getattr(shard, "_steps", None) is not None:
         raise ValueError(
             f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
             "rows, random features or steps of their shard; kernel='linear' has a mean."

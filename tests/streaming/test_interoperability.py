@@ -151,7 +151,8 @@ BY_DICTS = {
 def test_rows_one_by_one_are_rows(kind):
     compat = pytest.importorskip("river.compat", reason="river is not installed")
     (model, y, classes, one, every), told = BY_DICTS[kind], {}
-    by_dicts = compat.convert_sklearn_to_river(clone(model), classes)
+    make = compat.SKL2RiverClassifier if classes else compat.SKL2RiverRegressor
+    by_dicts = make(clone(model), *([classes] if classes else []))
     rows = [dict(zip("abcde", row, strict=True)) for row in X[:40].tolist()]
     for row, output in zip(rows, y.tolist(), strict=True):
         by_dicts.learn_one(row, output)
