@@ -78,7 +78,7 @@ def test_the_public_checks_pass(name):
     assert failing(name, None if name in KINDS and not INTERPRETED else FEW) == []
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("name", [name for name in NAMED if name not in KINDS])
 def test_all_public_checks_pass(name):

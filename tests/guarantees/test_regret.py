@@ -349,7 +349,7 @@ EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "perm
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs long streams")
-@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", [name for name in OPTIMIZERS if name not in FEEBLE])
 @pytest.mark.parametrize("name", [name for name in PAIRS if name.startswith(EASY)])
 @pytest.mark.short(every=37)
