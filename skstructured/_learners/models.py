@@ -449,7 +449,7 @@ class LinearModel(Model):
         """W (N, dim, width) of the experts for rows as standardised, from Θ and the sums behind."""
         state, dim, optimizer = self.state, self.space.dim_, self.optimizer
         if not self.mixes:
-            if averaged:
+            if averaged and self.averaged:
                 return optimizer.average_weights(*parts, state.vector, dim)[None]
             return optimizer.weights(parts[0], state.vector, dim)[None]
         last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)

@@ -74,7 +74,7 @@ class ItemStructuredPredictor(ItemLearner):
         Append a constant feature 1, where that makes a difference: a number added to the scores of
         all items changes nothing for "simplex", "permutahedron" and "birkhoff".
     max_iter : int or "auto", default="auto"
-        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on rounds held out.
+        Passes of `fit`, all of which are made; "auto" tries 1, 2, 3, 5, 10, … on rounds held out.
     shuffle : bool, default=True
         Whether `fit` visits the rounds of each pass in random order.
     {OnlineStructuredPredictor: verbose, random_state}

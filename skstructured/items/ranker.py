@@ -143,7 +143,7 @@ class ListwiseRanker(ItemLearner):
         What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
         column for each feature that says where it was missing, or an error.
     max_iter : int or "auto", default=2
-        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
+        Passes of `fit`, all of which are made; "auto" tries 1, 2, 3, 5, 10, … on queries held out.
     shuffle : bool, default=True
         Whether `fit` visits the queries of each pass in random order.
     decoder : str or Decoder, default="randomized"

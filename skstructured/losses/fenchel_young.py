@@ -131,7 +131,7 @@ class FenchelYoung(Component):
         ValueError
             If learner and loss have different spaces, or each has a regularizer.
         """
-        if self.space is not None and type(resolve_space(self.space)) is not type(space):
+        if self.space is not None and repr(resolve_space(self.space)) != repr(space):
             raise ValueError(
                 f"loss is over {self.space!r} and the learner over {space!r}: leave the space of "
                 "FenchelYoung out."

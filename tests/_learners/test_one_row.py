@@ -140,6 +140,10 @@ def test_one_row_is_played_as_many_are(space, plain, average, optimizer):
         assert_array_equal(model.predict(X[i : i + 1]), labels[i : i + 1])
     last = model.set_params(average=False).embedding_scores(X)
     assert_allclose(played_alone(model, X[:1])[0], last[0], rtol=1e-9, atol=1e-12)
+    if not average:  # which nobody kept, so that there are the last weights alone
+        model.set_params(average=True)
+        assert_array_equal(model.embedding_scores(X), last)
+        assert_allclose(played_alone(model, X[:1])[0], last[0], rtol=1e-9, atol=1e-12)
     for other in ({"optimizer": "adagrad"}, {"regularizer": "squared"}):
         model.set_params(**other).fit(X[:5], Y[:5])
         assert played_alone(model, X[:1]) is None

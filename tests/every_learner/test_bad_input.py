@@ -172,6 +172,26 @@ def test_a_pair_without_oracle_names_both_sides():
         predictor(space="hypercube", regularizer="tsallis").fit(X, Y["hypercube"])
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"loss": sk.FenchelYoung("hypercube")}, "loss is over 'hypercube' and the learner over"),
+        (
+            {"space": sk.spaces.KSubsets(2), "loss": sk.FenchelYoung(sk.spaces.KSubsets(1))},
+            r"loss is over KSubsets\(k=1\) and the learner over KSubsets\(k=2\)",
+        ),
+        (
+            {"regularizer": "shannon", "loss": sk.FenchelYoung(regularizer="squared")},
+            "regularizer is given twice: 'shannon' of the learner, and 'squared' of its loss",
+        ),
+    ],
+)
+def test_a_loss_that_contradicts_its_learner_is_refused(given, message):
+    outputs = np.eye(3)[Y["simplex"]] @ (1 - np.eye(3)) if "space" in given else Y["simplex"]
+    with pytest.raises(ValueError, match=message):
+        sk.OnlineStructuredPredictor(**given).fit(X, outputs)
+
+
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
     model = predictor(loss=sk.FenchelYoung(scale=0.5))
     message = r"no surrogate gap \(a = -1\).*c > 1 would"

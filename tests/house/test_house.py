@@ -25,8 +25,7 @@ FLOOR = {room: i for i, rooms in enumerate(FLOORS.split("/")) for room in rooms.
 #: Folders of tests that are of no single room.
 OF_SEVERAL_ROOMS = {"every_learner", "house"}
 
-#: Loops over rows, which calls of parts would slow down: as long as they need. And what makes those
-#: that score rows ahead, whose arguments take half of the lines.
+#: Loops over rounds, which calls of parts would slow down: as long as they need.
 HOT_LOOPS = ["learn_rounds", "learn_rows"]
 
 

@@ -176,7 +176,7 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
+        Passes of `fit`, all of which are made; with 1 what is proved of a single pass holds.
     {KernelStructuredPredictor: shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
