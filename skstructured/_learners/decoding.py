@@ -117,7 +117,7 @@ class Decoding:
 
 
 def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
-    """A GuaranteeError where no theorem is about a loss that is played by a decoder."""
+    """Raise a GuaranteeError if no theorem is about a loss that is played by a decoder."""
     if not decoder.keeps_bound(loss):
         raise GuaranteeError(
             f"No bound is known for loss={loss!r} played with {decoder!r}."

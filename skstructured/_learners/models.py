@@ -494,7 +494,7 @@ class LinearModel(Model):
     def play_alone(self, X: Floats, norms: tuple[float, float], averaged: bool) -> Floats | None:
         """Scores and means (2, dim) at one dense float64 row, as `scores`.
 
-        None where it takes more than a kernel: of optimisers whose weights are not s Θ, means that
+        None if it takes more than a kernel: of optimisers whose weights are not s Θ, means that
         are no probabilities, rows out of range or with gaps, and scores that are not finite.
         """
         state, scale = self.state, self.scale

@@ -28,7 +28,7 @@ PRODUCTS = 1 << 32
 
 
 def refuse_precomputed(learner, anew):
-    """A ValueError where a learner of a precomputed kernel is to go on with a stream."""
+    """Raise a ValueError if a learner of a precomputed kernel is to go on with a stream."""
     if is_precomputed(learner.kernel) and not anew:
         raise ValueError(
             "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
