@@ -504,9 +504,11 @@ class LinearModel(Model):
         if play is None:
             return None
         out = np.empty((2, self.space.dim_))
-        learned = (state.Theta, state.summed, state.vectors, state.shares, state.kind, state.which)
-        row = (self.intercept, *norms, X, scale.statistics, scale.used, averaged)
-        return out if play(*row, *learned, out) else None
+        known = play(
+            *(*norms, X, scale.statistics, scale.used, averaged),
+            *(state.Theta, state.vectors, state.shares, state.kind, out),
+        )
+        return out if known else None
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""

@@ -595,5 +595,4 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self._model
 
-    _state = property(lambda self: self._fitted_model("weights are").state)
-    _scale = property(lambda self: self._fitted_model("weights are").scale)
+    _scale = property(lambda self: self._model.scale)

@@ -17,7 +17,7 @@ SPACES = list(Y)
 
 
 def snapshot(model):
-    arrays = (model.coef_, model.intercept_, model._state.vector)
+    arrays = (model.coef_, model.intercept_, model._model.state.vector)
     return [a.tobytes() for a in arrays], model.t_, model.n_features_in_, sorted(vars(model))
 
 

@@ -35,7 +35,7 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
     model = predictor(optimizer=PiSTOL(a=2.25, feature_norm=2.0), fit_intercept=False)
     model.partial_fit(X, y, classes=[0, 1])
     assert model.certificate().regret(1.0) > 0.0
-    model._state.vector[CAPPED] = 1.0
+    model._model.state.vector[CAPPED] = 1.0
     with pytest.raises(sk.GuaranteeError, match="cut off"):
         model.certificate()
 
@@ -74,7 +74,7 @@ class Raising(sk.spaces.KSubsets):
 def test_an_oracle_that_raises_leaves_weights_and_state(rng):
     X, Y = rng.randn(12, 3), np.eye(4, dtype=int)[rng.randint(4, size=12)]
     model = predictor(space=Raising(1)).partial_fit(X, Y)
-    before, state = model.last_weights_, model._state.vector.copy()
+    before, state = model.last_weights_, model._model.state.vector.copy()
     Raising.calls = 10**6
     deepcopy(model).partial_fit(X, Y)
     Raising.calls = (10**6 - Raising.calls) // 2  # about half of the rounds are learned
@@ -84,7 +84,7 @@ def test_an_oracle_that_raises_leaves_weights_and_state(rng):
     finally:
         Raising.calls = np.inf
     np.testing.assert_array_equal(model.last_weights_, before)
-    np.testing.assert_array_equal(model._state.vector, state)
+    np.testing.assert_array_equal(model._model.state.vector, state)
     assert model.t_ == 12
 
 
