@@ -1,7 +1,6 @@
 """One row by itself, learned or played by one compiled call, and a few rows that are played."""
 
 import functools
-from typing import Any
 
 import numpy as np
 from numba import float64, int64, types
@@ -26,7 +25,6 @@ from skstructured._engine.rounds import (
     LEARNED,
     SIGNATURE,
     Kernels,
-    bound,
     compiled_loop,
     play_raw,
 )
@@ -157,21 +155,17 @@ def _compiled_play(one: bool) -> Kernel:
     return kernel(play_rows, signature=types.void(*given))
 
 
-def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
-    """`play_row` with a loss of probabilities; None if a kernel is interpreted.
+def play_row_for(found: Kernels) -> Kernel | None:
+    """`play_row` with these kernels, the loss one of probabilities; None if any is interpreted.
 
     The loss's kernel has no parameters, and needs no scratch.
     """
-    found = bound((None, loss), experts)
-    return (
-        functools.partial(_compiled_play(True), found.loop[1], found.scales)
-        if found.known
-        else None
-    )
+    if not found.known:
+        return None
+    return functools.partial(_compiled_play(True), found.loop[1], found.scales)
 
 
-def play_rows_for(experts: Any) -> Kernel:
+def play_rows_for(found: Kernels) -> Kernel:
     """`play_rows`, to be called with all but the experts' kernels."""
-    found = bound((), experts)
     play = _compiled_play(False) if found.known else play_rows
     return lambda learned, *rest: play(learned, found.scales, *rest)

@@ -476,7 +476,7 @@ class LinearModel(Model):
     def _mixed_scores(self, rows: Rows, averaged: bool) -> Floats:
         """`scores` of experts that are mixed, some rows at a time."""
         played, without = np.empty((rows.n_rows, self.space.dim_)), np.empty((0, 0))
-        play = self._kept("play", lambda: play_rows_for(self._experts()))
+        play = self._kept("play", lambda: play_rows_for(self._bound()))
         learned = (without, 0, *map(writable, self.state.played))
         for start in range(0, len(played), ROWS):
             part = slice(start, start + ROWS)
@@ -511,7 +511,7 @@ class LinearModel(Model):
         """What plays a row by itself; None if a kernel is interpreted."""
         if not self.scores_ahead or self.loss.kernel not in MIXED_AS:
             return None
-        return play_row_for(self.loss.kernel, self._experts())
+        return play_row_for(self._bound())
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""
