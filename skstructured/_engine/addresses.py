@@ -49,6 +49,7 @@ SCALE = types.FunctionType(float64(VECTOR, float64, float64))
 #: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
 STEP = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
 
+
 @functools.cache
 def address(kernel: Any, function_type: Any) -> int:
     """Address of a numba kernel compiled for `function_type`; computed once per process.
