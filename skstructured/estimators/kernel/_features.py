@@ -6,7 +6,7 @@ from skstructured._base.validation import check_choice, check_integer
 from skstructured._engine.sincos import write_waves
 from skstructured._engine.state import Learned
 from skstructured.estimators._auto import is_auto
-from skstructured.estimators.kernel._values import check_coef0
+from skstructured.estimators.kernel._values import check_coef0, kernel_of
 
 #: Kernels that are the mean of cosines over frequencies that can be drawn.
 DRAWN = ("rbf", "laplacian")
@@ -175,34 +175,35 @@ def wants_features(learner, rows):
 
     A ValueError for parameters that do not go together.
     """
-    given, found = learner.approximation, features_of(learner.kernel)
+    given, kernel = learner.approximation, kernel_of(learner)
+    found = features_of(kernel.function)
     check_choice("approximation", given, APPROXIMATIONS)
     if not is_auto(learner.n_components):
         check_integer("n_components", learner.n_components)
     if given == "none" or (
-        given == "auto" and (rows <= ALL_KERNELS or learner.budget is not None or found is None)
+        given == "auto" and (rows <= ALL_KERNELS or kernel.budget is not None or found is None)
     ):
         return False
     if given not in ("auto", found):
         names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
         right = f"{found!r} is for this one, and 'none'" if found else "'none'"
         raise ValueError(
-            f"approximation={given!r} is for kernel={names}, got kernel={learner.kernel!r}; "
+            f"approximation={given!r} is for kernel={names}, got kernel={kernel.function!r}; "
             f"approximation={right} takes every kernel."
         )
     if found == "relu":
-        check_coef0("arc-cosine", learner.coef0)
-    if learner.budget is not None:
+        check_coef0("arc-cosine", kernel.coef0)
+    if kernel.budget is not None:
         raise ValueError(
             f"budget is for support rows, and with approximation={given!r} there are none: set "
-            f"budget=None, got {learner.budget!r}."
+            f"budget=None, got {kernel.budget!r}."
         )
     return True
 
 
 def count_of(learner):
     """Random features of a learner: an even number where each has a cosine and a sine."""
-    count, pairs = learner.n_components, features_of(learner.kernel) == "fourier"
+    count, pairs = learner.n_components, features_of(kernel_of(learner).function) == "fourier"
     if is_auto(count):
         count = MORE if learner._many_rows else USUAL
     return count + count % 2 * pairs
@@ -210,7 +211,7 @@ def count_of(learner):
 
 def new_features(learner, multiscale, rng):
     """The map that makes φ, drawn anew; its width is still to be set."""
-    p, n = learner.n_features_in_, count_of(learner)
-    if learner.kernel == ReluMap.kernel:
-        return ReluMap(p, n, float(learner.coef0), rng)
-    return FourierMap(learner.kernel, p, n, multiscale, rng)
+    p, n, kernel = learner.n_features_in_, count_of(learner), kernel_of(learner)
+    if kernel.function == ReluMap.kernel:
+        return ReluMap(p, n, float(kernel.coef0), rng)
+    return FourierMap(kernel.function, p, n, multiscale, rng)

@@ -16,7 +16,13 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._features import features_of, new_features
-from skstructured.estimators.kernel._values import MANY, counted_rows, tried_gamma, width_of
+from skstructured.estimators.kernel._values import (
+    MANY,
+    counted_rows,
+    kernel_of,
+    tried_gamma,
+    width_of,
+)
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import certificate_of
 
@@ -200,7 +206,7 @@ class FeatureModel(LinearModel):
             return self.given_scale
         inner = dense(scale_of(learner, learner.n_features_in_, True))
         p = learner.n_features_in_
-        gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
+        gamma, multiscale = width_of(learner.gamma, kernel_of(learner).function, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
         features = new_features(learner, multiscale, rng)
         features.set_width(gamma, BALANCE * p)
@@ -224,12 +230,11 @@ class FeatureModel(LinearModel):
         some = Rows.from_array(some.toarray() if batch.rows.is_sparse else some)
         scale.count_all(some, weight)
         Z = scale.transformed_matrix(some)[:, : self.scale.mapped]
-        given = _gamma_of(learner)
-        gamma, _ = width_of(given, features.kernel, Z.shape[1], Z, weight)
+        gamma, _ = width_of(learner.gamma, features.kernel, Z.shape[1], Z, weight)
         features.set_width(gamma, features.square)
         features.balance(Z, weight)
         waves = features_of(features.kernel) == "fourier"
-        if waves and given == "multiscale" and learned_rounds(batch) > MANY:
+        if waves and learner.gamma in (None, "multiscale") and learned_rounds(batch) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):
@@ -264,7 +269,3 @@ class FeatureModel(LinearModel):
             part = every[start : start + SCORED]
             theta[part] = super().scores(batch.take(part), averaged)
         return theta if self.factor == 1.0 else self.factor * theta
-
-
-def _gamma_of(learner):
-    return "multiscale" if learner.gamma is None else learner.gamma
