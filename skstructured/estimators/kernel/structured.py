@@ -8,8 +8,7 @@ from skstructured._base.docstrings import documented
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
-from skstructured.estimators.kernel._features import count_of, wants_features
-from skstructured.estimators.kernel._features_model import FeatureModel
+from skstructured.estimators.kernel._features import FeatureModel, count_of, wants_features
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import MANY, Kernel, kernel_of
 from skstructured.estimators.online import OnlineStructuredPredictor

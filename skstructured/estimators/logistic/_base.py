@@ -56,8 +56,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     `_new_weights(K, width)` of a subclass makes it, `Rounds`; it has a parameter `feature_norm`.
     """
 
-    shuffle = True
-
     _: KW_ONLY
     decoder: str | Decoder = "map"
     standardize: bool | Literal["auto"] = "auto"

@@ -23,11 +23,9 @@ from skstructured import (
     OnlineStructuredPredictor,
 )
 from skstructured._learners.models import SCORES, LinearModel
-from skstructured.estimators.kernel import _features as _approximations
-from skstructured.estimators.kernel import _features_model, structured
+from skstructured.estimators.kernel import _features, structured
 from skstructured.estimators.kernel import _values as _tried_widths
-from skstructured.estimators.kernel._features import FourierMap, ReluMap
-from skstructured.estimators.kernel._features_model import FeatureModel
+from skstructured.estimators.kernel._features import FeatureModel, FourierMap, ReluMap
 from skstructured.estimators.kernel._values import WIDTHS, some_of
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -242,7 +240,7 @@ class TestOfFit:
 
     @BOTH
     def test_auto_takes_them_for_many_rows_if_there_are_any(self, kind, monkeypatch):
-        monkeypatch.setattr(_approximations, "ALL_KERNELS", 50)
+        monkeypatch.setattr(_features, "ALL_KERNELS", 50)
         X, y, _ = stream(n=51)
         model, given = learner(**kind | {"approximation": "auto"}), learner(**kind).fit(X, y)
         for exact in (clone(model).fit(X[:50], y[:50]), clone(model).partial_fit(X, y, CLASSES)):
@@ -537,7 +535,7 @@ class TestWidths:
     @pytest.fixture
     def of_few(self, monkeypatch):
         """Trials of few rows, which take a larger part of them."""
-        monkeypatch.setattr(_features_model, "MANY", 100)
+        monkeypatch.setattr(_features, "MANY", 100)
         monkeypatch.setattr(_tried_widths, "PART", 4)
 
     @COMPILED
@@ -558,7 +556,7 @@ class TestWidths:
 
     def test_only_the_width_that_is_nobodys_choice_is_tried(self, of_few, monkeypatch):
         asked = []
-        monkeypatch.setattr(_features_model, "tried_gamma", lambda *one: asked.append(one) or 0.7)
+        monkeypatch.setattr(_features, "tried_gamma", lambda *one: asked.append(one) or 0.7)
         X, y = self.rows(120, True)
         for given in ({"gamma": 0.3}, {"gamma": "scale"}, {"gamma": None}, {}):
             model = learner(**given).fit(X, y)
