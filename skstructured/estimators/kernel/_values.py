@@ -231,20 +231,21 @@ class Kernel(Component):
     cache_size: float = 500
     budget: int | None = None
 
-    def wants_intercept(self, auto):
-        """Whether there is an intercept, `auto` where that is left open."""
-        given = self.fit_intercept
-        if isinstance(given, str) and given == "auto":
-            return auto
-        if not isinstance(given, (bool, np.bool_)):
-            raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
-        return bool(given)
-
 
 def kernel_of(learner):
     """The `Kernel` of a learner's parameter, a name or function with all else as usual."""
     given = learner.kernel
     return given if isinstance(given, Kernel) else Kernel(given)
+
+
+def intercept_of(learner, auto):
+    """Whether the `Kernel` of a learner has an intercept, `auto` where that is left open."""
+    given = kernel_of(learner).fit_intercept
+    if isinstance(given, str) and given == "auto":
+        return auto
+    if not isinstance(given, (bool, np.bool_)):
+        raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
+    return bool(given)
 
 
 class KernelFunction(NamedTuple):

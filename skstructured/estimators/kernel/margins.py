@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters, parameters_with
+from skstructured._base.component import Seed, parameters, parameters_with, resolve
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
@@ -19,7 +19,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import Kernel, kernel_of
+from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
@@ -86,7 +86,7 @@ def new_model(learner):
 
 def wants_intercept(learner):
     """Whether there is an intercept; "auto" has one with a linear kernel."""
-    return kernel_of(learner).wants_intercept(is_linear(learner))
+    return intercept_of(learner, is_linear(learner))
 
 
 def unfitted_loss(learner):
@@ -96,12 +96,9 @@ def unfitted_loss(learner):
 
 def pistol_of(learner):
     """The optimiser of a learner; without one `PiSTOL` with its parameters."""
-    given = learner.optimizer
-    if given is None:
+    if learner.optimizer is None:
         return PiSTOL(learner.a, getattr(learner, "b", 1.0))
-    if not isinstance(given, PiSTOL):
-        raise TypeError(f"optimizer must be a PiSTOL or None, got {given!r}.")
-    return given
+    return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
 
 
 #: What `loss` may be.

@@ -10,7 +10,7 @@ from skstructured._learners.predictions import DecodedPredictions, over_sequence
 from skstructured.estimators._auto import given_decoder, parts_of
 from skstructured.estimators.kernel._features import FeatureModel, count_of, wants_features
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import MANY, Kernel, kernel_of
+from skstructured.estimators.kernel._values import MANY, Kernel, intercept_of, kernel_of
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -215,7 +215,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         super()._start(space, passes)
 
     def _wants_intercept(self):
-        return kernel_of(self).wants_intercept(False) or self._approximates
+        return intercept_of(self, False) or self._approximates
 
     def _most_passes(self):
         """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""

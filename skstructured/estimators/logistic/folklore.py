@@ -158,7 +158,7 @@ def kind_of(learner, K, width):
     if isinstance(given, str):
         check_choice("structure", given, ("auto", *KINDS))
     else:
-        check_integer("structure", given)
+        check_integer('structure, unless it is "auto", "full" or "classes",', given)
     if given in KINDS:
         return KINDS[given]
     most = MOST_WEIGHTS if given == "auto" else given
