@@ -14,6 +14,7 @@ from skstructured.estimators.crf import ConditionalRandomField
 from skstructured.estimators.gaptron import GaptronClassifier
 from skstructured.estimators.kernel import (
     AveragedKernelSGDClassifier,
+    Kernel,
     KernelPerceptronClassifier,
     KernelStructuredPredictor,
     PiSTOLClassifier,
@@ -62,6 +63,7 @@ __all__ = [
     "GuaranteeError",
     "GuaranteeWarning",
     "ItemStructuredPredictor",
+    "Kernel",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
     "ListwiseRanker",

@@ -207,10 +207,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
 
     def _most_passes(self) -> int:
-        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
-        if not isinstance(self.max_iter, str):
-            return self.max_iter
-        return PASSES[-1] if getattr(self, "budget", None) is None else 1
+        """The most passes that `fit` may make."""
+        return PASSES[-1] if isinstance(self.max_iter, str) else self.max_iter
 
     def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
         """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.

@@ -21,7 +21,7 @@ from skstructured._learners.batch_scaling import FeatureScale, training_means, w
 from skstructured._learners.predictions import check_batch, over_sequences, read_batch
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._values import (
-    Kernel,
+    PairwiseKernel,
     check_cache_size,
     check_kernel,
     inverse_variance,
@@ -169,7 +169,9 @@ class BatchPredictor(BaseEstimator):
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""
         gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
-        return Kernel(self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept))
+        return PairwiseKernel(
+            self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept)
+        )
 
     def _scores(self, X):
         """Scores (n, dim) of new rows, or `Chains` of sequences."""

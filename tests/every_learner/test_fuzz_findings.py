@@ -170,7 +170,7 @@ def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
 BEYOND = [
     ("tol", sk.GaptronClassifier(tol=10**400)),
     ("patience", sk.OnlineTreeClassifier(patience=10**400)),
-    ("degree", sk.KernelPerceptronClassifier("poly", degree=10**400)),
+    ("degree", sk.KernelPerceptronClassifier(sk.Kernel("poly", 10**400))),
     ("radius", sk.GaussianAggregatingForecaster(radius=1e308)),
     ("alpha", sk.GaussianAggregatingForecaster(alpha=5e-324)),
     ("radius", sk.FolkloreClassifier(radius=1e308)),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
-from plain import predictor
+from plain import predictor, with_kernel
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF
@@ -66,7 +66,7 @@ WHOLE = [name for name, kind in OPTIMIZERS.items() if kind().blocks == (1, 0) an
 def plain(**given):
     """A kernel learner of one pass over rows as they are."""
     one = {"standardize": False, "shuffle": False, "max_iter": 1, "gamma": 0.5}
-    return KernelStructuredPredictor(**one | given)
+    return with_kernel(KernelStructuredPredictor, **one | given)
 
 
 def stream(n=N, p=3, seed=0):
@@ -286,7 +286,7 @@ RELU = {"approximation": "relu", "kernel": "arc-cosine"}
 )
 def test_parameters_out_of_range(given, message):
     for method, more in (("fit", ()), ("partial_fit", (CLASSES,))):
-        model = KernelStructuredPredictor(**{"max_iter": 1} | given)
+        model = with_kernel(KernelStructuredPredictor, **{"max_iter": 1} | given)
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(*stream(n=30), *more)
 
@@ -510,7 +510,7 @@ class TestPrecomputed:
             (lambda: model.fit(G[:, :39], y), r"square matrix .* got X of shape \(40, 39\)"),
             (lambda: model.fit(G, y).predict(G[:5, :39]), "39 features"),
             (
-                lambda: model.set_params(budget=20).fit(G, y),
+                lambda: plain(kernel="precomputed", budget=20).fit(G, y),
                 "budget must be None with kernel='precomputed'",
             ),
         ):
