@@ -13,7 +13,6 @@ N = 40
 
 LEARNERS = {
     "field": sk.ConditionalRandomField("simplex"),
-    "field, squared": sk.ConditionalRandomField("simplex", regularizer="squared", alpha=0.1),
     "field, rbf": sk.ConditionalRandomField("simplex", kernel="rbf", alpha=0.1, random_state=0),
     "network": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),
     "network, rbf": sk.MaxMinMarginNetwork(kernel="rbf", alpha=0.1, random_state=0),
