@@ -197,32 +197,6 @@ def test_a_decoder_set_later_is_used_at_once():
     assert (model.predict(X[:20]) == 0).all()
 
 
-BAD = {
-    "inf": (np.full((1, 6), np.inf), [0], {}, "infinity"),
-    "too large": (np.full((1, 6), 1e160), [0], {}, "Row 0 of X is too large"),
-    "too wide": (np.ones((1, 7)), [0], {}, "X has 7 features"),
-    "one label too many": (np.ones((1, 6)), [0, 1], {}, "inconsistent numbers of samples"),
-    "unknown label": (np.ones((1, 6)), [9], {}, "not among the classes: 9"),
-    "label below": (np.ones((1, 6)), np.array([-1]), {}, "not among the classes: -1"),
-    "weight below 0": (np.ones((1, 6)), [0], {"sample_weight": [-1.0]}, "Negative"),
-    "weight too large": (np.ones((1, 6)), [0], {"sample_weight": [1e30]}, "sample_weight must be"),
-    "two weights": (np.ones((1, 6)), [0], {"sample_weight": [1.0, 1.0]}, "sample_weight"),
-    "other classes": (np.ones((1, 6)), [0], {"classes": [0, 1]}, "differ from those of the first"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_refused_changes_nothing(name):
-    model, X, y, _ = predictor()
-    begun(model, X, y)
-    before = fresh(model)
-    row, label, given, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
-        model.partial_fit(row, label, **given)
-    assert_same(model, before, X)
-    assert_same(one_by_one(model, X, y, 3), one_by_one(before, X, y, 3), X)
-
-
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "partial_fit"])
 def test_gaps_are_refused_where_nothing_fills_them(method):
     model, X, y, _ = predictor()

@@ -136,16 +136,6 @@ def test_expected_losses_are_those_of_the_next_play(name, rng):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_the_parameter_is_checked_by_name(name, rng):
-    X, y = rounds(rng, 20)
-    for bad in ("yes", 1, None, [True]):
-        model = new(name, standardize=bad)
-        with pytest.raises(ValueError, match='standardize must be a bool or "auto"'):
-            model.fit(X, y)
-        assert not hasattr(model, "classes_")
-
-
-@pytest.mark.parametrize("name", LEARNERS)
 def test_rows_beyond_the_range_are_refused(name, rng):
     X, y = rounds(rng, 30)
     model = learn(new(name), X, y)
