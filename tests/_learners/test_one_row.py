@@ -2,13 +2,11 @@
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import skstructured as sk
 from skstructured._learners.models import LinearModel
@@ -197,20 +195,6 @@ def test_a_decoder_set_later_is_used_at_once():
     assert (model.predict(X[:20]) == 0).all()
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "partial_fit"])
-def test_gaps_are_refused_where_nothing_fills_them(method):
-    model, X, y, _ = predictor()
-    begun(model.set_params(missing="error"), X, y)
-    row, before = np.where(np.arange(6) == 2, np.nan, X[:1]), fresh(model)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        getattr(model, method)(row, *([[0]] if method == "partial_fit" else []))
-    assert_same(model, before, X)
-    with pytest.raises(ValueError, match="infinity"):
-        model.predict(np.where(np.isnan(row), np.inf, row))
-    with pytest.raises(NotFittedError):
-        clone(model).predict(row)
-
-
 def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     model, X, y, _ = predictor()
     begun(model, X, y)
@@ -235,16 +219,6 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
     with pytest.raises(RuntimeError, match="mean of others"):
         mean.partial_fit(X[3:4], y[3:4])
     assert pickle.dumps(mean) == before
-
-
-def test_files_that_are_mapped_are_not_written_to(tmp_path):
-    model, X, y, _ = predictor()
-    path = tmp_path / "model.joblib"
-    joblib.dump(begun(model, X, y), path)
-    content = path.read_bytes()
-    mapped = joblib.load(path, mmap_mode="r")
-    assert_same(one_by_one(mapped, X, y, 3), one_by_one(model, X, y, 3), X)
-    assert path.read_bytes() == content
 
 
 def test_a_signal_before_the_row_leaves_it(monkeypatch):

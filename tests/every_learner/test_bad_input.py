@@ -144,6 +144,8 @@ ALWAYS = [
 #: As well where they are predicted.
 READ = [
     ("classes", {"X": np.zeros((12, 3, 3))}, "per output.*documents of a query or the alter"),
+    ("strict", {"X": _entry(X[:1], (0, 2), np.nan), "y": [0]}, "Input X contains NaN"),
+    ("strict", {"X": _entry(X[:1], (0, 2), np.inf), "y": [0]}, "infinity"),
     *(
         (
             "sequences",
@@ -188,8 +190,9 @@ def test_wrong_rows_are_named_and_change_nothing(when, name, wrong, message):
     if when != "later":
         refused(model.fit, given, message, model)
         refused(new.fit, given, message, new)
-    if when == "read":
-        refused(model.predict, {"X": given["X"]}, message, model)
+    for method in ("predict", "predict_proba") if when == "read" else ():
+        if hasattr(model, method):
+            refused(getattr(model, method), {"X": given["X"]}, message, model)
 
 
 WIDE = sparse.csr_matrix((np.ones(2), np.array([0, 2**31 + 5]), np.array([0, 1, 2])))
@@ -217,6 +220,10 @@ FIRST = [
     (items("birkhoff"), [ONE[None]], [[0]], "round 0 must have m² pairs of m ≥ 2 items, got 1"),
     (items("birkhoff"), [ONE], [[0]], "round 0 must have m² pairs of m ≥ 2 items, got 1"),
     (items("birkhoff"), ONE, {"y": [1], "qid": [7]}, "round 7 must have m² pairs of m ≥ 2 items"),
+    *(
+        (EVERY_LEARNER[name], X, {"y": np.r_[CLASSES[:-1] % 2, 7], "classes": [0, 1]}, ".*7")
+        for name in ("boosting", "online", "folklore", "bandit gaptron", "soba")
+    ),
     (subsets, [ONE], [[1.0]], "no subsets of k=2 of 1 labels"),
 ]
 
@@ -226,7 +233,8 @@ def test_first_rows_that_are_none_of_the_space(learner, rows, outputs, message):
     """Those of another are told where to go."""
     model = clone(learner)
     given = outputs if isinstance(outputs, dict) else {"y": outputs}
-    refused(model.fit, {"X": rows} | given, message, model)
+    call = model.partial_fit if "classes" in given else model.fit
+    refused(call, {"X": rows} | given, message, model)
 
 
 class Hoarder(PiSTOL):
@@ -432,7 +440,7 @@ def test_lengths_of_evaluation_inputs():
                     call(given, wrong)
     with pytest.raises(ValueError, match="not fitted yet"):
         predictor().score(X, CLASSES)
-    with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
+    with pytest.raises(ValueError, match="batch_size must be a.* integer.*, got 0"):
         sk.evaluation.progressive_validate(model, X, CLASSES, batch_size=0)
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from functools import partial
 
 import naive
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import plain
 import pytest
 from conftest import INTERPRETED
-from learners import EVERY_LEARNER, OVER_SPACES
+from learners import EVERY_LEARNER, LINEAR_BY_DEFAULT, OVER_SPACES
 from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
@@ -80,6 +81,14 @@ OTHERS = {
 }
 EVERY = {name: lambda make=make: make(1.0) for name, (make, _) in LEARNERS.items()} | OTHERS
 
+#: Learners of rows as standardised, which may be as small as they like.
+STANDARDIZED = {
+    name: lambda name=name: clone(EVERY_LEARNER[name])
+    for name in ("default", "parameter free", *LINEAR_BY_DEFAULT, "confidit")
+}
+ENDS = [(name, norm) for name in EVERY for norm in (1e-141, 1e-101, 1.1e100, 1e153)]
+ENDS += [(name, 1e153) for name in STANDARDIZED]
+
 #: Powers of two just within the range for rows of norm 1 to 1.09, and for weights of 1.
 UNITS = [2.0**-332, 2.0**332]
 WEIGHTS = [2.0**-66, 2.0**66]
@@ -142,22 +151,21 @@ def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("norm", [1e-141, 1e-101, 1.1e100, 1e153])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("name", "norm"), ENDS)
 def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage, rng):
     X, y = rows_of_norm_one(rng, 12)
-    store, model = STORAGES[storage], EVERY[name]()
+    store, model = STORAGES[storage], (EVERY | STANDARDIZED)[name]()
+    beyond, new = X.copy(), clone(model)
+    beyond[7] *= norm / np.linalg.norm(beyond[7])
     learn(model, store(X), y)
     before, rounds = [W.copy() for W in all_weights(model)], model.t_
-    beyond = X.copy()
-    beyond[7] *= norm / np.linalg.norm(beyond[7])
     message = rf"Row 7 of X is too {'large' if norm > 1 else 'small'}: its norm is {norm:.4g}"
-    for method in ("partial_fit", "fit"):
+    for call in (model.fit, model.partial_fit, new.fit, partial(learn, new)):
         with pytest.raises(ValueError, match=message.replace("+", r"\+")):
-            getattr(model, method)(store(beyond), y)
+            call(store(beyond), y)
         for W, V in zip(before, all_weights(model), strict=True):
             np.testing.assert_array_equal(W, V)
-        assert model.t_ == rounds
+        assert model.t_ == rounds and not hasattr(new, "classes_")
     with pytest.raises(ValueError, match="Row 7 of X is too"):
         model.predict(store(beyond))
     beyond[7] = 0.0

@@ -1,23 +1,18 @@
 """What a fitted estimator keeps: through errors, changed parameters, weights, odd storage."""
 
-from copy import deepcopy
-
 import joblib
-import naive.risk as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import SHIPPED, binary_stream
+from learners import SHIPPED
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.base import clone
 from streams import two_classes
 
 import skstructured as sk
-from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.optimizers.pistol import CAPPED
-from skstructured.spaces.hypercube import Signs
 
 
 @pytest.mark.parametrize("optimizer", ["parameter_free", "pistol", PiSTOL(per_coordinate=True)])
@@ -59,36 +54,6 @@ def test_the_intercept_is_that_of_the_fit(fitted, rng):
         assert np.any(intercept != 0.0) == fitted
         model.partial_fit(X, y)
         assert model.coef_.shape[1] == X.shape[1]
-
-
-class Raising(sk.spaces.KSubsets):
-    """An oracle in Python that raises when told to."""
-
-    oracle_kernel = None
-    calls = np.inf
-
-    def argmax(self, theta):
-        Raising.calls -= 1
-        if Raising.calls < 0:
-            raise RuntimeError("the oracle broke")
-        return super().argmax(theta)
-
-
-def test_an_oracle_that_raises_leaves_weights_and_state(rng):
-    X, Y = rng.randn(12, 3), np.eye(4, dtype=int)[rng.randint(4, size=12)]
-    model = predictor(space=Raising(1)).partial_fit(X, Y)
-    before, state = model.last_weights_, model._state.vector.copy()
-    Raising.calls = 10**6
-    deepcopy(model).partial_fit(X, Y)
-    Raising.calls = (10**6 - Raising.calls) // 2  # about half of the rounds are learned
-    try:
-        with pytest.raises(RuntimeError, match="broke"):
-            model.partial_fit(X, Y)
-    finally:
-        Raising.calls = np.inf
-    np.testing.assert_array_equal(model.last_weights_, before)
-    np.testing.assert_array_equal(model._state.vector, state)
-    assert model.t_ == 12
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
@@ -134,7 +99,7 @@ def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path)
     scores = [model.decision_function(X)]
     for each in (model, joblib.load(tmp_path / "model", mmap_mode=mode)):
         np.testing.assert_array_equal(each.decision_function(X), scores[0])
-        each.partial_fit(X, y)
+        each.partial_fit(X, y).partial_fit(X[:1], y[:1])
         if hasattr(each, "update"):
             actions, propensities = each.choose(X[:5])
             each.update(X[:5], actions, actions == y[:5], propensities)
@@ -150,48 +115,3 @@ def test_degenerate_certificates(rng):
     X, y = two_classes(rng)
     free = predictor(optimizer="parameter_free").fit(X, y)
     assert free.certificate().regret(np.inf) == np.inf
-
-
-ONE = {"standardize": False, "fit_intercept": False, "average": False, "random_state": 0}
-#: Learners whose play at a row is `predict` there: rows of one length say nothing of themselves.
-DECIDED = {
-    "pistol": sk.PiSTOLClassifier(feature_norm=10.0, loss="smooth_hinge", **ONE),
-    "pistol, logistic": sk.PiSTOLClassifier(feature_norm=10.0, **ONE),
-    "pistol, rbf": sk.PiSTOLClassifier("rbf", 0.5, loss="hinge", **ONE),
-    "descent": sk.AveragedKernelSGDClassifier(gamma=0.5, **ONE),
-    "perceptron": sk.KernelPerceptronClassifier(gamma=0.5, **ONE),
-    "structured": sk.KernelStructuredPredictor(gamma=0.5, decoder="map", **ONE),
-    "structured, squared": sk.KernelStructuredPredictor(
-        gamma=0.5, decoder="nearest", regularizer="squared", **ONE
-    ),
-    "linear": sk.OnlineStructuredPredictor(decoder="map", optimizer="ogd", **ONE),
-}
-DELTA = 0.1
-
-
-@pytest.mark.parametrize("name", DECIDED)
-def test_mistakes_by_hand_are_what_is_expected_and_what_the_risk_bound_is_of(name):
-    X, y = binary_stream(60)
-    model, classes = DECIDED[name], np.unique(y)
-    result = progressive_validate(model, X, y, classes=classes, random_state=0, play="iterates")
-    hand, wrong = clone(model), []
-    hand.partial_fit(X[:1], y[:1], classes=classes, sample_weight=[0.0])
-    for t in range(len(X)):
-        wrong.append(float(hand.predict(X[t : t + 1])[0] != y[t]))
-        hand.partial_fit(X[t : t + 1], y[t : t + 1])
-    np.testing.assert_array_equal(result.target_loss, wrong)
-    np.testing.assert_array_equal(result.expected_target_loss, wrong)
-    bounds = literal.risk_bounds(wrong, DELTA, len(X))[1]
-    assert result.risk_bound(DELTA, last=1.0) == pytest.approx(bounds[-1], rel=1e-9)
-
-
-@pytest.mark.parametrize("K", [2, 3, 5])
-@pytest.mark.parametrize("kind", [Signs, sk.spaces.Simplex])
-def test_an_expected_loss_is_the_sum_over_classes(kind, K, rng):
-    """Σ_i p_i [i ≠ j] for a draw with probabilities p, whose mean is μ = Σ p_i v_i."""
-    space = kind().fit(np.arange(K))
-    every, P = space.vertices(), rng.dirichlet(np.ones(K), size=20)
-    for j, v in enumerate(every):
-        wanted = [sum(p[i] for i in range(K) if i != j) for p in P]
-        found = space.expected_loss(P @ every, np.repeat(v[None], len(P), axis=0))
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
