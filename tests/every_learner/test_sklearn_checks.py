@@ -70,28 +70,46 @@ def expected_failures(estimator):
     return EXPECTED | (ORDINAL if is_median else {}) | weights
 
 
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        *EVERY_LEARNER.values(),
-        *BINARY_LEARNERS.values(),
-        sk.PiSTOLRegressor(random_state=0),
-        sk.PiSTOLRegressor("rbf", loss="absolute", max_iter=2, random_state=0),
-        sk.OnlineStructuredPredictor(regularizer="squared"),
-        sk.OnlineStructuredPredictor(space="ordinal"),
-        sk.OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
-        sk.ConditionalRandomField("simplex"),
-        sk.ConditionalRandomField("simplex", alpha=1e-2),
-        sk.ConditionalRandomField("ordinal", decoder="map", alpha=1e-2),
-        sk.ConditionalRandomField("simplex", alpha=1e-2, kernel="rbf"),
-    ],
-    expected_failed_checks=expected_failures,
-)
+LEARNERS = [
+    *EVERY_LEARNER.values(),
+    *BINARY_LEARNERS.values(),
+    sk.PiSTOLRegressor(random_state=0),
+    sk.PiSTOLRegressor("rbf", loss="absolute", max_iter=2, random_state=0),
+    sk.OnlineStructuredPredictor(regularizer="squared"),
+    sk.OnlineStructuredPredictor(space="ordinal"),
+    sk.OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
+    sk.ConditionalRandomField("simplex"),
+    sk.ConditionalRandomField("simplex", alpha=1e-2),
+    sk.ConditionalRandomField("ordinal", decoder="map", alpha=1e-2),
+    sk.ConditionalRandomField("simplex", alpha=1e-2, kernel="rbf"),
+]
+#: The first of each class; the others are checked by the slow tests.
+FIRST = list({type(model): model for model in reversed(LEARNERS)}.values())
+OTHERS = [model for model in LEARNERS if not any(model is first for first in FIRST)]
+
+
+def checked(learners):
+    """The checks of these learners, as parameters of a test."""
+
+    def mark(test):
+        test = parametrize_with_checks(learners, expected_failed_checks=expected_failures)(test)
+        test = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")(test)
+        return pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")(test)
+
+    return mark
+
+
 @pytest.mark.short(
     "OnlineStructuredPredictor(random_state=0)-*", "KernelStructuredPredictor(random_state=0)-*"
 )
+@checked([*FIRST, sk.OnlineStructuredPredictor(space="ordinal")])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@checked(OTHERS)
+def test_scikit_learn_checks_of_other_parameters(estimator, check):
     check(estimator)
 
 

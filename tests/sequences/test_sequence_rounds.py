@@ -257,9 +257,9 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
     ratios = [w * square * f for w, (_, square), f in zip(weight, told, flat, strict=True)]
-    assert model._state.which[0] == (optimizer == "ogd")
+    assert model._model.state.which[0] == (optimizer == "ogd")
     norms = [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
-    numbers = model._state.numbers
+    numbers = model._model.state.numbers
     assert numbers[LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
     assert numbers[LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
 
@@ -322,7 +322,7 @@ def test_squared_moves_labels_never_seen_alike(k, M):
 def test_projections_that_were_not_found_void_the_certificate():
     model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
     model.certificate()
-    model._state.numbers[LEFT] = 1e-5
+    model._model.state.numbers[LEFT] = 1e-5
     with pytest.raises(sk.GuaranteeError, match="off by 1e-05"):
         model.certificate()
     with pytest.warns(sk.GuaranteeWarning, match="off by 1e-05"):

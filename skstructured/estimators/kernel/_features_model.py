@@ -14,16 +14,10 @@ from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
-from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._features import features_of, new_features
 from skstructured.estimators.kernel._values import MANY, counted_rows, tried_gamma, width_of
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import certificate_of
-
-
-def flat(W):
-    """Weights of many outputs as one matrix, a row for each."""
-    return np.ascontiguousarray(W).reshape(-1, W.shape[-1])
 
 
 class MappedScale(Learned):
@@ -170,18 +164,6 @@ class FeatureModel(LinearModel):
             return super().certificate(delta)
         no_high_probability(self.optimizer, delta)
         return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
-
-    def _scored(self, matrices, X):
-        if not self.has_lines:
-            return super()._scored(matrices, X)
-        W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
-        n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
-        theta = np.empty((n, *W.shape[:3]))
-        shape = (n, len(W), few, self.space.dim_)
-        theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
-        lines = flat(W[:, few:, :, [*range(near), -1]])
-        theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
-        return theta.reshape(n, len(matrices), -1)
 
     def _raw(self, Z):
         if not self.has_lines:

@@ -20,6 +20,7 @@ from skstructured import (
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
 )
+from skstructured._engine.mixing import mix
 from skstructured._learners.models import SCORES, LinearModel
 from skstructured.estimators.kernel import _features as _approximations
 from skstructured.estimators.kernel import _features_model, structured
@@ -450,7 +451,11 @@ class TestBesideLine:
         matrices = model._model._matrices(True)
         Z = model._model.scale.transformed_matrix(model._read(X).rows)
         wanted = np.einsum("nkp,ip->ink", matrices, np.hstack([Z, np.ones((len(Z), 1))]))
-        np.testing.assert_allclose(model._model._scored(matrices, Z), wanted, rtol=1e-9, atol=1e-9)
+        kind, shares = model._model.state.kind, model._model.shares(True)
+        for theta, played in zip(wanted, many, strict=True):
+            out, v = np.empty_like(played), np.empty(len(theta))
+            mix(kind, shares, theta, model.loss_.mean(theta), v, out)
+            np.testing.assert_allclose(played, out, rtol=1e-9, atol=1e-9)
 
 
 def test_lines_read_no_features_and_gaps_count_as_columns():

@@ -84,7 +84,7 @@ def in_chunks(model, X, y, size):
 def assert_same(one, other):
     for name in ("dual_coef_", "support_vectors_", "support_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_array_equal(one._state.vector, other._state.vector)
+    np.testing.assert_array_equal(one._model.state.vector, other._model.state.vector)
 
 
 def test_polynomials_of_the_longest_rows_are_far_from_overflow():
@@ -568,7 +568,7 @@ class TestBudget:
             model.partial_fit(X[start : start + 10], y[start : start + 10], CLASSES)
             B, Z = model._model.expansion.current(), model.support_vectors_
             norm_sq = np.einsum("ki,ij,kj->", B, FUNCTIONS["partial"](Z, Z), B)
-            assert model._state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
+            assert model._model.state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
         assert model._model.expansion.forgotten > 0
 
     @pytest.mark.parametrize("budget", [2, 5, 64, 100])
