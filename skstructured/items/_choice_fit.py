@@ -1,20 +1,20 @@
-"""The fit of a conditional logit: weights, their covariances, and what is said about them."""
+"""The fit of a conditional logit: scaled items, weights, their covariances, and its errors."""
 
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.lbfgs import minimize_lbfgs
-from skstructured.extend._types import Floats, Ints, Matrix
-from skstructured.items._choice_data import Scaled, identified, penalty_units
+from skstructured.extend._types import Array, Floats, Ints, Matrix
 
-#: Numbers of a block of rows that is centred at a time.
+#: Numbers in a block of rows that is centered at a time.
 BLOCK = 1 << 21
 
 
@@ -74,24 +74,20 @@ class Likelihood:
         gradient = self.Z.T @ gaps + self.ridge * weights
         return Point(weights, float(value), gradient, theta, proba)
 
-    def mean_log(self, point: Point) -> float:
-        """``Σ_t c_t ln p(chosen item of t)``, without the penalty."""
-        logs = probabilities(point.theta, self.offsets)[1]
-        return float(self.share @ logs[self.chosen])
-
     def means(self, proba: Floats) -> Matrix:
-        """Mean items (n, p) of the rounds, CSR where Z is."""
+        """Mean items (n, p) of the rounds, CSR if Z is."""
         return _rows_of(proba, self.offsets) @ self.Z
 
     def hessian(self, proba: Floats) -> Floats:
         """Second derivatives (p, p): ``Σ_t c_t Z_tᵀ(diag(p_t) − p_t p_tᵀ) Z_t + diag(r)``."""
         total = np.diag(self.ridge)
         if sparse.issparse(self.Z):
-            means: Any = self.means(proba)
-            total += _gram(self.Z, self.spread * proba) - _gram(means, self.share)
+            parts: Any = (self.Z, self.spread * proba), (self.means(proba), -self.share)
+            for A, weights in parts:
+                total += (A.T @ A.multiply(weights[:, None]).tocsr()).toarray()
             return total
-        for rows, centred in self._centred(proba):
-            total += centred.T @ (centred * (self.spread * proba)[rows, None])
+        for rows, centered in self._centered(proba):
+            total += centered.T @ (centered * (self.spread * proba)[rows, None])
         return total
 
     def product(self, proba: Floats, direction: Floats) -> Floats:
@@ -109,10 +105,10 @@ class Likelihood:
 
     def largest_distance(self, proba: Floats, root: Floats) -> float:
         """A bound on ``‖Rᵀ(z_i − z_k)‖`` over all items i and k of one round, R = root (p, r)."""
-        parts = ((rows @ root) for _, rows in self._centred(proba))
-        return 2.0 * max(float(np.sqrt((part**2).sum(axis=1).max(initial=0.0))) for part in parts)
+        parts = (np.linalg.norm(rows @ root, axis=1) for _, rows in self._centered(proba))
+        return 2.0 * max(float(part.max(initial=0.0)) for part in parts)
 
-    def _centred(self, proba):
+    def _centered(self, proba):
         """Rows of blocks of rounds, and their items less the mean of the round, dense."""
         for first, last in zip(self._cuts[:-1], self._cuts[1:], strict=True):
             rows = slice(self.offsets[first], self.offsets[last])
@@ -120,18 +116,6 @@ class Likelihood:
             part = self.Z[rows].toarray() if sparse.issparse(self.Z) else self.Z[rows]
             means = _rows_of(proba[rows], local) @ part
             yield rows, part - np.repeat(means, np.diff(local), axis=0)
-
-    def is_separated(self, point: Point) -> bool:
-        """Whether each chosen item has the largest score of its round, and alone."""
-        if self.Z.shape[0] == len(self.chosen):
-            return False
-        top = np.repeat(point.theta[self.chosen], self.lengths)
-        return int((point.theta >= top).sum()) == len(self.chosen)
-
-
-def _gram(A: Any, weights: Floats) -> Floats:
-    """``Aᵀ diag(weights) A`` of a sparse A, dense."""
-    return (A.T @ A.multiply(weights[:, None]).tocsr()).toarray()
 
 
 def _rows_of(numbers: Floats, offsets: Ints) -> sparse.csr_matrix:
@@ -145,21 +129,20 @@ PATIENCE = 4
 
 
 class Solution(NamedTuple):
-    """Where a solver ended.
+    """The last point of a solver.
 
     `gap` bounds the objective less its least value; `root` (p, r) has ``R Rᵀ`` for the inverse of
-    the Hessian, None where it was not found; `diverges` tells that an optimum is in doubt.
+    the Hessian, None if it was not found.
     """
 
     point: Point
     gap: float
     root: Any
     n_iter: int
-    diverges: bool
 
 
 def gap_bound(decrement: float, distance: float) -> float:
-    r"""The most that the objective is above its least value; infinite where it may have none.
+    r"""The most that the objective is above its least value; infinite if it may have none.
 
     Let λ be the Newton decrement ``(∇ᵀ H⁻¹ ∇)^½``, and D at least ``‖z_i − z_k‖`` in the norm of
     H⁻¹ for two items of a round. Along v scores of a round move apart by at most D‖v‖_H, third
@@ -179,7 +162,7 @@ def gap_bound(decrement: float, distance: float) -> float:
 
 
 def duality_gap(likelihood: Likelihood, gradient: Floats) -> float:
-    """``½ Σ_j (∂_j f)²/r_j``, the gap to the dual at the means; infinite without penalty."""
+    """``½ Σ_j (∂_j f)²/r_j``, the gap to the dual at the means; infinite without a penalty."""
     if not likelihood.ridge.all():
         return np.inf
     return 0.5 * float(gradient @ (gradient / likelihood.ridge))
@@ -195,49 +178,42 @@ def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
     return inverse if basis is None else basis @ inverse
 
 
-def newton(
-    likelihood: Likelihood, basis: Floats | None, max_iter: int, tol: float, verbose: Any
-) -> Solution:
+def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Solution:
     """Damped Newton steps from 0 until the gap is at most `tol`, and one step more.
 
-    That one squares what is left, so that weights, too, are exact to many digits.
+    That one squares what is left, so weights, too, are exact to many digits.
     """
-    point, doubts, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), 0, None
-    is_last = False
-    for n in range(max_iter + 1):
+    point, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), None
+    tol, proven, doubts = learner.tol, 0, 0
+    for n in range(learner.max_iter + 1):
         try:
             root = root_of_inverse(likelihood.hessian(point.proba), basis)
         except LinAlgError:
-            return Solution(point, np.inf, root, n, True)
+            return Solution(point, np.inf, root, n)
         inner = root.T @ point.gradient
         decrement = float(np.linalg.norm(inner))
-        gap = _gap(likelihood, point, decrement, root, tol)
-        if verbose:
-            print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
-        doubts += gap > tol >= 0.5 * decrement**2
-        unbounded = not likelihood.ridge.any() and likelihood.is_separated(point)
-        good = gap <= tol and (is_last or gap <= 1e-8 * tol)
-        if good or doubts > PATIENCE or unbounded or n == max_iter:
+        gap = duality_gap(likelihood, point.gradient)
+        if gap > tol >= 0.5 * decrement**2:
+            distance = likelihood.largest_distance(point.proba, root)
+            gap = min(gap, gap_bound(decrement, distance))
+        _print(learner, n, point, gap)
+        proven, doubts = proven + (gap <= tol), doubts + (gap > tol >= 0.5 * decrement**2)
+        if proven > 1 or gap <= 1e-8 * tol or doubts > PATIENCE or n == learner.max_iter:
             break
-        is_last = gap <= tol
         point = _step(likelihood, point, -root @ inner, decrement)
-    return Solution(point, gap, root, n, unbounded or not np.isfinite(gap))
+    return Solution(point, gap, root, n)
 
 
-def _gap(likelihood, point, decrement, root, tol):
-    """The least of the bounds; that by distances is found where it can be below `tol`."""
-    gap = duality_gap(likelihood, point.gradient)
-    if gap <= tol or 0.5 * decrement**2 > tol:
-        return gap
-    distance = likelihood.largest_distance(point.proba, root)
-    return min(gap, gap_bound(decrement, distance))
+def _print(learner, n, point, gap):
+    if learner.verbose:
+        print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
 
 
 def _step(likelihood, point, direction, decrement):
     """A Newton step, halved until the objective falls enough.
 
-    Where ρ is the largest range of the scores of a round along the direction, the step
-    ``ln(1 + ρ)/ρ`` minimises ``−s λ² + λ² (e^{sρ} − sρ − 1)/ρ²``, which is above the change of the
+    If ρ is the largest range of the scores of a round along the direction, the step
+    ``ln(1 + ρ)/ρ`` minimizes ``−s λ² + λ² (e^{sρ} − sρ − 1)/ρ²``, which is above the change of the
     objective: it needs no test, and nothing shorter is tried.
     """
     rho = likelihood.largest_range(direction)
@@ -250,37 +226,38 @@ def _step(likelihood, point, direction, decrement):
     return likelihood.point(point.weights + safe * direction)
 
 
-#: Scores of a round that are further apart have no optimum, it may be, without a penalty.
+#: If scores of a round are further apart, there may be no optimum without a penalty.
 FAR = 15.0
 
 #: Runs without a penalty, each with a tenth of the gradient before.
 RUNS = 4
 
 
-def lbfgs(likelihood: Likelihood, max_iter: int, tol: float, verbose: Any) -> Solution:
+def lbfgs(likelihood: Likelihood, learner: Any) -> Solution:
     """L-BFGS from 0 until the gap is at most `tol`; without a penalty, by the gradient."""
     weights, n_iter, penalized = np.zeros(likelihood.Z.shape[1]), 0, bool(likelihood.ridge.all())
-    runs = 1 if penalized else RUNS
 
     def is_done(value, gradient):
-        return duality_gap(likelihood, gradient) <= tol or not np.isfinite(value)
+        return duality_gap(likelihood, gradient) <= learner.tol or not np.isfinite(value)
 
     def evaluate(weights):
         point = likelihood.point(weights)
         return point.value, point.gradient
 
-    for run in range(runs):
-        gtol = 0.0 if penalized else 0.1 ** (run + 1) * tol**0.5
-        found = minimize_lbfgs(evaluate, weights, max_iter - n_iter, is_done, gtol=gtol)
+    for run in range(1 if penalized else RUNS):
+        gtol = 0.0 if penalized else 0.1 ** (run + 1) * learner.tol**0.5
+        found = minimize_lbfgs(evaluate, weights, learner.max_iter - n_iter, is_done, gtol=gtol)
         n_iter, weights = n_iter + found.nit, found.x
         point = likelihood.point(weights)
         gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
-        unbounded = runs > 1 and likelihood.largest_range(weights) > FAR
-        if verbose:
-            print(f"iteration {n_iter}: objective {point.value:.8g}, gap {gap:.3g}")
-        if gap <= tol or unbounded or n_iter >= max_iter:
+        _print(learner, n_iter, point, gap)
+        if (
+            gap <= learner.tol
+            or likelihood.largest_range(weights) > FAR
+            or n_iter >= learner.max_iter
+        ):
             break
-    return Solution(point, gap, None, n_iter, unbounded)
+    return Solution(point, gap, None, n_iter)
 
 
 def _estimate(likelihood, point):
@@ -297,128 +274,168 @@ def _estimate(likelihood, point):
 SECONDS = 20.0
 
 
-def separating_direction(likelihood: Likelihood) -> Floats | None:
+def separating_direction(likelihood: Likelihood, point: Point) -> Floats | None:
     """Weights v (p,) with ``vᵀ(z_chosen − z_i) ≥ 0`` for all items, and > 0 for some; None if none.
 
-    Along them the likelihood rises for ever (Albert and Anderson 1984). It is a linear programme:
-    the largest sum of the margins, for v in a box, is 0 where there is no such v. None also where
-    it takes longer than `SECONDS`.
+    Along them the likelihood rises without end (Albert and Anderson 1984). Those of the point are
+    tried first. Then it is a linear program: the largest sum of the margins, for v in a box, is 0
+    if there is no such v. None also if it takes longer than `SECONDS`.
     """
     others = np.ones(likelihood.Z.shape[0], dtype=bool)
     others[likelihood.chosen] = False
     rows = np.repeat(likelihood.chosen, likelihood.lengths)[others]
-    margins = likelihood.Z[rows] - likelihood.Z[others]
-    if margins.shape[0] == 0:
+    if len(rows) == 0:
         return None
-    sums = np.asarray(margins.mean(axis=0)).ravel()
-    A = -sparse.csr_matrix(margins)
-    found = linprog(
-        -sums, A, np.zeros(len(rows)), bounds=(-1.0, 1.0), options={"time_limit": SECONDS}
-    )
+    if (point.theta[others] < point.theta[rows]).all():
+        return point.weights
+    margins = likelihood.Z[rows] - likelihood.Z[others]
+    sums, zero = np.asarray(margins.mean(axis=0)).ravel(), np.zeros(len(rows))
+    found = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options={"time_limit": SECONDS})
     if found.x is None:
         return None
     reached = margins @ found.x
-    is_one = reached.min() >= -1e-6 and reached.max() > 1e-4
-    return found.x if is_one else None
+    return found.x if reached.min() >= -1e-6 and reached.max() > 1e-4 else None
+
+
+#: Deviations within rounds that are smaller, as a share of the largest entry, are rounding.
+ROUNDING = 1e-13
+
+#: Eigenvalues of the correlations within rounds below this are 0: collinear features.
+COLLINEAR = 1e-12
+
+
+def scaled_items(X: Matrix, offsets: Ints, share: Floats) -> tuple[Matrix, Floats, Array]:
+    """Items z = (x − mean of its round)/s, CSR ones x/s; s (p,); which do not vary (p,).
+
+    Deviations are within rounds, ``s² = Σ_t c_t (1/m_t) Σ_i (x_i − mean_t)²``.
+    """
+    largest = abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    unit = np.where(largest > 0.0, largest, 1.0)
+    find = _sparse_squares if sparse.issparse(X) else _dense_squares
+    Z, squares = find(X, offsets, share / np.diff(offsets), unit)
+    deviation = np.sqrt(squares)
+    constant = deviation <= ROUNDING
+    scale = np.where(constant, 1.0, deviation)
+    factor = np.where(constant, 0.0, 1.0 / scale)
+    if sparse.issparse(Z):
+        Z.data *= factor[Z.indices]
+        Z.eliminate_zeros()
+    else:
+        Z *= factor
+    return Z, scale * unit, constant
+
+
+def _dense_squares(X, offsets, weight, unit):
+    """X over units less the means of rounds, and weighted squares of that."""
+    lengths = np.diff(offsets)
+    Z = X / unit
+    Z -= np.repeat(np.add.reduceat(Z, offsets[:-1], axis=0) / lengths[:, None], lengths, axis=0)
+    return Z, np.repeat(weight, lengths) @ Z**2
+
+
+def _sparse_squares(X, offsets, weight, unit):
+    """X over units, and weighted squares about the means of rounds, zeros included."""
+    Z, p, lengths = X.copy(), X.shape[1], np.diff(offsets)
+    Z.data = Z.data / unit[Z.indices]
+    rounds = np.repeat(np.arange(len(weight)), np.diff(X.indptr[offsets]))
+    keys, at, counts = np.unique(
+        rounds * np.int64(p) + Z.indices, return_inverse=True, return_counts=True
+    )
+    of_key = keys // p
+    mean = np.bincount(at, Z.data, len(keys)) / lengths[of_key]
+    squares = np.bincount(at, (Z.data - mean[at]) ** 2, len(keys))
+    squares += (lengths[of_key] - counts) * mean**2
+    return Z, np.bincount(keys % p, weight[of_key] * squares, p)
+
+
+def penalty_units(X: Any, scale: Floats, standardize: Any) -> Floats:
+    """Units (p,) in which a penalty counts: deviations within rounds, or 1 as for indicators."""
+    if isinstance(standardize, str):
+        entries = X.data if sparse.issparse(X) else X
+        values = (entries != 0.0) & (entries != 1.0)
+        odd = (
+            np.bincount(X.indices, values, X.shape[1]) if sparse.issparse(X) else values.any(axis=0)
+        )
+        return np.where(odd, scale, 1.0)
+    return scale if standardize else np.ones(len(scale))
+
+
+def identified(likelihood: Likelihood) -> tuple[Floats | None, int, Array]:
+    """A basis (p, r) of the weights that choices determine, None for all; r; which are not (p,).
+
+    The second derivatives have the same null space at any weights.
+    """
+    lengths = likelihood.lengths
+    values, vectors = eigh(likelihood.hessian(np.repeat(1.0 / lengths, lengths)))
+    zero = values <= max(COLLINEAR * values[-1], 0.0)
+    unknown = (vectors[:, zero] ** 2).sum(axis=1) > 1e-12
+    return vectors[:, ~zero] if zero.any() else None, int((~zero).sum()), unknown
 
 
 #: Most features for which "auto" takes Newton's method, which has a matrix of p² numbers.
 NEWTON = 1000
 
 
-class Task(NamedTuple):
-    """What is fitted: items of rounds, the chosen rows, weights of rounds, clusters or None."""
+def fit(
+    learner: Any, X: Matrix, offsets: Ints, chosen: Ints, weight: Floats, clusters: Ints | None
+) -> None:
+    """Set the attributes of a `ConditionalLogit`: X, chosen rows, weights and clusters of rounds.
 
-    X: Matrix
-    offsets: Ints
-    chosen: Ints
-    weight: Floats
-    clusters: Ints | None
-
-    def of_weight(self) -> "Task":
-        """Without rounds of weight 0."""
-        kept = self.weight > 0.0
-        if kept.all():
-            return self
-        rows = np.repeat(kept, np.diff(self.offsets))
-        renumbered = np.cumsum(rows) - 1
-        offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[kept])])
-        clusters = None if self.clusters is None else self.clusters[kept]
-        chosen = renumbered[self.chosen[kept]]
-        return Task(self.X[rows], offsets, chosen, self.weight[kept], clusters)
-
-
-class Fit(NamedTuple):
-    """Weights (p,), covariances (p, p) or None, rank, log-likelihood, the solver's `Solution`."""
-
-    coef: Floats
-    covariance: Floats | None
-    rank: int
-    log_likelihood: float
-    solution: Solution
-
-
-def fit(task: Task, learner: Any, names: list[str]) -> Fit:
-    """Fit by the parameters of a `ConditionalLogit`; `names` of features are for messages."""
-    scaled = Scaled.of(task.X, task.offsets, task.weight / task.weight.sum())
-    likelihood = _likelihood(task, scaled, learner)
-    wide = task.X.shape[1] > NEWTON
-    if learner.solver == "lbfgs" or (learner.solver == "auto" and wide):
-        basis, free, unknown = None, None, scaled.constant
-    else:
-        basis, free = _bases(likelihood, scaled, learner.alpha)
-        unknown = takes_part(free)
-    _tell_unidentified(unknown, scaled.constant, names, learner.alpha)
-    if free is None:
-        solution = lbfgs(likelihood, learner.max_iter, learner.tol, learner.verbose)
-    else:
-        solution = newton(likelihood, basis, learner.max_iter, learner.tol, learner.verbose)
-    _check_optimum(solution, likelihood, learner, names)
-    covariance = None
+    All weights are positive; clusters are numbers (n,) from 0, or None.
+    """
+    total, share = weight.sum(), weight / weight.sum()
+    Z, scale, constant = scaled_items(X, offsets, share)
+    ridge = learner.alpha * (penalty_units(X, scale, learner.standardize) / scale) ** 2
+    likelihood = Likelihood(Z, offsets, chosen, share, ridge)
+    by_newton = learner.solver == "newton" or (learner.solver == "auto" and len(scale) <= NEWTON)
+    basis, learner.rank_, unknown = None, int((~constant).sum()), constant
+    if by_newton and learner.alpha == 0.0:
+        basis, learner.rank_, unknown = identified(likelihood)
+    _warn_of_unknown(unknown, constant, learner)
+    solution = newton(likelihood, basis, learner) if by_newton else lbfgs(likelihood, learner)
+    _check_optimum(solution, likelihood, learner)
+    weights = solution.point.weights
+    learner.coef_ = np.where(constant, 0.0, weights / scale)
+    learner.gap_, learner.n_iter_ = float(solution.gap), solution.n_iter
+    learner.log_likelihood_ = total * (0.5 * ridge @ weights**2 - solution.point.value)
+    learner.standard_errors_ = np.full(len(scale), np.nan)
+    vars(learner).pop("covariance_", None)
     if solution.root is not None:
-        covariance = _covariance(task, likelihood, solution, free) / np.outer(*[scaled.scale] * 2)
-    rank = int((~scaled.constant).sum()) if free is None else task.X.shape[1] - free.shape[1]
-    return Fit(
-        np.where(scaled.constant, 0.0, solution.point.weights / scaled.scale),
-        covariance,
-        rank,
-        task.weight.sum() * likelihood.mean_log(solution.point),
-        solution,
-    )
+        found = _covariance(likelihood, solution, weight, clusters)
+        found[unknown] = found[:, unknown] = np.nan
+        learner.covariance_ = found / np.outer(scale, scale)
+        learner.standard_errors_ = np.sqrt(np.diag(learner.covariance_))
 
 
-def _likelihood(task, scaled, learner):
-    units = penalty_units(task.X, scaled, learner.standardize)
-    ridge = learner.alpha * (units / scaled.scale) ** 2
-    share = task.weight / task.weight.sum()
-    return Likelihood(scaled.Z, task.offsets, task.chosen, share, ridge)
+def _covariance(likelihood, solution, weight, clusters):
+    """The inverse H⁻¹ (p, p) of the Hessian times Σc, or the sandwich of clusters.
+
+    That is ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹``, s_g the sum of the gradients of cluster g of G.
+    """
+    inverse = solution.root @ solution.root.T / weight.sum()
+    if clusters is None:
+        return inverse
+    members = sparse.csr_matrix((weight, (clusters, np.arange(len(weight)))))
+    means = likelihood.means(solution.point.proba)
+    sums = members @ (means - likelihood.Z[likelihood.chosen])
+    count = members.shape[0]
+    middle = safe_sparse_dot(sums.T, sums, dense_output=True) * (count / (count - 1.0))
+    return inverse @ middle @ inverse
 
 
-def _bases(likelihood, scaled, alpha):
-    """Bases of identified weights, None for all, and of the others, where there is no penalty."""
-    if alpha > 0.0:
-        return None, np.eye(len(scaled.constant))[:, scaled.constant]
-    lengths = likelihood.lengths
-    basis, free = identified(likelihood.hessian(np.repeat(1.0 / lengths, lengths)))
-    return (None if free.shape[1] == 0 else basis), free
-
-
-def takes_part(free: Floats) -> Any:
-    """Which features (p,) have weights that choices do not determine."""
-    return (free**2).sum(axis=1) > 1e-12
-
-
-def _tell_unidentified(unknown, constant, names, alpha):
-    """A warning that names features whose weights choices do not determine."""
-    if alpha > 0.0 or not unknown.any():
+def _warn_of_unknown(unknown, constant, learner):
+    """Warn, without a penalty, of features whose weights choices do not determine."""
+    if learner.alpha > 0.0 or not unknown.any():
         return
-    parts = []
-    for which, what in (
-        (constant, "the same for all items of each round"),
-        (unknown & ~constant, "collinear within the rounds"),
-    ):
-        if which.any():
-            parts.append(f"{_listed(np.flatnonzero(which), names)}: {what}")
+    parts = [
+        f"{_listed(np.flatnonzero(which), learner)}: {what}"
+        for which, what in (
+            (constant, "the same for all items of each round"),
+            (unknown & ~constant, "collinear within the rounds"),
+        )
+        if which.any()
+    ]
     warnings.warn(
         f"choices do not determine the weights of {'; '.join(parts)}. Those of the least norm are "
         "taken, 0 for features that do not vary, and their standard errors are NaN. Leave features "
@@ -428,63 +445,31 @@ def _tell_unidentified(unknown, constant, names, alpha):
     )
 
 
-def _listed(which, names, most=8):
+def _listed(which, learner, most=8):
     """Names of some features."""
+    names = learner._names()
     some = ", ".join(repr(names[j]) for j in which[:most])
     return some + (f" and {len(which) - most} more" if len(which) > most else "")
 
 
-def _check_optimum(solution, likelihood, learner, names):
-    """A ValueError where there is no optimum, a warning where it was not reached."""
-    if solution.gap <= learner.tol and not solution.diverges:
-        return
-    if learner.alpha == 0.0:
-        direction = _proof(solution, likelihood)
+def _check_optimum(solution, likelihood, learner):
+    """Raise a ValueError if there is no optimum; warn if it was not reached."""
+    weights, optimal = solution.point.weights, solution.gap <= learner.tol
+    sure = optimal and (solution.root is not None or likelihood.largest_range(weights) <= FAR)
+    if learner.alpha == 0.0 and not sure:
+        direction = separating_direction(likelihood, solution.point)
         if direction is not None:
             strong = np.flatnonzero(np.abs(direction) > 1e-6 * np.abs(direction).max())
             raise ValueError(
                 "the choices are separated: weights of "
-                f"{_listed(strong[np.argsort(-np.abs(direction[strong]))], names)} explain them "
+                f"{_listed(strong[np.argsort(-np.abs(direction[strong]))], learner)} explain them "
                 "the better the larger they are, without end, so that there is no estimate of "
                 "maximum likelihood. Give alpha > 0, or leave features out."
             )
-    if solution.gap <= learner.tol:
-        return
-    warnings.warn(
-        f"stopped after {solution.n_iter} iterations with a gap of {solution.gap:.3g} "
-        f"(tol={learner.tol:g}): raise max_iter, alpha or tol.",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
-
-
-def _proof(solution, likelihood):
-    """Weights along which the likelihood rises for ever, or None."""
-    if likelihood.is_separated(solution.point):
-        return solution.point.weights
-    return separating_direction(likelihood)
-
-
-def _covariance(task, likelihood, solution, free):
-    """Covariances of the weights of scaled features, NaN where they are not determined."""
-    total = task.weight.sum()
-    root = solution.root / np.sqrt(total)
-    found = root @ root.T
-    if task.clusters is not None:
-        found = found @ _meat(task, likelihood, solution.point.proba) @ found
-    if free is not None and free.shape[1]:
-        unknown = takes_part(free)
-        found[unknown] = found[:, unknown] = np.nan
-    return found
-
-
-def _meat(task, likelihood, proba):
-    """``G/(G − 1) Σ_g s_g s_gᵀ`` (p, p), s_g the sum of the gradients of cluster g."""
-    scores = likelihood.means(proba) - likelihood.Z[task.chosen]
-    _, codes = np.unique(task.clusters, return_inverse=True)
-    count, n = int(codes.max()) + 1, len(codes)
-    members = sparse.csr_matrix((task.weight, (codes, np.arange(n))), shape=(count, n))
-    sums = members @ scores
-    found = sums.T @ sums
-    found = found.toarray() if sparse.issparse(found) else found
-    return found * (count / (count - 1.0))
+    if not optimal:
+        warnings.warn(
+            f"stopped after {solution.n_iter} iterations with a gap of {solution.gap:.3g} "
+            f"(tol={learner.tol:g}): raise max_iter, alpha or tol.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

@@ -43,15 +43,6 @@ class Elasticities(NamedTuple):
     cross: Any
 
 
-def ratio_of(coef: Floats, covariance: Floats, feature: int, cost: int) -> WillingnessToPay:
-    """``−b_f/b_c``, and ``(V_ff + r² V_cc − 2 r V_fc)^½/|b_c|`` with r = b_f/b_c."""
-    r = coef[feature] / coef[cost]
-    V = covariance[np.ix_([feature, cost], [feature, cost])]
-    variance = V[0, 0] + r**2 * V[1, 1] - 2.0 * r * V[0, 1]
-    error = np.sqrt(np.maximum(variance, 0.0)) / abs(coef[cost])
-    return WillingnessToPay(float(-r), float(error))
-
-
 @dataclass(eq=False, repr=False)
 class ChoiceSummary:
     """The table of a fitted conditional logit: ``print(model.summary())``.

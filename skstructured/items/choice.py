@@ -8,51 +8,92 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.validation import (
     check_bool,
     check_choice,
+    check_features,
     check_integer,
+    check_lengths,
     check_positive,
     check_size,
     check_weights,
     unchanged_on_error,
 )
-from skstructured.extend._types import Array, Floats
-from skstructured.items._choice_data import (
-    chosen_rows,
-    cluster_numbers,
-    column_number,
-    first_largest,
-    places_of,
-    read_rounds,
-)
-from skstructured.items._choice_fit import Task, fit, probabilities
-from skstructured.items._choice_report import (
-    ChoiceSummary,
-    Elasticities,
-    WillingnessToPay,
-    ratio_of,
-)
+from skstructured._engine.rows import LONGEST
+from skstructured.extend._types import Array, Floats, Ints, Matrix
+from skstructured.items._choice_fit import fit, probabilities
+from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items._reading import Items, chosen_of, read_items
 
 __all__ = ["ConditionalLogit"]
 
-
 CLUSTERED = "clustered, by the sandwich of the inverse Hessian"
-OBSERVED = "inverse Hessian"
 
 
-def weights_of(items: Any, sample_weight: Any) -> Floats:
+def check_entries(matrix: Matrix, items: Items) -> None:
+    """Raise a ValueError that names the first round with NaN, infinity, or too large numbers."""
+    values: Any = matrix.data if sparse.issparse(matrix) else matrix
+    if (np.abs(values) <= LONGEST).all():
+        return
+    entries = sparse.coo_matrix(matrix)
+    i = np.flatnonzero(~(np.abs(entries.data) <= LONGEST))[0]
+    name = items.qid[np.searchsorted(items.offsets, entries.row[i], "right") - 1]
+    raise ValueError(
+        f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {entries.data[i]:g} in "
+        f"round {name.item()!r}, feature {entries.col[i]}; available= hides items that are not "
+        "there."
+    )
+
+
+def places_of(items: Items, rows: Ints) -> Ints:
+    """Rows (n,) of available items, one per round, as y has them: 0/1 per item, or places."""
+    given = items.places[rows]
+    if not items.flat:
+        return given - (np.cumsum(items.given_lengths) - items.given_lengths)
+    marks = np.zeros(items.n_given, dtype=np.int64)
+    marks[given] = 1
+    return marks
+
+
+def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
+    """Clusters of the rounds that are kept, as numbers from 0.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two.
+    """
+    given = column_or_1d(items.of_rounds(clusters, "clusters"), warn=True)
+    check_lengths(len(items), len(given))
+    names, codes = np.unique(given[kept], return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            "clusters must be at least 2, got 1 of positive weight: there is no variance between "
+            "them."
+        )
+    return codes.ravel()
+
+
+def first_largest(numbers: Array, offsets: Ints) -> Ints:
+    """Row (n,) of the largest number of each round, the first of equal ones."""
+    lengths = np.diff(offsets)
+    top = np.repeat(np.maximum.reduceat(numbers, offsets[:-1]), lengths)
+    rows = np.flatnonzero(numbers == top)
+    rounds = np.repeat(np.arange(len(lengths)), lengths)[rows]
+    return rows[np.unique(rounds, return_index=True)[1]]
+
+
+def weights_of(items: Items, sample_weight: Any) -> Floats:
     """Weights (n,) of rounds."""
     return check_weights(items.of_rounds(sample_weight, "sample_weight"), items.qid, len(items))
 
 
-SOLVERS = ("auto", "newton", "lbfgs")
-
-#: Metadata that methods ask for by themselves: no `set_fit_request` is needed.
-ASKED = {"qid": True, "available": True}
+#: Metadata that methods request by themselves: no `set_fit_request` is needed.
+REQUESTED = {"qid": True, "available": True}
 
 
 @parameters
@@ -166,12 +207,12 @@ class ConditionalLogit(BaseEstimator):
     tol: float = 1e-12
     verbose: bool | int = 0
 
-    __metadata_request__fit = ASKED
-    __metadata_request__score = ASKED
-    __metadata_request__predict = ASKED
-    __metadata_request__predict_proba = ASKED
-    __metadata_request__predict_log_proba = ASKED
-    __metadata_request__decision_function = ASKED
+    __metadata_request__fit = REQUESTED
+    __metadata_request__score = REQUESTED
+    __metadata_request__predict = REQUESTED
+    __metadata_request__predict_proba = REQUESTED
+    __metadata_request__predict_log_proba = REQUESTED
+    __metadata_request__decision_function = REQUESTED
 
     def fit(
         self,
@@ -223,7 +264,7 @@ class ConditionalLogit(BaseEstimator):
         return self
 
     def _check_parameters(self):
-        check_choice("solver", self.solver, SOLVERS)
+        check_choice("solver", self.solver, ("auto", "newton", "lbfgs"))
         if isinstance(self.alpha, bool) or self.alpha != 0:
             check_size("alpha", self.alpha)
         check_positive("tol", self.tol)
@@ -234,26 +275,27 @@ class ConditionalLogit(BaseEstimator):
             check_integer("verbose", self.verbose, lowest=0)
 
     def _fit(self, X, y, qid, available, sample_weight, clusters):
-        items, matrix = read_rounds(self, X, qid, available, reset=True)
+        items, matrix = self._read(X, qid, available, reset=True)
         weight = weights_of(items, sample_weight)
-        groups = None if clusters is None else cluster_numbers(items, clusters, weight)
-        task = Task(matrix, items.offsets, chosen_rows(items, y), weight, groups).of_weight()
-        found = fit(task, self, list(self._names()))
-        self.coef_, self.rank_ = found.coef, found.rank
-        vars(self).pop("covariance_", None)
-        self.standard_errors_ = np.full(len(self.coef_), np.nan)
-        if found.covariance is not None:
-            self.covariance_ = found.covariance
-            self.standard_errors_ = np.sqrt(np.diag(found.covariance))
-        self.gap_, self.n_iter_ = float(found.solution.gap), found.solution.n_iter
+        kept = weight > 0.0
+        groups = None if clusters is None else cluster_numbers(items, clusters, kept)
+        rows, offsets = np.repeat(kept, items.lengths), np.append(0, np.cumsum(items.lengths[kept]))
+        chosen = np.flatnonzero(chosen_of(items, y).values[rows])
+        fit(self, matrix if kept.all() else matrix[rows], offsets, chosen, weight[kept], groups)
         self.n_rounds_, self._total = len(items), float(weight.sum())
         self._clustered = clusters is not None
-        self.log_likelihood_ = found.log_likelihood
         self.null_log_likelihood_ = -float(weight @ np.log(items.lengths))
+
+    def _read(self, X, qid, available, reset=False):
+        """Rounds of items, and the features of the available ones as float64 or CSR."""
+        items = read_items(X, qid, available)
+        matrix = check_features(self, items.values, reset)
+        check_entries(matrix, items)
+        return items, matrix
 
     def _utilities(self, X, qid, available):
         check_is_fitted(self)
-        items, matrix = read_rounds(self, X, qid, available)
+        items, matrix = self._read(X, qid, available)
         return items, matrix, matrix @ self.coef_
 
     def decision_function(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
@@ -365,7 +407,7 @@ class ConditionalLogit(BaseEstimator):
             Between 0 and 1.
         """
         items, _, theta = self._utilities(X, qid, available)
-        right = first_largest(theta, items.offsets) == chosen_rows(items, y)
+        right = chosen_of(items, y).values[first_largest(theta, items.offsets)]
         return float(np.average(right, weights=weights_of(items, sample_weight)))
 
     def log_likelihood(
@@ -397,7 +439,7 @@ class ConditionalLogit(BaseEstimator):
             At most 0.
         """
         items, _, theta = self._utilities(X, qid, available)
-        logs = probabilities(theta, items.offsets)[1][chosen_rows(items, y)]
+        logs = probabilities(theta, items.offsets)[1][np.flatnonzero(chosen_of(items, y).values)]
         return float(weights_of(items, sample_weight) @ logs)
 
     def elasticities(
@@ -430,11 +472,11 @@ class ConditionalLogit(BaseEstimator):
             feature, in the form of X; NaN for items that are not available.
         """
         items, matrix, theta = self._utilities(X, qid, available)
-        which = slice(None) if feature is None else self._number_of(feature, "feature")
-        values = matrix[:, which] if feature is None else matrix[:, [which]]
+        which = slice(None) if feature is None else [self._number_of(feature, "feature")]
+        values = matrix[:, which]
         values = values.toarray() if sparse.issparse(values) else values
         proba = probabilities(theta, items.offsets)[0][:, None]
-        effect = values * np.atleast_1d(self.coef_[which])
+        effect = values * self.coef_[which]
         pair = (effect * (1.0 - proba), -effect * proba)
         shown = pair if feature is None else tuple(part[:, 0] for part in pair)
         return Elasticities(*(items.unstacked(part) for part in shown))
@@ -468,9 +510,11 @@ class ConditionalLogit(BaseEstimator):
         j, c = self._number_of(feature, "feature"), self._number_of(cost, "cost")
         if self.coef_[c] == 0.0:
             raise ValueError(f"cost must have a weight other than 0, got {cost!r}.")
-        size = self.n_features_in_
-        covariance = getattr(self, "covariance_", np.full((size, size), np.nan))
-        return ratio_of(self.coef_, covariance, j, c)
+        value, size = -self.coef_[j] / self.coef_[c], self.n_features_in_
+        V = getattr(self, "covariance_", np.full((size, size), np.nan))
+        variance = V[j, j] + value**2 * V[c, c] + 2.0 * value * V[j, c]
+        error = np.sqrt(np.maximum(variance, 0.0)) / abs(self.coef_[c])
+        return WillingnessToPay(float(value), float(error))
 
     def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².
@@ -501,7 +545,7 @@ class ConditionalLogit(BaseEstimator):
             self.null_log_likelihood_,
             self._total,
             self.rank_,
-            CLUSTERED if self._clustered else OBSERVED,
+            CLUSTERED if self._clustered else "inverse Hessian",
             level,
         )
 
@@ -513,13 +557,15 @@ class ConditionalLogit(BaseEstimator):
     def _number_of(self, given, name):
         """Number of a feature that is given by name or number."""
         names, size = self._names().tolist(), self.n_features_in_
-        found = column_number(given, names, size)
-        if found is None:
-            known = ", ".join(map(repr, names[:20]))
-            raise ValueError(
-                f"{name} must be a feature, one of {known} or a number below {size}, got {given!r}."
-            )
-        return found
+        if isinstance(given, str) and given in names:
+            return names.index(given)
+        is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+        if is_number and -size <= given < size:
+            return int(given) % size
+        known = ", ".join(map(repr, names[:20]))
+        raise ValueError(
+            f"{name} must be a feature, one of {known} or a number below {size}, got {given!r}."
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
