@@ -265,7 +265,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         In (0, 1): the share of sets that may miss the true output.
     calibration_size : float, default=0.25
         In (0, 1): the share of the rows of `fit` that is held out.
-    gamma : float, default=0.02
+    step_size : float, default=0.02
         How fast the level of a stream follows: misses are alpha of all but for at most about
         ``1/(γ T)``, and the smaller γ, the calmer are the sizes of sets. 0 leaves the level.
     window : int, default=1000
@@ -333,7 +333,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     alpha: float = 0.1
     calibration_size: float = 0.25
-    gamma: float = 0.02
+    step_size: float = 0.02
     window: int = 1000
     random_state: Seed = None
 
@@ -502,7 +502,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """A ValueError for a parameter that is out of its range."""
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
-        check_real("gamma", self.gamma, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
+        check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
 
     def _begin(self, estimator: Any, scores: Floats) -> None:
@@ -523,7 +523,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     def _count(self, covered: bool) -> None:
         """A set was made: the level follows, and the threshold for the next row."""
         self.n_sets_, self._held = self.n_sets_ + 1, self._held + bool(covered)
-        self.alpha_ += self.gamma * (self.alpha - (not covered))
+        self.alpha_ += self.step_size * (self.alpha - (not covered))
         self.n_scores_ = len(self._recent)
         self.threshold_ = quantile(self._recent, self.alpha_)
 

@@ -21,11 +21,11 @@ W = np.array([1.0, -2.0, 0.5])
 LEARNERS = {
     "lin ucb": LinUCB(),
     "theory": LinUCB(
-        alpha="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
+        scale="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
     ),
     "thompson": LinearThompsonSampling(n_draws=20, random_state=0),
     "square cb": SquareCB(random_state=0),
-    "square cb, raw": SquareCB(gamma=3.0, standardize=False, random_state=0),
+    "square cb, raw": SquareCB(gap_weight=3.0, standardize=False, random_state=0),
 }
 
 
@@ -45,7 +45,7 @@ def statistics(model):
 
 def literal(model, offers, actions, rewards, weight=None):
     """A, ŵ and the least squares of all rounds, in the units that a learner has at the end."""
-    ridge = naive.Ridge(model.lam, free=1)
+    ridge = naive.Ridge(model.alpha, free=1)
     weight = np.ones(len(actions)) if weight is None else weight
     for x, a, r, s in zip(offers, actions, rewards, weight, strict=True):
         ridge.learn(x[a], r, s)
@@ -58,7 +58,7 @@ def literal(model, offers, actions, rewards, weight=None):
 def test_weights_are_those_of_all_rounds_in_units_of_now(scale, origin):
     offers, actions, rewards = rounds_of(0, 60, scale)
     offers = [x + origin * scale * np.array([1.0, -1.0, 2.0]) for x in offers]
-    model, weight = LinUCB(lam=0.7), np.random.RandomState(1).uniform(0.2, 3.0, 60)
+    model, weight = LinUCB(alpha=0.7), np.random.RandomState(1).uniform(0.2, 3.0, 60)
     for t in range(60):
         part = slice(t, t + 1)
         model.update(offers[part], actions[part], rewards[part], sample_weight=weight[part])
@@ -88,7 +88,7 @@ def test_means_and_deviations_count_all_actions_with_the_weights_of_their_rounds
 @pytest.mark.parametrize("intercept", [False, True])
 def test_raw_rows_are_literal(intercept):
     offers, actions, rewards = rounds_of(1)
-    model = LinUCB(lam=0.3, standardize=False, fit_intercept=intercept)
+    model = LinUCB(alpha=0.3, standardize=False, fit_intercept=intercept)
     model.fit(offers, actions, rewards)
     ridge = naive.Ridge(0.3)
     for x, a, r in zip(offers, actions, rewards, strict=True):
@@ -99,16 +99,16 @@ def test_raw_rows_are_literal(intercept):
     np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-10)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.5, "theory"])
+@pytest.mark.parametrize("scale", [0.0, 1.5, "theory"])
 @pytest.mark.parametrize(("R", "S"), [(None, None), (0.5, 3.0), (0.5, None)])
-def test_upper_confidence_bounds_are_literal(alpha, R, S):
+def test_upper_confidence_bounds_are_literal(scale, R, S):
     offers, actions, rewards = rounds_of(2)
-    model = LinUCB(alpha=alpha, noise_scale=R, radius=S, delta=0.1, lam=2.0)
+    model = LinUCB(scale=scale, noise_scale=R, radius=S, delta=0.1, alpha=2.0)
     model.fit(offers, actions, rewards)
     ridge, (A, w, least) = literal(model, offers, actions, rewards)
     R = ridge.noise(least) if R is None else R
     S = np.linalg.norm(w[1:]) if S is None else S
-    beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if alpha == "theory" else alpha * R
+    beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if scale == "theory" else scale * R
     np.testing.assert_allclose(model.radius_, beta, rtol=1e-10)
     low, high = model.confidence_bounds(offers)
     actions, propensities = model.choose(offers)
@@ -135,7 +135,7 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
 
 @pytest.mark.parametrize(
     "given",
-    [{"alpha": 1.0}, {"noise_scale": None}, {"radius": None}, {"standardize": True}],
+    [{"scale": 1.0}, {"noise_scale": None}, {"radius": None}, {"standardize": True}],
 )
 def test_no_regret_bound_without_what_the_theorem_needs(given):
     known = clone(LEARNERS["theory"])
@@ -163,14 +163,14 @@ def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
         model.set_params(**given).regret_bound()
 
 
-@pytest.mark.parametrize("gamma", [None, 0.0, 2.5])
-def test_inverse_gap_weighting_is_literal(gamma):
+@pytest.mark.parametrize("gap_weight", [None, 0.0, 2.5])
+def test_inverse_gap_weighting_is_literal(gap_weight):
     offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gamma=gamma, random_state=0).fit(offers, actions, rewards)
+    model = SquareCB(gap_weight=gap_weight, random_state=0).fit(offers, actions, rewards)
     ridge, (A, w, least) = literal(model, offers, actions, rewards)
     for x, p in zip(offers, model.decoding_proba(offers), strict=True):
         regret = ridge.noise(least) ** 2 * (1.0 + np.log(naive.information(A, 1.0, 1)))
-        rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gamma is None else gamma
+        rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gap_weight is None else gap_weight
         means = naive.standardized(x, statistics(model)) @ w
         np.testing.assert_allclose(p, naive.inverse_gap(means, rate), rtol=1e-10)
         assert p[np.argmax(means)] >= 1.0 / len(x) - 1e-12
@@ -178,7 +178,7 @@ def test_inverse_gap_weighting_is_literal(gamma):
 
 def test_square_cb_draws_what_it_says():
     offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gamma=1.0, random_state=0).fit(offers, actions, rewards)
+    model = SquareCB(gap_weight=1.0, random_state=0).fit(offers, actions, rewards)
     x = next(x for x in offers if len(x) == 5)
     played, propensities = model.choose([x] * 4000)
     p = model.decoding_proba([x])[0]
@@ -347,7 +347,7 @@ def test_rewards_that_were_all_zero_leave_exploration():
 @pytest.mark.parametrize("factor", [1e-20, 1e20])
 def test_rewards_may_have_any_unit(name, factor):
     if "raw" in name or name == "theory":
-        pytest.skip("R and gamma are in units of the rewards")
+        pytest.skip("R and gap_weight are in units of the rewards")
     offers, actions, rewards = rounds_of(13)
     one = clone(LEARNERS[name]).fit(offers, actions, rewards)
     two = clone(LEARNERS[name]).fit(offers, actions, factor * rewards)
@@ -409,15 +409,15 @@ def test_hidden_actions_may_be_anything():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (LinUCB(alpha=-1.0), "alpha must be a number of at least 0"),
-        (LinUCB(alpha="two"), "alpha must be"),
+        (LinUCB(scale=-1.0), "scale must be a number of at least 0"),
+        (LinUCB(scale="two"), "scale must be"),
         (LinUCB(delta=1.0), "delta must lie in"),
-        (LinUCB(lam=0.0), "lam must be a positive"),
+        (LinUCB(alpha=0.0), "alpha must be a positive"),
         (LinUCB(noise_scale=-1.0), "noise_scale must be a positive"),
         (LinUCB(radius=0.0), "radius must be a positive"),
         (LinUCB(standardize="yes"), "standardize must be"),
         (LinUCB(fit_intercept=2), "fit_intercept must be a bool"),
-        (SquareCB(gamma=-1.0), "gamma must be"),
+        (SquareCB(gap_weight=-1.0), "gap_weight must be"),
         (LinearThompsonSampling(scale=0.0), "scale must be a positive"),
         (LinearThompsonSampling(n_draws=0), "n_draws must be an integer"),
     ],
@@ -469,7 +469,7 @@ def problem(seed, n, m):
 
 
 def theory():
-    known = {"alpha": "theory", "noise_scale": R, "radius": S, "delta": DELTA}
+    known = {"scale": "theory", "noise_scale": R, "radius": S, "delta": DELTA}
     return LinUCB(**known, standardize=False, fit_intercept=False)
 
 
