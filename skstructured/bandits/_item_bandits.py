@@ -253,9 +253,9 @@ class LinearThompsonSampling(ItemBandit):
     n_draws : int, default=255
         Further draws of w by which propensities are estimated where there are more than two
         actions.
-    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
+    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
 
     Attributes
     ----------
@@ -360,9 +360,9 @@ class SquareCB(ItemBandit):
     gap_weight : float or None, default=None
         γ ≥ 0, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)`` after t rounds, with
         the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
-    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
+    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
 
     Attributes
     ----------

@@ -61,17 +61,16 @@ class _Kind:
         """Outputs in one form; a ValueError for such as are none."""
         return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
 
-    def check(self, y: Array) -> None:
-        """A ValueError for outputs, as read, that the estimator does not know."""
+    def check(self, y: Outputs, read: Array) -> None:
+        """A ValueError for outputs, and as read, that the estimator does not know."""
 
 
 class _OfClasses(_Kind):
-    """Probabilities (n, K): the score is ``1 − P_y``."""
+    """Probabilities (n, K): the score is ``1 − P_y``; labels are read as places, −1 for others."""
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        at, known = self._places(y)
-        scores = np.take_along_axis(self.all_scores(P), at[:, None], axis=1)[:, 0]
-        return np.where(known, scores, np.inf)
+        own = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
+        return np.where(y >= 0, own, np.inf)
 
     def sets(self, P: Floats, q: float) -> Array:
         return self.all_scores(P) <= q
@@ -81,20 +80,13 @@ class _OfClasses(_Kind):
         return 1.0 - P
 
     def read(self, y: Outputs) -> Array:
-        return column_or_1d(y)
+        places = {label: k for k, label in enumerate(np.asarray(self.estimator.classes_).tolist())}
+        return np.array([places.get(label, -1) for label in column_or_1d(y).tolist()], int)
 
-    def check(self, y: Array) -> None:
-        strange = ~self._places(y)[1]
-        if strange.any():
-            raise ValueError(f"y has labels that are not in classes_: {np.unique(y[strange])[:5]}.")
-
-    def _places(self, y: Array) -> tuple[Array, Array]:
-        """Places of labels among the classes, and whether they are there."""
-        classes = np.asarray(self.estimator.classes_)
-        order = np.argsort(classes, kind="stable")
-        behind = np.searchsorted(classes, y, sorter=order)
-        at = order[np.minimum(behind, len(classes) - 1)]
-        return at, classes[at] == y
+    def check(self, y: Outputs, read: Array) -> None:
+        if (read < 0).any():
+            strange = np.unique(column_or_1d(y)[read < 0])
+            raise ValueError(f"y has labels that are not in classes_: {strange[:5]}.")
 
 
 class _OfOrderedClasses(_OfClasses):
@@ -403,7 +395,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
         kind = kind_of(estimator)
         read = kind.read(y)
-        kind.check(read)
+        kind.check(y, read)
         kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
         if first:
             self._begin(estimator, np.zeros(0))

@@ -267,34 +267,24 @@ def test_weights_are_repetitions_and_zero_leaves_out(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_layouts_say_the_same(name):
     rng = np.random.RandomState(11)
-    X, actions, rewards = rng.normal(size=(25, 4, P)), rng.randint(4, size=25), rng.normal(size=25)
-    available = rng.random_sample((25, 4)) < 0.7
-    available[np.arange(25), actions] = True
-    order = rng.permutation(100)
-    qid = np.repeat(rng.permutation(25), 4)[order]
-    first = np.unique(qid, return_index=True)
-    names = first[0][np.argsort(first[1])]
-    rows = [np.flatnonzero(qid == name) for name in names]  # places are those of the flat rows
-    flat = X.reshape(100, P)[order]
-    lists, hidden = [flat[at] for at in rows], [available.ravel()[order][at] for at in rows]
-    place = {row: k for at in rows for k, row in enumerate(at)}
-    played = np.array([place[np.flatnonzero(order == 4 * i + a)[0]] for i, a in enumerate(actions)])
-    of_round = np.array([order[at[0]] // 4 for at in rows])
-    played, earned = played[of_round], rewards[of_round]
+    flat, qid = rng.normal(size=(100, P)), rng.permutation(np.repeat(np.arange(25), 4))
+    available, (names, first) = rng.random_sample(100) < 0.7, np.unique(qid, return_index=True)
+    available[first] = True
+    rows = [np.flatnonzero(qid == name) for name in names[np.argsort(first)]]
+    lists, hidden = [flat[at] for at in rows], [available[at] for at in rows]
+    played = np.array([rng.choice(np.flatnonzero(seen)) for seen in hidden])
+    earned, given = rng.normal(size=25), {"qid": qid, "available": available}
+    shown = [x[seen] for x, seen in zip(lists, hidden, strict=True)]
+    among = [np.cumsum(seen)[a] - 1 for seen, a in zip(hidden, played, strict=True)]
     one = clone(LEARNERS[name]).update(lists, played, earned, available=hidden)
-    given = {"qid": qid, "available": available.ravel()[order]}
     two = clone(LEARNERS[name]).update(flat, played, earned, **given)
-    assert list(differences(one, two)) == []
+    cube = clone(LEARNERS[name]).update(np.stack(lists), played, earned, available=hidden)
+    for other in (two, cube, clone(LEARNERS[name]).update(shown, among, earned)):
+        assert list(differences(one, other)) == []
     frame = pd.DataFrame(flat, columns=["a", "b", "c"])
     named = clone(LEARNERS[name]).update(frame, played, earned, **given)
     assert named.feature_names_in_.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(named.coef_, one.coef_)
-    cube = clone(LEARNERS[name]).update(X, actions, rewards, available=available)
-    by_hand = clone(LEARNERS[name])
-    shown = [x[seen] for x, seen in zip(X, available, strict=True)]
-    among = [np.cumsum(seen)[a] - 1 for seen, a in zip(available, actions, strict=True)]
-    by_hand.update(shown, among, rewards)
-    assert list(differences(cube, by_hand)) == []
     for method in ("decision_function", "decoding_proba"):
         found = getattr(one, method)(lists, available=hidden)
         same = getattr(two, method)(flat, **given)
