@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import check_weights
+from skstructured._base.validation import check_choice, check_integer, check_weights
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
@@ -26,9 +26,6 @@ CHUNK = 256
 
 #: The average played is taken anew once the rounds have grown by the REFRESH-th part.
 REFRESH = 64
-
-#: Which weights may be played.
-PLAYS = ("iterates", "last", "average")
 
 
 def progressive_validate(
@@ -102,10 +99,8 @@ def progressive_validate(
     ----------
     Blum, Kalai, Langford (1999), "Beating the hold-out".
     """
-    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
-    if play not in PLAYS:
-        raise ValueError(f"play must be one of {', '.join(map(repr, PLAYS))}, got {play!r}.")
+    check_integer("batch_size", batch_size)
+    check_choice("play", play, ("iterates", "last", "average"))
     rng, how = check_random_state(random_state), (play, batch_size)
     if y is None:
         return _validate_chunks(estimator, X, classes, how, rng, progress, delta)

@@ -439,7 +439,7 @@ def test_lengths_of_evaluation_inputs():
                     call(given, wrong)
     with pytest.raises(ValueError, match="not fitted yet"):
         predictor().score(X, CLASSES)
-    with pytest.raises(ValueError, match="batch_size must be a.* integer.*, got 0"):
+    with pytest.raises(ValueError, match="batch_size must be an integer at least 1, got 0"):
         sk.evaluation.progressive_validate(model, X, CLASSES, batch_size=0)
 
 
