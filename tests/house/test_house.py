@@ -210,8 +210,8 @@ def test_planted_bugs_fit_the_code():
     assert [bug.name for bug in bugs() if not apply(bug, ROOT, "--check")] == []
 
 
-def tests_of(path):
-    """Names of the tests_of of a test file, those of classes as Class::name."""
+def names_in(path):
+    """Names of the tests of a test file, those of classes as Class::name."""
     groups = {"": ast.parse(path.read_text("utf-8"))}
     groups |= {f"{n.name}::": n for n in groups[""].body if isinstance(n, ast.ClassDef)}
     return {f"{a}{n.name}" for a, group in groups.items() for n in group.body if hasattr(n, "name")}
@@ -219,5 +219,5 @@ def tests_of(path):
 
 def test_tests_of_planted_bugs_exist():
     named = {test.partition("[")[0].partition("::")[::2] for bug in bugs() for test in bug.tests}
-    there = {file: tests_of(ROOT / file) for file in {file for file, _ in named}}
+    there = {file: names_in(ROOT / file) for file in {file for file, _ in named}}
     assert [pair for pair in named if pair[1] not in there[pair[0]]] == []
