@@ -1,9 +1,5 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
-import sys
-
-from skstructured import extend
-from skstructured._base import exceptions
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.bandits import (
     BanditGaptronClassifier,
@@ -13,11 +9,11 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.decoders import rules as surrogates
 from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.estimators.crf import ConditionalRandomField
 from skstructured.estimators.kernel import (
     AveragedKernelSGDClassifier,
+    Kernel,
     KernelPerceptronClassifier,
     KernelStructuredPredictor,
     PiSTOLClassifier,
@@ -37,13 +33,9 @@ from skstructured.estimators.online import (
     OnlineStructuredPredictor,
     SecondOrderPerceptron,
 )
-from skstructured.evaluation import adversaries, display
 from skstructured.evaluation.conformal import PredictionSets
-from skstructured.experts import hedge
 from skstructured.experts.abstention import AbstainingHedgeClassifier
-from skstructured.extend import learner
 from skstructured.extend.learner import OnlineLearner
-from skstructured.guarantees import certificates, comparators, risk
 from skstructured.guarantees.risk import RiskMonitor
 from skstructured.items.choice import ConditionalLogit
 from skstructured.items.predictor import ItemStructuredPredictor
@@ -52,21 +44,6 @@ from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
 from skstructured.streaming.table_encoder import TableEncoder
-
-#: Public paths of modules that lie in subpackages, as ``os.path`` is one.
-for name, module in {
-    "adversaries": adversaries,
-    "base": extend,
-    "certificates": certificates,
-    "comparators": comparators,
-    "display": display,
-    "exceptions": exceptions,
-    "hedge": hedge,
-    "learner": learner,
-    "risk": risk,
-    "surrogates": surrogates,
-}.items():
-    sys.modules[f"skstructured.{name}"] = globals()[name] = module
 
 __version__ = "0.1.0.dev0"
 
@@ -89,6 +66,7 @@ __all__ = [
     "GuaranteeError",
     "GuaranteeWarning",
     "ItemStructuredPredictor",
+    "Kernel",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
     "ListwiseRanker",

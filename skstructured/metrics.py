@@ -1,4 +1,4 @@
-"""Metrics of label rankings, and scorers; also the names of `certificates` and `comparators`.
+"""Metrics of label rankings, and scorers.
 
 Scorers, for ``scoring=`` of searches and `cross_val_score`:
 
@@ -22,15 +22,9 @@ from sklearn.metrics import make_scorer
 from skstructured._base.pipelines import learner_behind
 from skstructured._base.validation import weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Outputs
-from skstructured.guarantees.certificates import Certificate
-from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
 from skstructured.spaces.permutahedron import relevances
 
 __all__ = [
-    "Certificate",
-    "best_comparator",
-    "comparator_for",
-    "comparator_losses",
     "expected_target_loss_scorer",
     "kendall_tau",
     "kendall_tau_scorer",

@@ -4,7 +4,15 @@ import itertools
 from functools import partial
 
 import numpy as np
-from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
+from plain import (
+    bandit_gaptron,
+    banditron,
+    gaptron,
+    perceptron,
+    predictor,
+    second_order,
+    with_kernel,
+)
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
@@ -19,7 +27,7 @@ AS_GIVEN = {
     "random_state": 0,
 }
 
-kernel = partial(sk.KernelStructuredPredictor, max_iter=2, random_state=0)
+kernel = partial(with_kernel, sk.KernelStructuredPredictor, max_iter=2, random_state=0)
 
 #: name -> learner of classes.
 EVERY_LEARNER = {
@@ -83,8 +91,8 @@ EVERY_LEARNER = {
     ),
     "default pistol": sk.PiSTOLClassifier(random_state=0),
     "pistol with a kernel": sk.PiSTOLClassifier("rbf", loss="hinge", max_iter=2, random_state=0),
-    "pistol plain": sk.PiSTOLClassifier(
-        "rbf", gamma=0.3, loss="smooth_hinge", average=False, **AS_GIVEN
+    "pistol plain": with_kernel(
+        *(sk.PiSTOLClassifier, "rbf"), gamma=0.3, loss="smooth_hinge", average=False, **AS_GIVEN
     ),
     "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
     "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),

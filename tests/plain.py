@@ -12,6 +12,16 @@ AS_THEY_COME = {
 }
 EXACT = AS_THEY_COME | {"tol": None}
 
+#: Parameters that a `Kernel` has besides its function.
+OF_KERNELS = inspect.signature(sk.Kernel).parameters.keys() - {"function"}
+
+
+def with_kernel(kind, *given, **named):
+    """A learner with kernels, the parameters of `Kernel` among its own."""
+    own = {name: named.pop(name) for name in OF_KERNELS & named.keys()}
+    model = kind(*given, **named)
+    return model.set_params(kernel=sk.Kernel(model.kernel, **own)) if own else model
+
 
 def _plain(kind, defaults, given, named):
     names = list(inspect.signature(kind).parameters)

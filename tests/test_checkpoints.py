@@ -27,6 +27,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from spanning_trees import SpanningTrees
 from toy_learner import NearestMean
 from waiting import stream
 
@@ -37,7 +38,7 @@ from skstructured.checkpoints import HEADER, SCHEMA, load_checkpoint, save_check
 from skstructured.estimators.logistic._full_matrix import COUNT
 from skstructured.experts.hedge import AdaHedge
 
-TRUSTED = [Matern, NearestMean]
+TRUSTED = [Matern, NearestMean, SpanningTrees]
 KINDS = ("default", "kernel", "sequences", "pipeline", "abstaining")
 #: Spaces known by an oracle in Python, whose kernels every process compiles.
 SLOW = ("pairs", "trees")

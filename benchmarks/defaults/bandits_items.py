@@ -137,7 +137,7 @@ class River:
 LEARNERS = {
     "uniform": (Uniform, False),
     "LinUCB": (lambda seed: Ours(LinUCB()), False),
-    'LinUCB(alpha="theory")': (lambda seed: Ours(LinUCB(alpha="theory")), False),
+    'LinUCB(scale="theory")': (lambda seed: Ours(LinUCB(scale="theory")), False),
     "LinearThompsonSampling": (
         lambda seed: Ours(LinearThompsonSampling(random_state=seed)),
         False,

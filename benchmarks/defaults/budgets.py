@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks._common import Results, arguments
 from benchmarks.data import load
-from skstructured import KernelStructuredPredictor
+from skstructured import Kernel, KernelStructuredPredictor
 from skstructured.estimators.kernel import _expansion
 
 MOST, CHUNK = 3000, 50
@@ -68,7 +68,7 @@ def dropped(G, coefs, stay, leave):
 def right(X, y, budget, average=False):
     """Share of rows that were right before they were learned, in %."""
     model = KernelStructuredPredictor(
-        budget=budget, average=average, decoder="nearest", random_state=0
+        kernel=Kernel(budget=budget), average=average, decoder="nearest", random_state=0
     )
     classes, found = np.unique(y), 0
     for start in range(0, len(y), CHUNK):

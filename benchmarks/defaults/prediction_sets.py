@@ -3,7 +3,7 @@
 First simulations: 396 rows are drawn, 99 of them held out by `fit`, and 200 new ones; the share of
 new rows whose sets hold the output at alpha .1, a mean over 1,000 of these, its standard error, and
 the mean share of what a set leaves open. Exact is .900: 90 of 100 places. Then streams that move,
-in their own order, each row's set made before it is learned, with the level that follows (gamma
+in their own order, each row's set made before it is learned, with the level that follows (step_size
 .02) and with one that stays (0); the first 1,000 rows, and all. Last, sets of classes beside
 MAPIE's (``conformity_score="lac"``) around the same estimators and rows held out: coverage, classes
 in a set, and seconds to make the sets, for MAPIE also to calibrate, without those to fit.
@@ -74,8 +74,8 @@ def streams(out, quick):
     )
     for name, X, y in moving(quick):
         text, row = f"{name:18s} {len(y):6d}", {}
-        for gamma in (0.02, 0.0):
-            model = PredictionSets(OnlineStructuredPredictor(), gamma=gamma)
+        for step in (0.02, 0.0):
+            model = PredictionSets(OnlineStructuredPredictor(), step_size=step)
             model.partial_fit(X[:1000], y[:1000], classes=np.unique(y))
             first, sizes = model.coverage_, []
             for start in range(1000, len(y), 100):
@@ -85,7 +85,11 @@ def streams(out, quick):
             found = first, model.coverage_, float(np.mean(sizes))
             text += f"   {found[0]:10.3f} {found[1]:8.3f} {found[2]:6.2f}"
             row |= dict(
-                zip((f"first_{gamma:g}", f"all_{gamma:g}", f"size_{gamma:g}"), found, strict=True)
+                zip(
+                    (f"first_{step:g}", f"all_{step:g}", f"size_{step:g}"),
+                    found,
+                    strict=True,
+                )
             )
         out.add(text, table="streams", name=name, **row)
 

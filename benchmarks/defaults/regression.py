@@ -21,6 +21,7 @@ from sklearn.svm import SVR
 from benchmarks._common import Results, arguments
 from benchmarks.data import load
 from skstructured import PiSTOLRegressor
+from skstructured.losses import ResidualLoss
 
 MOST, SEEDS = 800, 3
 GRID = {"kernelridge__alpha": [0.01, 0.1, 1.0], "kernelridge__gamma": [0.01, 0.1, 0.5]}
@@ -60,7 +61,8 @@ def models(kernel):
     tried += [("huber", 0.2, a, m) for a in (0.15, 0.3, 0.6) for m in (5, 10, 20)]
     found = {}
     for loss, epsilon, a, passes in tried:
-        given = {"loss": loss, "epsilon": epsilon, "a": a, "max_iter": passes, "random_state": 0}
+        given = {"a": a, "max_iter": passes, "random_state": 0}
+        given["loss"] = ResidualLoss(kind=loss, epsilon=epsilon)
         name = f"{loss} {epsilon or ''} a={a} x{passes}"
         found[name] = lambda given=given: PiSTOLRegressor(kernel, **given)
     found["default"] = lambda: PiSTOLRegressor(kernel, random_state=0)

@@ -12,7 +12,7 @@ from benchmarks._common import Results, arguments
 from benchmarks._plain import predictor
 from benchmarks.data import load
 from skstructured.evaluation import progressive_validate
-from skstructured.metrics import best_comparator, comparator_losses
+from skstructured.guarantees import best_comparator, comparator_losses
 
 REGULARIZERS = {
     "simplex": ("shannon", "squared", "tsallis"),

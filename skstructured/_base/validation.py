@@ -288,7 +288,8 @@ MISSING = ("mean", "indicator", "error")
 
 def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
-    intercept = getattr(estimator, "fit_intercept", False)
+    # `Kernel` says it for those that have one, and the loop looks again once it is known
+    intercept = getattr(estimator, "fit_intercept", hasattr(estimator, "kernel"))
     intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
     bad, rows = first_bad(estimator, rows, intercept, fresh)
     if bad >= 0:
@@ -322,7 +323,8 @@ def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
 
 def is_precomputed(kernel: Any) -> bool:
     """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
-    return isinstance(kernel, str) and kernel == "precomputed"
+    function = getattr(kernel, "function", kernel)
+    return isinstance(function, str) and function == "precomputed"
 
 
 def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:

@@ -27,15 +27,13 @@ from skstructured._chains.rows import longest_of
 from skstructured._engine.arrays import Floats, Ints
 
 
-def _read_only(array, dtype=np.float64):
-    """The array as kernels read it, so that they are compiled for one type."""
-    view = np.ascontiguousarray(array, dtype=dtype)[...]
-    view.flags.writeable = False
-    return view
+def _plain(array, dtype=np.float64):
+    """The array as kernels read it: one that can be written to, so that all are of one type."""
+    return np.require(array, dtype, ["C", "W", "E"])
 
 
 def _chains(unary, offsets, pair):
-    return _read_only(unary), _read_only(offsets, np.int64), _read_only(pair)
+    return _plain(unary), _plain(offsets, np.int64), _plain(pair)
 
 
 def check_possible(values: ArrayLike) -> None:
@@ -82,7 +80,7 @@ def marginals(
     each = np.zeros((len(unary) if pairs == "each" else 0, k, k))
     total = np.zeros((k if pairs == "sum" else 0, k))
     log_z, first = np.empty(n), 0
-    rest = _read_only(np.ones(n) if weight is None else weight), mu, log_z, each, total
+    rest = _plain(np.ones(n) if weight is None else weight), mu, log_z, each, total
     parts = (*np.empty((2, longest_of(offsets), k)), *np.empty((3, k, k)))
     top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
     while first < n:  # by rescaling; by logarithms, of kernels that few need, where they must be
@@ -97,7 +95,7 @@ def marginals(
 def score(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
     """Scores (n,) of labels (N,)."""
     scores = np.empty(len(offsets) - 1)
-    batch_scores(*_chains(unary, offsets, pair), _read_only(labels, np.int64), scores)
+    batch_scores(*_chains(unary, offsets, pair), _plain(labels, np.int64), scores)
     return scores
 
 
@@ -105,7 +103,7 @@ def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) ->
     """ln p (n,) of labels (N,), exact also where it is far less than scores; NaN for no labels."""
     values = np.empty(len(offsets) - 1)
     chains = _chains(unary, offsets, pair)
-    batch_log_probabilities(*chains, _read_only(labels, np.int64), values)
+    batch_log_probabilities(*chains, _plain(labels, np.int64), values)
     return values
 
 
@@ -135,7 +133,7 @@ def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Flo
 def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> Ints:
     """Exact draws, labels (draws, N), of given marginals ``mu`` (N, k) and ``pairs`` (N, k, k)."""
     labels = np.empty(np.shape(uniforms), dtype=np.int64)
-    batch_mean_draws(*_chains(mu, offsets, pairs), _read_only(uniforms), labels)
+    batch_mean_draws(*_chains(mu, offsets, pairs), _plain(uniforms), labels)
     return labels
 
 

@@ -90,7 +90,7 @@ def weigh_steps(pair, at, first, many, work):
 @kernel
 def weigh_step(pair, at, i, work):
     """The same of one label; returns the logarithm of the factor, and the sum."""
-    weigh_steps(pair, at, i, 1, work)
+    weigh_steps(pair, at, i, np.int64(1), work)
     return work[TOPS, 0], work[TOTALS, 0]
 
 
@@ -99,7 +99,7 @@ def weigh_start(k, work):
     """The same of the first label, with work[AHEAD] that of the first row."""
     copy_into(work[SCORES, :k], work[AHEAD, :k])
     work[TOPS, 0] = row_max(work, SCORES)
-    _exp_scores(work, 1)
+    _exp_scores(work, np.int64(1))
     return work[TOPS, 0], work[TOTALS, 0]
 
 

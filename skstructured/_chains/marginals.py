@@ -210,21 +210,21 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
     float
         The loss; inf where the labels are forbidden, NaN where all are, and nothing is learnt then.
     """
-    M, k = unary.shape
+    (M, k), first = unary.shape, np.int64(0)
     parts, rest = _parts(work, M, k)
     top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
     total[:] = 0.0
-    log_z = _scaled(unary, 0, M, top, parts, gap)
+    log_z = _scaled(unary, first, M, top, parts, gap)
     if log_z == log_z:
         loss = -_scaled_log_probability(labels, parts, gap) if log_z > -np.inf else np.nan
-        _scaled_pairs(0, M, log_z, 1.0, gap, each, total, parts)
+        _scaled_pairs(first, M, log_z, 1.0, gap, each, total, parts)
     else:
-        log_z = messages(unary, 0, M, pair, gap, rest)
+        log_z = messages(unary, first, M, pair, gap, rest)
         if log_z == -np.inf:
-            _nothing(0, M, gap, each)
+            _nothing(first, M, gap, each)
             return np.nan
-        loss = -log_probability(unary, 0, M, pair, gap, labels, rest)
-        marginals_of(unary, 0, M, pair, gap, 1.0, gap, each, total, rest)
+        loss = -log_probability(unary, first, M, pair, gap, labels, rest)
+        marginals_of(unary, first, M, pair, gap, 1.0, gap, each, total, rest)
     if log_z > -np.inf:
         _less_truth(labels, gap, each, total)
     return loss

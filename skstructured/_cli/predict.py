@@ -13,7 +13,6 @@ import warnings
 import numpy as np
 
 from skstructured._cli import tables
-from skstructured._cli.options import Parser, names
 from skstructured.checkpoints import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming import svmlight_chunks
@@ -23,7 +22,7 @@ from skstructured.streaming.table_encoder import TableEncoder
 CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
 
 
-def predict(arguments):
+def print_table(options):
     """Print a prediction for each row of a file, as CSV with a header.
 
     Raises
@@ -31,28 +30,12 @@ def predict(arguments):
     OSError, ValueError, ImportError
         As `load_checkpoint`, the readers and the model do.
     """
-    parser = Parser("python -m skstructured predict", __doc__)
-    parser.add_argument("MODEL", help="what --save kept")
-    parser.add_argument("FILE", help="rows to predict")
-    what = "print the probabilities of all classes, or of each label, too"
-    parser.add_argument("--proba", action="store_true", help=what)
-    what = "columns of FILE to print before the prediction, such as an id"
-    parser.add("--keep", "COL[,COL…]", what, type=names, default=[])
-    parser.add_bad_cells()
-    _print_table(parser.parse_args(arguments))
-
-
-def _print_table(options):
-    """Print the kept columns and the predictions, part by part."""
-    model, notes, pd, header = load_checkpoint(options.MODEL), [], tables.load_pandas(), True
-    steps = getattr(model, "steps", [(None, model)])
-    learner, bare, encoder = steps[-1][1], model, None
-    if isinstance(steps[0][1], TableEncoder):
-        encoder, bare = steps[0][1], model[1:]
+    model, notes, header = load_checkpoint(options.MODEL), [], True
+    learner = getattr(model, "steps", [(None, model)])[-1][1]
     labels = _labels(model, learner) if options.proba else []
-    for kept, X, given in _parts(model, learner, encoder, options, notes):
-        found = _predicted(bare, learner, labels, X, given)
-        table = pd.concat([kept.reset_index(drop=True), *found], axis=1)
+    for kept, *rows in _parts(model, learner, options, notes):
+        found = [kept.reset_index(drop=True), *_predicted(learner, labels, *rows)]
+        table = tables.load_pandas().concat(found, axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
     if header:  # there are no rows
@@ -83,7 +66,7 @@ def _labels(model, learner):
     return _names(learner, learner.space_.dim_, "probability")
 
 
-def _predicted(model, learner, labels, X, given):
+def _predicted(learner, labels, model, X, given):
     """Frames of predictions, and of probabilities if they are asked for."""
     is_choice, frame = isinstance(learner, CHOICES), tables.load_pandas().DataFrame
     with warnings.catch_warnings():
@@ -96,29 +79,29 @@ def _predicted(model, learner, labels, X, given):
     return [*found, frame(proba, columns=labels)] if labels else found
 
 
-def _parts(model, learner, encoder, options, notes):
-    """Yield columns that are kept, rows that the model takes, and their rounds, part by part."""
-    path = options.FILE
+def _parts(model, learner, options, notes):
+    """Yield columns that are kept, a model of numbers, its rows and their rounds, part by part."""
+    path, is_choice = options.FILE, isinstance(learner, CHOICES)
     if tables.ends_with(path, tables.SVMLIGHT):
         if options.keep or hasattr(model, "feature_names_in_"):
             what = "--keep does" if options.keep else "the model's rows have"
             raise ValueError(f"{path} has no names of columns, and {what}.")
         zero_based = tables.svmlight_labels(path)[0]
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
-            yield tables.load_pandas().DataFrame(index=range(X.shape[0])), X, {}
+            yield tables.load_pandas().DataFrame(index=range(X.shape[0])), model, X, {}
         return
-    is_choice = isinstance(learner, CHOICES)  # whose rows may stand in any order
-    name = getattr(learner, "round_column_", None)
+    name, encoder = getattr(learner, "round_column_", None), getattr(model, "steps", [(0, 0)])[0][1]
     if is_choice and name is None:
         raise ValueError(
             "the model does not say in which column choices have their names, for --save did not "
             "keep it: predict in Python, with qid=."
         )
+    has_encoder = isinstance(encoder, TableEncoder)
     for frame in tables.frames(path, size=None if is_choice else tables.PART, notes=notes):
         tables.check_columns(path, frame, options.keep)
         given = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
-        if encoder is None:  # all columns are numbers
+        if not has_encoder:  # all columns are numbers
             features = getattr(model, "feature_names_in_", frame.columns)
             encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
         X = tables.encoded(encoder, frame, path, options.bad_cells)
-        yield frame[options.keep], X, given
+        yield frame[options.keep], model[1:] if has_encoder else model, X, given

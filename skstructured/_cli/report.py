@@ -1,8 +1,8 @@
 """What the command line does with a table: learn it, say how it went, and keep the model."""
 
 import contextlib
-import importlib
 import importlib.util
+import pkgutil
 import shlex
 import sys
 import time
@@ -19,11 +19,10 @@ from skstructured._learners.models import SCORES
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.evaluation import RegretDisplay, progressive_validate
-from skstructured.evaluation.validation import warm_up
+from skstructured.evaluation import RegretDisplay
+from skstructured.evaluation.validation import progressive_validate, warm_up
 from skstructured.extend.learner import OnlineLearner
-from skstructured.guarantees import risk_bound
-from skstructured.guarantees.risk import OrderTest, rise_found
+from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg
@@ -66,8 +65,8 @@ SHOWN, LONGEST = 3, 30
 PLACES, LEAST = 10, 1e-300
 
 
-def lines_of(options, table):
-    """Yield the lines to print, each as soon as it is known."""
+def lines_of(options, given, table):
+    """Yield the lines to print, each as soon as it is known; `given` are the arguments."""
     for name in ("bounds", "learner", "plot") if table.space == "real" else ():
         if getattr(options, name):
             raise ValueError(f"--{name} is not for real numbers: see --space.")
@@ -79,19 +78,19 @@ def lines_of(options, table):
     if table.qid is not None:
         yield from item_lines(options, rows, learner)
     elif table.space == "real":
-        yield from regression_summary(rows, learner, options.seed)
+        yield from amount_lines(rows, learner, options.seed)
     else:
-        learner = yield from _of_classes(options, table, rows, learner)
+        learner = yield from class_lines(options, table, rows, learner)
     if options.save:
         yield from _kept(options, table, learner)
-    yield next_command(options)
+    yield next_command(options, given)
 
 
 def _learner(options, table):
     """The learner to run."""
+    given = {"random_state": options.seed}
     if options.learner is not None:
         return custom_learner(options.learner)
-    given = {"random_state": options.seed}
     if table.qid is not None:
         return ItemStructuredPredictor(**given) if options.qid is None else ListwiseRanker(**given)
     if table.space == "real":
@@ -113,10 +112,21 @@ def _bounded(options, learner):
     return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
 
 
-def _of_classes(options, table, rows, learner):
+def class_lines(options, table, rows, learner):
     """Lines on classes and outputs of the other spaces; returns the learner to keep."""
     result, seconds = played(rows, learner, options.seed)
-    yield from summary(rows, result, seconds, options)
+    losses, unit = result.expected_target_loss, UNITS[table.space][0]
+    if table.chunks is None:
+        n, means = len(losses), (losses.mean(), losses[len(losses) // 2 :].mean())
+    else:
+        late = result.chunks[len(result.chunks) // 2 :]
+        n, means = result.n_rounds, (losses, np.average(late[:, 2], weights=late[:, 0]))
+    told = [f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."]
+    if table.y is not None:
+        told.append(comparison(rows, means, options))
+    told.append(f"New rows         {bound_line(result.risk_bound, unit, n)}")
+    shown = result.estimator if table.space == "simplex" else None
+    yield from screen(rows, told, shown, n, seconds)
     if table.space == "simplex" and rows is not table:
         yield from order_lines(table.y)
     if rows is table and result.changed_:
@@ -140,7 +150,7 @@ def _kept(options, table, learner):
         learner.set_params(**{name: given[name] for name in given.keys() & known.keys()})
         learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
-        learner.round_column_ = table.round
+        learner.round_column_ = options.qid or options.choice
     elif table.space in WIDE and table.targets:
         learner.space_.label_names_ = list(table.targets)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
@@ -165,13 +175,12 @@ def custom_learner(path):
     ValueError
         If there is no such module or class, or it is not an `OnlineLearner`.
     """
-    module, _, name = path.partition(":")
     try:
-        kind = getattr(importlib.import_module(module), name)
+        kind = pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
     if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-        raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
+        raise ValueError(f"--learner {path} is not an OnlineLearner.")
     return kind()
 
 
@@ -200,30 +209,12 @@ def played(table, learner, seed, play="iterates", label="learning"):
     return result, time.perf_counter() - started
 
 
-def summary(table, result, seconds, options):
-    """Lines on a run: how it went, a bound for new rows, and how long it took."""
-    losses, unit = result.expected_target_loss, UNITS[table.space][0]
-    if table.chunks is None:
-        n, given = len(losses), (DELTA, LAST)
-        means = losses.mean(), losses[n // 2 :].mean()
-    else:
-        n, given, late = result.n_rounds, (), result.chunks[len(result.chunks) // 2 :]
-        means = losses, float(np.average(late[:, 2], weights=late[:, 0]))
-    told = [f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."]
-    if table.y is not None:
-        told.append(comparison(table, means, options))
-    told.append(f"New rows         {bound_line(lambda: result.risk_bound(*given), unit, n)}")
-    learner = result.estimator if table.space == "simplex" else None
-    return screen(table, told, learner, n, seconds)
-
-
 def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
     """Lines on a run: how it went, what may be wrong, what matters, and how long it took."""
     yield from (table.name, "")
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
     yield from told
-    for j, line in enumerate(table.careful):
-        yield f"{'' if j else 'Careful':17}{line}"
+    yield from (f"{'' if j else 'Careful':17}{line}" for j, line in enumerate(table.careful))
     yield from effects(learner, table)
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     yield f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
@@ -258,13 +249,13 @@ def comparison(table, means, options):
 
 def bound_line(risk_bound, unit, n, what="rows", best=None):
     """What is said of new rows: a bound on their losses, or what it leaves of the `best`."""
-    bound, why = 1.0, f"{n:,} {what} are too few for errors as many as these."
+    why = f"{n:,} {what} are too few for errors as many as these."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
             bound = risk_bound()
     except GuaranteeError as error:
-        why = error
+        bound, why = 1.0, error
     if bound >= 1.0:
         return f"no bound: {why}" if n >= FEW else TOO_FEW.format(what)
     told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
@@ -328,9 +319,9 @@ def deviations(X, within=None):
         return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
 
 
-def next_command(options):
+def next_command(options, given):
     """The line that names the command to try next, from the arguments of this one."""
-    given, before, after = [*options.given, "--save", "model"], "", ""
+    given, before, after = [*given, "--save", "model"], "", ""
     if options.save is not None:
         given, after = ["predict", options.save, "NEW_FILE"], " > predictions.csv"
     elif options.file is None:
@@ -352,7 +343,7 @@ def amount(value):
     return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
 
 
-def regression_summary(table, learner, seed):
+def amount_lines(table, learner, seed):
     """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
     (middle, spread), n = units(table.y), len(table.y)
     scaled = table._replace(y=(table.y - middle) / spread)
@@ -402,11 +393,11 @@ def item_lines(options, table, learner):
     learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
     seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in known)
-    losses, told = (_ranked if ranks else _chosen)(table.round, y, means)
+    round_, verb = options.qid or options.choice, "ranked" if ranks else "predicted"
+    losses, told = (_ranked if ranks else _chosen)(round_, y, means)
     if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None:
         told.append(CHANGES)
-    verb = "ranked" if ranks else "predicted"
-    return screen(table, told, learner, len(table.y), seconds, table.round, verb)
+    return screen(table, told, learner, len(table.y), seconds, round_, verb)
 
 
 def _ranked(_, grades, scores):
@@ -416,13 +407,14 @@ def _ranked(_, grades, scores):
     found = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
     idle, found = np.isnan(found).sum(), found[~np.isnan(found)]  # grades of 0 have no NDCG
     means = f"NDCG@{PLACES} {found.mean():.3f}; {found[len(found) // 2 :].mean():.3f}"
-    lines = [f"                 {means} in the second half."]
-    if idle:
-        lines.append(f"                 {idle} with grades of 0 only are not counted.")
     beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
-    lines.append(f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.")
-    bound = _bound(1.0 - found, f"NDCG@{PLACES}", "lists", 1.0)
-    return 1.0 - found, [*lines, f"New lists        {bound}"]
+    skipped = [f"                 {idle} with grades of 0 only are not counted."] if idle else []
+    return 1.0 - found, [
+        f"                 {means} in the second half.",
+        *skipped,
+        f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.",
+        f"New lists        {_bound(1.0 - found, f'NDCG@{PLACES}', 'lists', 1.0)}",
+    ]
 
 
 def _chosen(what, marks, proba):

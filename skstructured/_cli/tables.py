@@ -88,13 +88,11 @@ def frames(path, delimiter=None, size=None, notes=None):
     OSError, ValueError, ImportError
         If the file cannot be read; the message is one line and names the row.
     """
-    limit = csv.field_size_limit(LONGEST_CELL)
+    limit, read_parts = csv.field_size_limit(LONGEST_CELL), _of_text
+    if ends_with(path, PARQUET):
+        read_parts = _of_parquet
     try:
-        if ends_with(path, PARQUET):
-            yield from _of_parquet(path, size)
-        else:
-            with _opened(path) as file:
-                yield from _of_text(path, file, delimiter, size, [] if notes is None else notes)
+        yield from read_parts(path, size, delimiter, [] if notes is None else notes)
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
         raise ValueError(
@@ -110,38 +108,30 @@ def frames(path, delimiter=None, size=None, notes=None):
         csv.field_size_limit(limit)
 
 
-def _opened(path):
-    """A file of text, perhaps compressed by gzip; ``-`` is standard input, which is left open."""
+def _of_text(path, size, delimiter, notes):
+    """Frames of CSV or of JSON lines, perhaps compressed; ``-`` is standard input."""
     given = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
-    if str(path) == "-":
-        return open(0, closefd=False, **given)
-    return (gzip.open if str(path).endswith(".gz") else open)(path, **given)
-
-
-def _of_text(path, file, delimiter, size, notes):
-    """Frames of CSV or of JSON lines."""
-    head = next(filter(str.strip, file), "")
-    lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
-    if not mark:
-        raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
-    if mark == "[":
-        raise ValueError(f"{path} is a JSON list: write its objects on a line each (JSON lines).")
-    if mark == "{":
-        rows = _objects(path, filter(str.strip, lines))
-    else:
-        mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
-        rows, first = _records(path, lines, mark, notes), 2
-        header = next(rows)
-        if twice := [name for name, times in Counter(header).items() if times > 1]:
+    is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
+    with open(0, closefd=False, **given) if is_input else opener(path, **given) as file:
+        head = next(filter(str.strip, file), "")
+        lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
+        if not mark:
+            raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
+        if mark == "[":
             raise ValueError(
-                f"{path} has two columns of the name {twice[0]!r}: its first line must give each a "
-                "name of its own."
+                f"{path} is a JSON list: write its objects on a line each (JSON lines)."
             )
-    while part := list(islice(rows, size)):
-        frame = load_pandas().DataFrame(part, columns=header, dtype=object)
-        header = frame.columns
-        yield _numbered(frame, first)
-        first += len(part)
+        if mark == "{":
+            rows = _objects(path, filter(str.strip, lines))
+        else:
+            mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
+            rows, first = _records(path, lines, mark, notes), 2
+            header = next(rows)
+        while part := list(islice(rows, size)):
+            frame = load_pandas().DataFrame(part, columns=header, dtype=object)
+            header = frame.columns
+            yield _numbered(frame, first)
+            first += len(part)
 
 
 def _records(path, lines, mark, notes):
@@ -153,6 +143,12 @@ def _records(path, lines, mark, notes):
     try:
         for number, row in enumerate(filter(None, reader), 1):
             header = header or row
+            if number == 1 and len({*row}) < len(row):
+                twice = next(name for name, times in Counter(row).items() if times > 1)
+                raise ValueError(
+                    f"{path} has two columns of the name {twice!r}: its first line must give each "
+                    "a name of its own."
+                )
             if len(row) != len(header):
                 raise ValueError(
                     f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
@@ -187,7 +183,7 @@ def _objects(path, lines):
         yield row
 
 
-def _of_parquet(path, size):
+def _of_parquet(path, size, *_):
     """Frames of a Parquet file; whole numbers stay what they are beside missing values."""
     with opened_parquet(path) as file:
         for column in file.schema_arrow:
@@ -232,8 +228,8 @@ class Table(NamedTuple):
         Parts of a file that is not in memory.
     counts : ndarray or None
         How often each label of `y` occurs in the chunks.
-    qid, round : ndarray of shape (n,) and str, or None
-        Round of each item, and its column.
+    qid : ndarray of shape (n,) or None
+        Round of each item.
     reading : float
         Seconds that reading and encoding took.
     """
@@ -248,7 +244,6 @@ class Table(NamedTuple):
     chunks: Any = None
     counts: Any = None
     qid: Any = None
-    round: str | None = None
     reading: float = 0.0
 
     def in_random_order(self, seed):
@@ -268,14 +263,12 @@ def read(options):
     OSError, ValueError, ImportError
         If the file, a column or a value is missing or not what it must be; one line.
     """
-    started, path = time.perf_counter(), options.file
+    path = options.file
     if path is None:
         return _digits(options.space)
     if ends_with(path, SVMLIGHT):
         return _svmlight(path, options)
-    if is_large(path) and options.qid is None and options.choice is None:
-        return _in_parts(path, options)
-    return _whole(path, options)._replace(reading=time.perf_counter() - started)
+    return (_in_parts if is_large(path) else _whole)(path, options)
 
 
 def _digits(space):
@@ -288,11 +281,8 @@ def _digits(space):
 
 def _whole(path, options):
     """The table of a file that fits into memory."""
-    notes, round_, qid, about = [], options.qid or options.choice, None, ""
-    if round_ is not None and is_large(path):
-        raise ValueError(
-            "--qid and --choice are for files that fit into memory: take a part of it."
-        )
+    started, notes = time.perf_counter(), []
+    round_, qid, about = options.qid or options.choice, None, ""
     frame, targets = _first(path, options, None, notes)
     cells = filled(path, frame, targets, f"{REMEDY}, or give --target")
     if round_ is None:
@@ -307,12 +297,10 @@ def _whole(path, options):
         check_classes(path, y, len(y), targets[0], frame.columns)
     encoder = TableEncoder().fit(features)
     X = encoder.transform(features)
-    notes += [
-        f"column {name!r} says the same as the target: if so, leave it out (--columns)."
-        for name in (copies(features, y) if y.ndim == 1 else ())
-    ]
-    name = f"{title(path, *X.shape, features.shape[1])}{about}, target {', '.join(targets)}"
-    return Table(X, y, name, encoder, targets, space, notes, qid=qid, round=round_)
+    notes += copies(features, y)
+    name = title(path, *X.shape, features.shape[1], targets, about)
+    reading = time.perf_counter() - started
+    return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
 
 
 def _in_parts(path, options):
@@ -324,35 +312,30 @@ def _in_parts(path, options):
     encoder = TableEncoder().fit(features_of(path, first, options, targets))
     texts, notes, labels, known = Counter(), [], {}, (None, None)
 
-    def parts(notes=None):
-        for part in frames(path, options.delimiter, PART, notes):
-            yield part, filled(path, part, targets, REMEDY)
-
     def chunks():
-        for part, cells in parts():
+        for part in frames(path, options.delimiter, PART):
             X = encoded(encoder, features_of(path, part, options, targets), path, options.bad_cells)
-            y = [labels[text] for text in cells.iloc[:, 0].astype(str)] if labels else None
-            yield X, outputs(path, cells, space) if y is None else np.array(y)
+            y = [labels[text] for text in part[targets[0]].astype(str)] if labels else None
+            yield X, outputs(path, part[targets], space) if y is None else np.array(y)
 
-    for _, cells in parts(notes):
-        texts.update(cells.iloc[:, 0].astype(str))
+    for part in frames(path, options.delimiter, PART, notes):
+        texts.update(filled(path, part, targets, REMEDY).iloc[:, 0].astype(str))
     if space not in WIDE:
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
         labels, known = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
-    name = f"{title(path, *sizes)}, target {', '.join(targets)}"
-    rest = {"chunks": Chunks(chunks), "counts": known[1]}
+    name, rest = title(path, *sizes, targets), {"chunks": Chunks(chunks), "counts": known[1]}
     return Table(None, known[0], name, encoder, targets, space, notes, **rest)
 
 
-def title(path, n, n_features, n_columns):
-    """What a file is called, its rows, and its columns if these are not the features."""
+def title(path, n, n_features, n_columns, targets=(), about=""):
+    """What a file is called, its rows, its columns if these are not the features, its targets."""
     name = "standard input" if str(path) == "-" else path
-    plural = "s" if n_columns > 1 else ""
-    columns = "" if n_columns == n_features else f"{n_columns} column{plural} as "
-    return f"{name} ({n} rows, {columns}{n_features} features)"
+    columns = f"{n_columns} column{'s' if n_columns > 1 else ''} as "
+    columns, ends = columns if n_columns != n_features else "", ", target " if targets else ""
+    return f"{name} ({n} rows, {columns}{n_features} features){about}{ends}{', '.join(targets)}"
 
 
 def _first(path, options, size, notes=None):
@@ -492,15 +475,15 @@ def check_classes(path, y, n, name, header):
 
 
 def copies(features, y):
-    """Yield the names of columns that have one value for each output, and another for others."""
-    codes, labels = load_pandas().factorize(y)
-    for name in features if len(y) >= FEW else ():
+    """Yield a line on each column that has one value for each output, and another for others."""
+    codes, labels = load_pandas().factorize(y if y.ndim == 1 else y[:0, 0])
+    for name in features if len(codes) >= FEW else ():
         found, wanted = features[name].factorize()[0], codes
         if len(labels) > len(y) / 2:
             numbers = numbers_of(features[name])
             found, wanted = features[name].to_numpy(object) if numbers is None else numbers, y
         if np.array_equal(found, wanted):
-            yield name
+            yield f"column {name!r} says the same as the target: if so, leave it out (--columns)."
 
 
 def encoded(encoder, frame, path, bad_cells):
@@ -516,18 +499,20 @@ def encoded(encoder, frame, path, bad_cells):
         return encoder.transform(frame)
     except ValueError:
         kinds = {one["column"]: one["taken for"] for one in encoder.columns_}
-        wrong = [unreadable(frame[name].to_numpy(object), kinds.get(name)) for name in frame]
-        rows, places = np.nonzero(np.column_stack(wrong))
-        if not len(rows):
+        cells = ((frame[name].to_numpy(object), kinds.get(name)) for name in frame)
+        wrong = np.column_stack([unreadable(*given) for given in cells])
+        if not wrong.any():
             raise
     if bad_cells != "missing":
-        row, name = frame.index[rows[0]], frame.columns[places[0]]
+        row, name = (
+            axis[found[0]] for axis, found in zip(frame.axes, wrong.nonzero(), strict=True)
+        )
         raise ValueError(
             f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
             f"{kinds[name]}s: correct it, or take such cells as missing values by --bad-cells "
             "missing."
         )
-    return encoder.transform(frame.astype(object).mask(np.column_stack(wrong), None))
+    return encoder.transform(frame.astype(object).mask(wrong, None))
 
 
 def _counted(labels, counts):
@@ -538,10 +523,6 @@ def _counted(labels, counts):
 
 def _svmlight(path, options):
     """The table of the chunks of a svmlight file, which is read once for width and labels."""
-    if options.space in WIDE:
-        raise ValueError(
-            f"--space {options.space} is not for svmlight files, which have one label per row."
-        )
     with open(path, "rb") as file:
         if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
             raise ValueError(
@@ -550,11 +531,11 @@ def _svmlight(path, options):
     zero_based, width, labels = svmlight_labels(path)
     if not labels:
         raise ValueError(f"{path} has no rows.")
-    size = min(PART_BYTES, max(1, Path(path).stat().st_size // PARTS))
+    size = min(PART_BYTES, max(1, os.path.getsize(path) // PARTS))
     classes, counts = _counted(labels, labels.values())
-    rest = {"space": options.space or "simplex", "counts": counts}
-    rest["chunks"] = svmlight_chunks(path, width, size, zero_based)
-    return Table(None, classes, title(path, labels.total(), width, width), **rest)
+    name, space = title(path, labels.total(), width, width), options.space or "simplex"
+    chunks = svmlight_chunks(path, width, size, zero_based)
+    return Table(None, classes, name, space=space, chunks=chunks, counts=counts)
 
 
 def svmlight_labels(path):

@@ -8,6 +8,7 @@ Two calls of numba are not part of its documented interface: `CPUDispatcher.get_
 `library.get_pointer_to_function`, both in `address`.
 """
 
+import functools
 from typing import Any
 
 from numba import float64, int32, int64, types
@@ -48,18 +49,15 @@ SCALE = types.FunctionType(float64(VECTOR, float64, float64))
 #: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
 STEP = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
 
-_ADDRESSES: dict[Any, Any] = {}
 
-
+@functools.cache
 def address(kernel: Any, function_type: Any) -> int:
-    """Address of a numba kernel compiled for `function_type`; computed once per process."""
-    key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
-    found = _ADDRESSES.get(key)
-    if found is None:
-        result = kernel.get_compile_result(function_type.signature)
-        at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
-    return found[0]
+    """Address of a numba kernel compiled for `function_type`; computed once per process.
+
+    Both are kept, and with the kernel its code.
+    """
+    result = kernel.get_compile_result(function_type.signature)
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
 def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) -> Any:

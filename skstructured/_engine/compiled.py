@@ -4,6 +4,7 @@ import functools
 import logging
 import time
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ EMPTY_INT32 = np.empty(0, dtype=np.int32)
 def is_compiled(kernel: Any) -> bool:
     """Whether `kernel` is a numba function (and not a plain Python one)."""
     return isinstance(kernel, CPUDispatcher)
+
+
+def are_compiled(kernels: Iterable[Any]) -> bool:
+    """Whether all kernels are numba functions."""
+    return set(map(type, kernels)) <= {CPUDispatcher}
 
 
 class CompilingNotice(event.Listener):

@@ -187,11 +187,3 @@ def learn_losses(u, rates, totals, losses, sums):
 def fresh_weights(groups: int, rates: int, experts: int) -> Floats:
     """Equal weights (groups, R, N)."""
     return np.full((groups, rates, experts), 1.0 / (rates * experts))
-
-
-@kernel
-def mix_rows(kind, shares, theta, means, played):
-    """What is played at the scores and means (n, N, dim) of many rows."""
-    v = np.empty(theta.shape[1])
-    for i in range(len(theta)):
-        mix(kind, shares, theta[i], means[i], v, played[i])

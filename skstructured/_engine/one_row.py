@@ -1,7 +1,6 @@
 """One row by itself, learned or played by one compiled call, and a few rows that are played."""
 
 import functools
-from typing import Any
 
 import numpy as np
 from numba import float64, int64, types
@@ -26,7 +25,6 @@ from skstructured._engine.rounds import (
     LEARNED,
     SIGNATURE,
     Kernels,
-    bound,
     compiled_loop,
     play_raw,
 )
@@ -103,19 +101,19 @@ def play_rows(learned, scales, raws, averaged, played):
 
 
 @kernel(fastmath=FASTMATH)
-def scores_of_dense(Theta, z, intercept, raw):
+def scores_of_dense(Theta, z, raw):
     """Raw scores Θz, and the intercepts behind the features."""
     width = z.shape[0]
     for k in range(Theta.shape[0]):
         total = 0.0
         for j in range(width):
             total += Theta[k, j] * z[j]
-        raw[k] = total + Theta[k, width] if intercept else total
+        raw[k] = total + Theta[k, width] if Theta.shape[1] > width else total
 
 
 def play_row(
-    loss, scales, intercept, shortest, longest, x, statistics, used, averaged, Theta, summed,
-    vectors, shares, kind, which, out
+    loss, scales, shortest, longest, x, statistics, used, averaged, Theta, vectors, shares, kind,
+    out,
 ):  # fmt: skip
     """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
 
@@ -132,12 +130,13 @@ def play_row(
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
-    dim, nothing = out.shape[1], np.zeros(out.shape[1])
-    learned = (Theta, 0, summed, vectors, shares, nothing, nothing, nothing, kind, which)
-    raws, theta = np.empty((1, Theta.shape[0])), np.empty((Theta.shape[0] // dim, dim))
-    scores_of_dense(Theta, z, intercept, raws[0])
-    behind = (nothing, np.empty(0, dtype=np.int64))
-    play_raw((*learned, *behind), scales, raws, averaged, theta, np.empty_like(theta), out[0])
+    dim, few = out.shape[1], len(vectors)
+    nothing, which, summed = np.zeros(dim), np.zeros(few, np.int64), Theta.shape[0] > few * dim
+    mixed = (shares, nothing, nothing, nothing, kind, which, nothing, which)
+    raws, theta = np.empty((1, Theta.shape[0])), np.empty((2, Theta.shape[0] // dim, dim))
+    scores_of_dense(Theta, z, raws[0])
+    learned = (Theta, 0, summed, vectors, *mixed)
+    play_raw(learned, scales, raws, averaged, theta[0], theta[1], out[0])
     size = 0.0
     for k in range(dim):
         size += out[0, k] * out[0, k]
@@ -148,29 +147,25 @@ def play_row(
 @functools.cache
 def _compiled_play(one: bool) -> Kernel:
     if one:
-        row = (types.boolean, float64, float64, READ_MATRIX, READ_MATRIX, *[types.boolean] * 2)
-        state = (READ_MATRIX, types.boolean, READ_MATRIX, READ_CUBE, int64, READ_INT64)
+        row = (float64, float64, READ_MATRIX, READ_MATRIX, types.boolean, types.boolean)
+        state = (READ_MATRIX, READ_MATRIX, READ_CUBE, int64)
         signature = (int64, READ_INT64, *row, *state, MATRIX)
         return kernel(play_row, signature=types.boolean(*signature))
     given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
     return kernel(play_rows, signature=types.void(*given))
 
 
-def play_row_for(loss: Kernel, experts: Any) -> Kernel | None:
-    """`play_row` with a loss of probabilities; None if a kernel is interpreted.
+def play_row_for(found: Kernels) -> Kernel | None:
+    """`play_row` with these kernels, the loss one of probabilities; None if any is interpreted.
 
     The loss's kernel has no parameters, and needs no scratch.
     """
-    found = bound((None, loss), experts)
-    return (
-        functools.partial(_compiled_play(True), found.loop[1], found.scales)
-        if found.known
-        else None
-    )
+    if not found.known:
+        return None
+    return functools.partial(_compiled_play(True), found.loop[1], found.scales)
 
 
-def play_rows_for(experts: Any) -> Kernel:
+def play_rows_for(found: Kernels) -> Kernel:
     """`play_rows`, to be called with all but the experts' kernels."""
-    found = bound((), experts)
     play = _compiled_play(False) if found.known else play_rows
     return lambda learned, *rest: play(learned, found.scales, *rest)

@@ -36,7 +36,7 @@ from skstructured._engine.addresses import (
     as_step,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import FASTMATH, also_interpreted, is_compiled, kernel
+from skstructured._engine.compiled import FASTMATH, also_interpreted, are_compiled, kernel
 from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
@@ -350,11 +350,11 @@ def bound(kernels: Any, experts: Any, several: bool = False) -> Kernels:
     loop: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)]
     scales: Any = [expert.scale_kernel for expert in experts]
     steps: Any = [expert.step_kernel for expert in experts]
-    if not all(map(is_compiled, [*scales, *steps, *filter(None, loop)])):
+    if not are_compiled([*scales, *steps, *filter(None, loop)]):
         return Kernels(loop, scales, steps, False, several)
     found = zip(loop, TYPES, strict=True)
     return Kernels(
-        tuple(0 if one is None else address(one, kind) for one, kind in found),
+        tuple([0 if one is None else address(one, kind) for one, kind in found]),
         np.array([address(scale, SCALE) for scale in scales]),
         np.array([address(step, STEP) for step in steps]),
         True,

@@ -111,8 +111,8 @@ class Rows(NamedTuple):
         taken = self.matrix[order].astype(np.float64 if self.is_sparse else dtype)
         return Rows.from_array(taken), np.arange(len(order))
 
-    def taken(self, order: Array) -> "Rows":
-        """The rows of `order`, in a copy."""
+    def taken(self, order: Array | slice) -> "Rows":
+        """The rows of `order`."""
         return Rows.from_array(self.matrix[order])
 
     def without_gaps(self) -> "Rows":

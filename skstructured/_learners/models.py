@@ -10,7 +10,7 @@ import numpy as np
 from skstructured._base.plugins import check_state, check_vertices, is_ours
 from skstructured._base.validation import refuse_row, writable
 from skstructured._engine.compiled import is_compiled
-from skstructured._engine.mixing import ALONE, CLASSES, LABELS, mix_rows
+from skstructured._engine.mixing import ALONE, CLASSES, LABELS
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
@@ -32,7 +32,7 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import locked
 from skstructured._learners.pass_selection import LINEAR, Search, Tried, tried_passes
 from skstructured._learners.weights import linear_scores
-from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Matrix, Packed
+from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -287,8 +287,8 @@ COMPUTED = ("weights", "average_weights")
 #: Losses whose means are probabilities, which are mixed in the place of scores.
 MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
 
-#: Rows that are scored at a time, and rows that are scored by the weights as they are stored.
-ROWS, FEW = 1024, 8
+#: Rows that experts score at a time.
+ROWS = 1024
 
 
 class LinearModel(Model):
@@ -462,34 +462,31 @@ class LinearModel(Model):
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
         """What is played, (n, dim); of wide rows by the columns that have entries."""
-        if self.mixes and batch.rows.n_rows <= FEW and not batch.rows.is_sparse:
-            return self._played_at_few(batch.rows, averaged)
+        if self.mixes:
+            return self._mixed_scores(batch.rows, averaged)
         rows = self.scale.completed(batch.rows)
         columns, X = rows.columns() if self._is_wide(rows) else (None, rows.matrix)
-        matrices = self._matrices(averaged, columns)
-        if not self.mixes:
-            return linear_scores(matrices[0], X)
-        return self._played(matrices, self.shares(averaged), X)
+        return linear_scores(self._matrices(averaged, columns)[0], X)
 
     def _is_wide(self, rows: Rows) -> bool:
         """Whether few of the columns have entries in these rows."""
         by_feature = getattr(self.state, "by_feature", False)
         return rows.is_sparse and by_feature and 2 * len(rows.indices) < rows.width
 
-    def _played_at_few(self, rows: Rows, averaged: bool) -> Floats:
-        """`scores` of a few dense rows, without weights in their units."""
-        raw, state = self._raw(self.scale.transformed_matrix(rows)), self.state
-        played = np.empty((len(raw), self.space.dim_))
-        play = self._kept("play", lambda: play_rows_for(self._experts()))
-        without = np.empty((0, 0))
-        play((without, 0, *map(writable, state.played)), raw, averaged, played)
+    def _mixed_scores(self, rows: Rows, averaged: bool) -> Floats:
+        """`scores` of experts that are mixed, some rows at a time."""
+        played, without = np.empty((rows.n_rows, self.space.dim_)), np.empty((0, 0))
+        play = self._kept("play", lambda: play_rows_for(self._bound()))
+        learned = (without, 0, *map(writable, self.state.played))
+        for start in range(0, len(played), ROWS):
+            part = slice(start, start + ROWS)
+            some = rows if len(played) <= ROWS else rows.taken(part)
+            play(learned, self._raw(self.scale.transformed_matrix(some)), averaged, played[part])
         return played
 
     def _raw(self, Z: Floats) -> Floats:
-        """Θz of a few rows as standardised."""
-        width, Theta = self.width, self.state.matrix
-        raw = Z @ Theta[:, :width].T
-        return raw + Theta[:, width] if self.intercept else raw
+        """Θz of rows as standardised."""
+        return linear_scores(self.state.matrix, Z)
 
     def play_alone(self, X: Floats, norms: tuple[float, float], averaged: bool) -> Floats | None:
         """Scores and means (2, dim) at one dense float64 row, as `scores`.
@@ -504,34 +501,17 @@ class LinearModel(Model):
         if play is None:
             return None
         out = np.empty((2, self.space.dim_))
-        learned = (state.Theta, state.summed, state.vectors, state.shares, state.kind, state.which)
-        row = (self.intercept, *norms, X, scale.statistics, scale.used, averaged)
-        return out if play(*row, *learned, out) else None
+        known = play(
+            *(*norms, X, scale.statistics, scale.used, averaged),
+            *(state.Theta, state.vectors, state.shares, state.kind, out),
+        )
+        return out if known else None
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""
         if not self.scores_ahead or self.loss.kernel not in MIXED_AS:
             return None
-        return play_row_for(self.loss.kernel, self._experts())
-
-    def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
-        """`scores`, some rows at a time."""
-        dim = matrices.shape[1]
-        played = np.empty((X.shape[0], dim))
-        for start in range(0, len(played), ROWS):
-            rows = slice(start, start + ROWS)
-            theta = self._scored(matrices, X[rows])
-            means = theta
-            if self.state.kind != OF_SCORES:
-                means = self.loss.mean(theta.reshape(-1, dim)).reshape(theta.shape)
-            mix_rows(self.state.kind, writable(shares), theta, means, played[rows])
-        return played
-
-    def _scored(self, matrices: Floats, X: Matrix) -> Floats:
-        """Scores (n, N, dim) by every expert."""
-        experts, dim, _ = matrices.shape
-        flat = linear_scores(matrices.reshape(experts * dim, -1), X)
-        return np.ascontiguousarray(flat).reshape(-1, experts, dim)
+        return play_row_for(self._bound())
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""

@@ -207,10 +207,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
 
     def _most_passes(self) -> int:
-        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
-        if not isinstance(self.max_iter, str):
-            return self.max_iter
-        return PASSES[-1] if getattr(self, "budget", None) is None else 1
+        """The most passes that `fit` may make."""
+        return PASSES[-1] if isinstance(self.max_iter, str) else self.max_iter
 
     def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
         """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
@@ -263,8 +261,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
         """Rounds whose weights are multiplied by those of their classes."""
-        if self.class_weight is None:
-            return rounds
         weights.check_class_weight(self, stream)
         weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
         name = "sample_weight times class_weight"
@@ -327,8 +323,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             pass
         elif hasattr(self, "space_"):
             self._model.state.check_moves()
-            with unchanged_on_error(self):
-                batch = self._next_rounds(X, y, classes, sample_weight)
+            batch = self._next_rounds(X, y, classes, sample_weight)
             self._learn(batch, np.arange(batch.n_rounds))
         else:
             with unchanged_on_error(self, aside=True) as new:
@@ -476,9 +471,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         weight = check_weights(sample_weight, packed, len(packed), stream)
         batch = batch._replace(packed=packed, weight=weight)
         self._model.check(self, batch, stream)
+        if self.class_weight is not None:
+            batch = self._weigh_classes(batch, stream)
         self._model = self._model.noting(batch)
         self.loss_ = self._model.loss
-        return self._weigh_classes(batch, stream)
+        return batch
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
@@ -491,18 +488,18 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             now = weight[block]
             with model.lock:
                 played = model.learn(batch, block, now, record)
-                played = self._calibrated(played, now)
+                if self._calibrator is not None:
+                    played = self._calibrated(played, now)
             if played.stopped >= 0:
                 model.refuse(self, batch, block[played.stopped])
             if note is not None:
                 note(played, now)
 
     def _calibrated(self, played: Played, weight: Floats) -> Played:
-        """Scores of a block calibrate those to come, where somebody asks for it."""
-        if self._calibrator is None:
-            return played
+        """Scores of a block calibrate those to come."""
+        calibrator: Any = self._calibrator
         at = played.learned
-        before = self._calibrator.follow(played.theta[at], played.truth[at], weight[at])
+        before = calibrator.follow(played.theta[at], played.truth[at], weight[at])
         decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
         if hasattr(decoder, "calibrated"):
             played = played._replace(decoder=decoder.calibrated(before))
@@ -595,5 +592,4 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self._model
 
-    _state = property(lambda self: self._fitted_model("weights are").state)
-    _scale = property(lambda self: self._fitted_model("weights are").scale)
+    _scale = property(lambda self: self._model.scale)

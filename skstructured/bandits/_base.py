@@ -2,8 +2,9 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import (
     check_integer,
@@ -137,9 +139,8 @@ class BanditModel(Learned, ABC):
     """What a bandit has learned, what it plays by that, and how it learns.
 
     A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in
-    ``learn(Z, codes, rewards, propensities, coins)``: rounds of rows z, `codes` the positions of
-    the actions, `coins` numbers drawn for them. Batches are scored, and learned, with the weights
-    before them.
+    `learn`, by numbers `coins` drawn for the rounds where it needs any, and the exploration ρ.
+    Batches are scored, and learned, with the weights before them.
     """
 
     W: Floats
@@ -161,6 +162,12 @@ class BanditModel(Learned, ABC):
     def distribution(self, theta: Floats, Z: Matrix, rho: float) -> Floats:
         """Probabilities (n, K) of playing each class, given scores and the exploration ρ."""
 
+    @abstractmethod
+    def learn(
+        self, Z: Any, codes: Ints, rewards: Floats, propensities: Floats, coins: Floats, rho: float
+    ) -> None:
+        """Learn rounds of rows z; `codes` are the positions of the actions."""
+
     def block_size(self, learner: "BanditClassifier", rows: Rows) -> int:
         """How many rounds are simulated at a time."""
         return self.block
@@ -178,9 +185,30 @@ class BanditModel(Learned, ABC):
         played = []
         for i, u in enumerate(uniforms):
             own = part_of(given, [block[i]], rows.n_rows)
-            played.append(learner._round(Z[i : i + 1], codes[i], u, **own))
+            played.append(self.round(Z[i : i + 1], codes[i], u, learner._rho(), **own))
             learner._count(played[i][0] != codes[i])
         return *zip(*played, strict=True), -1  # type: ignore[return-value]  # one pair at least
+
+    def round(self, z: Matrix, truth: int, uniforms: Floats, rho: float, **given: Any) -> Any:
+        """Play and learn a row that is ready; the position of the action, and its propensity."""
+        P = self.distribution(self.scores(z), z, rho)
+        code = invert(P, uniforms[:1])
+        right, propensity = (code == truth).astype(np.float64), P[0, code]
+        self.learn(z, code, right, propensity, uniforms[None, 1:], rho, **given)
+        return code[0], propensity[0]
+
+
+@parameters
+class BanditParameters:
+    """Parameters that most of them share, behind their own."""
+
+    _: KW_ONLY
+    classes: Given = None
+    standardize: bool | Literal["auto"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
 
 class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
@@ -305,7 +333,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         with lock_of(self), learned_aside(self, self.draws > 1) as twin:
             twin._account(X, checked[0], checked[2])
             coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
-            twin._learn(twin._ready(X, twin._scale), *checked, coins)
+            twin._model.learn(twin._ready(X, twin._scale), *checked, coins, twin._rho())
             twin.t_ += X.shape[0]
         self.warn_of_trouble()
         return self
@@ -459,17 +487,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             if stopped >= 0:
                 refuse_row(self, rows.X, block[stopped])
         return actions, propensities
-
-    def _round(self, z, truth, uniforms, **given):
-        """Play and learn a row that is ready; the position of the action, and its propensity."""
-        P = self._model.distribution(self._model.scores(z), z, self._rho())
-        code = invert(P, uniforms[:1])
-        right, propensity = (code == truth).astype(np.float64), P[0, code]
-        self._learn(z, code, right, propensity, uniforms[None, 1:], **given)
-        return code[0], propensity[0]
-
-    def _learn(self, Z, codes, rewards, propensities, coins):
-        self._model.learn(Z, codes, rewards, propensities, coins)
 
     def _count(self, wrong):
         """Count rounds that were simulated; `wrong` says where they were mistakes."""

@@ -5,11 +5,10 @@ from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters_with
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
@@ -18,7 +17,13 @@ from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured.bandits._base import FOREIGN, BanditClassifier, BanditModel, mix_uniform
+from skstructured.bandits._base import (
+    FOREIGN,
+    BanditClassifier,
+    BanditModel,
+    BanditParameters,
+    mix_uniform,
+)
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats
 from skstructured.extend.optimizer import no_high_probability
@@ -180,7 +185,7 @@ class ScaledWeights(BanditModel):
             theta, share if self.loss is None else np.maximum(self.loss.gaps(theta), share)
         )
 
-    def learn(self, Z, codes, rewards, propensities, coins):
+    def learn(self, Z, codes, rewards, propensities, coins, rho):
         self.state.store_for(hasattr(Z, "indptr"))
         vector, Theta, p = self.state.vector, self.state.own, Z.shape[1]
         s = bandit_scale(vector, self._largest_sq(Z), 1.0)
@@ -224,13 +229,8 @@ class ScaledWeights(BanditModel):
         return actions, drawn[:, PROPENSITY], stopped
 
 
-def _is_logistic(learner):
-    """Whether there are probabilities; for `available_if`."""
-    return GapSurrogate(kind=learner.loss).has_probabilities
-
-
 @documented(OnlineStructuredPredictor)
-@parameters
+@parameters_with(BanditParameters)
 class BanditGaptronClassifier(BanditClassifier):
     r"""Gaptron with bandit feedback.
 
@@ -313,12 +313,6 @@ class BanditGaptronClassifier(BanditClassifier):
     horizon: int | None = None
     exploration: float | None = None
     feature_norm: float | None = None
-    classes: ArrayLike | None = None
-    standardize: bool | Literal["auto"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -345,7 +339,7 @@ class BanditGaptronClassifier(BanditClassifier):
     def _surrogate(self, theta, codes):
         return self.loss_.mean_and_value(theta, self.space_.unpack(codes))[1]
 
-    @available_if(_is_logistic)
+    @available_if(lambda learner: GapSurrogate(kind=learner.loss).has_probabilities)
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the classes, softmax of the scores; with ``loss="logistic"``.
 
@@ -417,7 +411,7 @@ class BanditGaptronClassifier(BanditClassifier):
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
-@parameters
+@parameters_with(BanditParameters)
 class BanditronClassifier(BanditClassifier):
     """The Banditron: a Perceptron that explores.
 
@@ -465,12 +459,6 @@ class BanditronClassifier(BanditClassifier):
 
     exploration: float | None = None
     horizon: int | None = None
-    classes: ArrayLike | None = None
-    standardize: bool | Literal["auto"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
 
     def _new_model(self, K, width):
         return ScaledWeights(K, width, self)

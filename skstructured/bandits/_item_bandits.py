@@ -7,17 +7,15 @@ from math import erfc, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_positive, check_real
-from skstructured._engine.compiled import kernel
-from skstructured._learners.second_order import solve_upper
 from skstructured.bandits._item_base import ItemBandit
-from skstructured.extend._types import Floats
+from skstructured.extend._types import Floats, Given
 
 
 @parameters
@@ -31,22 +29,23 @@ class LinUCB(ItemBandit):
 
     Parameters
     ----------
-    alpha : float or "theory", default=1.0
-        Exploration: β = alpha R, confidence bounds of so many standard errors. "theory" is
+    scale : float or "theory", default=1.0
+        Exploration, the α of Li et al.: β = scale R, confidence bounds of so many standard errors.
+        "theory" is
 
         .. math:: β = R \sqrt{\ln\det A - \ln\det λI + 2\ln(1/δ)} + \sqrt{λ}\, S,
 
         with which the regret is bounded where R and S are known; it explores several times as much.
-    noise_scale : float or None, default=None
-        R: the noise is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
-        ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and takes 1 as long as that is 0.
     radius : float or None, default=None
         S ≥ ‖w‖, the intercept included, for "theory". None takes ‖ŵ‖.
     delta : float, default=0.05
         δ in (0, 1): the probability that a confidence bound of "theory" fails in any round.
-    lam : float, default=1.0
-        λ > 0, of features as they are learned. The intercept is not regularized where they are
-        standardised: rewards then may have any origin.
+    noise_scale : float or None, default=None
+        R: the noise is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
+        ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and takes 1 as long as that is 0.
+    alpha : float, default=1.0
+        Regularization λ > 0, of features as they are learned. The intercept is not regularized
+        where they are standardised: rewards then may have any origin.
     standardize : bool or "auto", default="auto"
         Whether features are standardised by the mean and deviation of all actions of the rounds
         learned so far, after which ŵ is that of all rounds in those units: units and origins of
@@ -79,7 +78,7 @@ class LinUCB(ItemBandit):
     Notes
     -----
     *What holds.* Let the reward of x in round t be ``<w, x>`` plus noise that is conditionally
-    R-sub-Gaussian, with ``noise_scale=R``, ``radius=S ≥ ‖w‖``, ``alpha="theory"`` and
+    R-sub-Gaussian, with ``noise_scale=R``, ``radius=S ≥ ‖w‖``, ``scale="theory"`` and
     ``standardize=False``, and no weights. With probability at least 1 − δ, w lies in
     ``{v : ‖v − ŵ‖_A ≤ β}`` after all rounds at once, and so all of `confidence_bounds` hold; then
     the regret, ``Σ_t (max_x <w, x> − <w, x_t>)``, is at most `regret_bound`. In n rounds of own
@@ -88,7 +87,7 @@ class LinUCB(ItemBandit):
     .. math:: 4\sqrt{n d \ln(λ + nL/d)} \left(\sqrt{λ} S
         + R\sqrt{2\ln(1/δ) + d\ln(1 + nL/(λd))}\right).
 
-    *What is heuristic.* R and S learned from the same data, ``alpha`` as a number, and standardised
+    *What is heuristic.* R and S learned from the same data, ``scale`` as a number, and standardised
     features, whose units depend on the rounds: no bound is claimed.
 
     A round is learned in O(p²), and p²/2 for each action to choose among. Where means and
@@ -118,13 +117,9 @@ class LinUCB(ItemBandit):
 
     randomized = False
 
-    alpha: float | Literal["theory"] = 1.0
-    noise_scale: float | None = None
+    scale: float | Literal["theory"] = 1.0
     radius: float | None = None
     delta: float = 0.05
-    lam: float = 1.0
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
 
     @property
     def radius_(self) -> float:
@@ -133,7 +128,7 @@ class LinUCB(ItemBandit):
         return self._radius()
 
     def confidence_bounds(
-        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
+        self, X_actions: Any, qid: Given = None, *, available: Any = None
     ) -> tuple[Any, Any]:
         """Lower and upper confidence bounds on the expected rewards of all actions.
 
@@ -169,13 +164,13 @@ class LinUCB(ItemBandit):
         Raises
         ------
         GuaranteeError
-            Unless all rounds were learned with ``alpha="theory"``, the `noise_scale`, `radius`
+            Unless all rounds were learned with ``scale="theory"``, the `noise_scale`, `radius`
             and `delta` that are set now, ``standardize=False`` and weights of 1.
         """
         check_is_fitted(self, "t_")
         if not self._covered():
             raise GuaranteeError(
-                'The theorem needs alpha="theory", standardize=False, and the same noise_scale=R, '
+                'The theorem needs scale="theory", standardize=False, and the same noise_scale=R, '
                 "radius=S and delta from the first round on."
             )
         if self._uncovered:
@@ -184,7 +179,7 @@ class LinUCB(ItemBandit):
 
     def _covered(self):
         known = None not in self._promised and self._promised == self._theorem()
-        return known and self.alpha == "theory" and not self._ridge.scale.used
+        return known and self.scale == "theory" and not self._ridge.scale.used
 
     def _theorem(self):
         """R, S and δ of the theorem."""
@@ -192,9 +187,9 @@ class LinUCB(ItemBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.alpha != "theory":
+        if self.scale != "theory":
             allowed = 'be a number of at least 0, or "theory"'
-            check_real("alpha", self.alpha, lambda v: 0.0 <= v < math.inf, allowed)
+            check_real("scale", self.scale, lambda v: 0.0 <= v < math.inf, allowed)
         if self.radius is not None:
             check_positive("radius", self.radius)
         check_real("delta", self.delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
@@ -206,12 +201,12 @@ class LinUCB(ItemBandit):
             self._regret, self._uncovered, self._promised = 0.0, None, self._theorem()
 
     def _radius(self):
-        if self.alpha != "theory":
-            return float(self.alpha) * self._noise()
+        if self.scale != "theory":
+            return float(self.scale) * self._noise()
         ridge = self._ridge
         norm = ridge.norm if self.radius is None else self.radius
         root = math.sqrt(ridge.log_determinant + 2.0 * math.log(1.0 / self.delta))
-        return float(self._noise() * root + math.sqrt(ridge.lam) * norm)
+        return float(self._noise() * root + math.sqrt(ridge.alpha) * norm)
 
     def _upper(self, Z):
         """Upper confidence bounds (m,) of rows z."""
@@ -241,13 +236,6 @@ class LinUCB(ItemBandit):
 FIXED = 0
 
 
-@kernel
-def solve_rows(R, U, V):
-    """V_i = R⁻¹U_i for every row."""
-    for i in range(U.shape[0]):
-        solve_upper(R, U[i], V[i])
-
-
 @documented(LinUCB)
 @parameters
 class LinearThompsonSampling(ItemBandit):
@@ -265,10 +253,9 @@ class LinearThompsonSampling(ItemBandit):
     n_draws : int, default=255
         Further draws of w by which propensities are estimated where there are more than two
         actions.
-    {LinUCB: noise_scale}
-    {LinUCB: lam, standardize, fit_intercept}
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
+    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
 
     Attributes
     ----------
@@ -313,10 +300,6 @@ class LinearThompsonSampling(ItemBandit):
 
     scale: float = 1.0
     n_draws: int = 255
-    noise_scale: float | None = None
-    lam: float = 1.0
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
     random_state: Seed = None
 
     def _check_parameters(self):
@@ -328,8 +311,7 @@ class LinearThompsonSampling(ItemBandit):
         """The best actions (n_draws + 1,) of weights drawn."""
         ridge, deviation = self._ridge, float(self.scale) * self._noise()
         U = rng.standard_normal((self.n_draws + 1, len(ridge.w)))
-        V = np.empty(U.shape)
-        solve_rows(ridge.R, U, V)
+        V = solve_triangular(ridge.R, U.T, check_finite=False).T
         return np.argmax((ridge.w + deviation * V) @ Z.T, axis=1)
 
     def _first_of_two(self, Z):
@@ -375,13 +357,12 @@ class SquareCB(ItemBandit):
 
     Parameters
     ----------
-    gamma : float or None, default=None
+    gap_weight : float or None, default=None
         γ ≥ 0, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)`` after t rounds, with
         the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
-    {LinUCB: noise_scale}
-    {LinUCB: lam, standardize, fit_intercept}
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
+    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
 
     Attributes
     ----------
@@ -408,35 +389,31 @@ class SquareCB(ItemBandit):
     --------
     >>> import numpy as np
     >>> from skstructured.bandits import SquareCB
-    >>> model = SquareCB(gamma=2.0, standardize=False, fit_intercept=False)
+    >>> model = SquareCB(gap_weight=2.0, standardize=False, fit_intercept=False)
     >>> offers = np.array([[[1.0, 0.0], [0.0, 1.0]]])
     >>> model.update(offers, [0], [2.0]).decoding_proba(offers)
     [array([0.75, 0.25])]
     """
 
-    gamma: float | None = None
-    noise_scale: float | None = None
-    lam: float = 1.0
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool = True
+    gap_weight: float | None = None
     random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.gamma is not None:
+        if self.gap_weight is not None:
             allowed = "be a number of at least 0, or None"
-            check_real("gamma", self.gamma, lambda v: 0.0 <= v < math.inf, allowed)
+            check_real("gap_weight", self.gap_weight, lambda v: 0.0 <= v < math.inf, allowed)
 
-    def _gamma(self, m):
-        if self.gamma is not None:
-            return float(self.gamma)
+    def _weight_of_gaps(self, m):
+        if self.gap_weight is not None:
+            return float(self.gap_weight)
         regret = 1.0 + self._ridge.log_determinant
         return LESS_THAN_WORST * math.sqrt(m * max(self.t_, 1) / regret) / self._noise()
 
     def _probabilities(self, Z: Floats) -> Floats:
         means, m = self._ridge.means(Z), len(Z)
         best = int(np.argmax(means))
-        P = 1.0 / (m + self._gamma(m) * (means[best] - means))
+        P = 1.0 / (m + self._weight_of_gaps(m) * (means[best] - means))
         P[best] = 0.0
         P[best] = 1.0 - P.sum()
         return P

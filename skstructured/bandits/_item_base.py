@@ -9,10 +9,9 @@ units, whatever the units and the origins of the features are; the 1 is not regu
 that the origin of the rewards does not matter either.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import (
     check_bool,
     check_finite,
@@ -37,13 +37,8 @@ from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import learned_aside, locked
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
-from skstructured.bandits._base import (
-    check_entries,
-    check_propensities,
-    invert,
-    read_numbers,
-)
-from skstructured.extend._types import Floats, Ints, Seed
+from skstructured.bandits._base import check_entries, check_propensities, invert, read_numbers
+from skstructured.extend._types import Floats, Given, Ints, Seed
 from skstructured.items._reading import Items, read_items
 
 #: Rewards are at most this in size: their squares are summed.
@@ -90,30 +85,17 @@ def rows_of(items: Items, actions: Any) -> Ints:
 
 
 @kernel
-def learn_term(R, r, rest, z, target, weight, scratch):
-    """Add ``weight (target − <w, z>)²`` to the least squares of (R, r), whose least is rest[0]."""
+def learn_rows(R, r, rest, Z, targets, weight, scratch):
+    """Add ``weight (target − <w, z>)²`` of rows z to the least squares of (R, r), of least rest[0].
+
+    (R, r) is the triangle of ``A = RᵀR`` and its right side; see `rotate_in`.
+    """
     root = math.sqrt(weight)
-    for j in range(z.shape[0]):
-        scratch[j] = root * z[j]
-    left = rotate_in(R, r, scratch, root * target)
-    rest[0] += left * left
-
-
-@kernel
-def regularize(D, d, lost, roots, R, r, scratch):
-    """(R, r) = (D, d) with ``Σ (roots_i w_i)²`` added; returns the least, that of (D, d) `lost`."""
-    n = D.shape[0]
-    for i in range(n):
-        r[i] = d[i]
-        for j in range(n):
-            R[i, j] = D[i, j]
-    for i in range(n):
-        for j in range(n):
-            scratch[j] = 0.0
-        scratch[i] = roots[i]
-        left = rotate_in(R, r, scratch, 0.0)
-        lost += left * left
-    return lost
+    for i in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            scratch[j] = root * Z[i, j]
+        left = rotate_in(R, r, scratch, root * targets[i])
+        rest[0] += left * left
 
 
 @kernel
@@ -136,7 +118,7 @@ class RunningRidge(Learned):
         Features p.
     intercept : bool
         Whether z begins with a 1.
-    lam : float
+    alpha : float
         λ > 0.
 
     Attributes
@@ -147,11 +129,11 @@ class RunningRidge(Learned):
         Σ w_t.
     """
 
-    def __init__(self, scale: RunningScale, width: int, intercept: bool, lam: float) -> None:
+    def __init__(self, scale: RunningScale, width: int, intercept: bool, alpha: float) -> None:
         d = width + intercept
-        self.scale, self.lam, self.intercept = scale, lam, intercept
-        self.R, self.r, self.w = math.sqrt(lam) * np.eye(d), np.zeros(d), np.zeros(d)
-        self.weight, self._rest, self._scratch = 0.0, np.zeros(1), np.empty(d)
+        self.scale, self.alpha, self.intercept = scale, alpha, intercept
+        self.R, self.r, self.w = math.sqrt(alpha) * np.eye(d), np.zeros(d), np.zeros(d)
+        self.weight, self.rest, self._scratch = 0.0, np.zeros(1), np.empty(d)
         self._data = (np.zeros((d, d)), np.zeros(d), np.zeros(1)) if scale.used else None
         self._free = int(intercept and scale.used)
 
@@ -171,14 +153,9 @@ class RunningRidge(Learned):
         return found
 
     @property
-    def loss(self) -> float:
-        """The least of ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``."""
-        return float(self._rest[0])
-
-    @property
     def log_determinant(self) -> float:
         """ln det A − ln det λI, at least 0; of the features alone where they are standardised."""
-        roots = np.diagonal(self.R)[self._free :] / math.sqrt(self.lam)
+        roots = np.diagonal(self.R)[self._free :] / math.sqrt(self.alpha)
         return 2.0 * float(np.log(roots).sum())
 
     @property
@@ -192,59 +169,55 @@ class RunningRidge(Learned):
         last = np.roll(self.w, -1) if self.intercept else self.w
         return self.scale.fold(last[None])[0]
 
-    def count(self, X: Floats, weight: float) -> None:
-        """Have rows X count in the means and deviations, each with this weight."""
-        if not self.scale.used:
-            return
-        before = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
-        self.scale.apply(Rows.from_array(X), None, np.full(len(X), weight))
-        now = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
-        if self.weight > 0.0 and not np.array_equal(before, now):
-            self._change_units(before, now)
-
-    def learn(self, z: Floats, target: float, weight: float) -> None:
-        """Learn a row z (d,), in the units of now."""
-        learn_term(self.R, self.r, self._rest, z, target, weight, self._scratch)
+    def learn(self, X: Floats, code: int, target: float, weight: float) -> None:
+        """Learn a round: its rows X count in the scale, and the row at `code` has a target."""
         if self._data is not None:
-            learn_term(*self._data, z, target, weight, self._scratch)
+            self._count(X, weight)
+        learned = self.ready(X[code : code + 1]), np.array([target]), weight, self._scratch
+        learn_rows(self.R, self.r, self.rest, *learned)
+        if self._data is not None:
+            learn_rows(*self._data, *learned)
             if self.weight == 0.0:  # before it, the intercept was regularized, to be solved for
                 self._regularize()
         solve_upper(self.R, self.r, self.w)
         self.weight += weight
 
-    def _change_units(self, before: Floats, now: Floats) -> None:
-        """Have the rows learned so far be as if they had been transformed as those of now."""
-        mean, deviation, inverse = before
-        ratio = np.where(inverse > 0.0, deviation, 0.0) * now[2]
+    def _count(self, X: Floats, weight: float) -> None:
+        """Have rows X count in the scale, and rows learned so far be as if transformed by it."""
+        mean, deviation, inverse = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
+        self.scale.apply(Rows.from_array(X), None, np.full(len(X), weight))
+        now = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
+        if self.weight == 0.0 or np.array_equal([mean, deviation, inverse], now):
+            return
         shift = (mean - now[0]) * now[2]
         D = self._data[0]  # type: ignore[index]  # there is one where rows are standardised
-        D[:, self.intercept :] *= ratio
+        D[:, self.intercept :] *= np.where(inverse > 0.0, deviation, 0.0) * now[2]
         if self.intercept:
             D[0, 1:] += D[0, 0] * shift
         self._regularize()
-        solve_upper(self.R, self.r, self.w)
 
     def _regularize(self) -> None:
         """Make the triangle anew of that of the data."""
-        D, d, lost = self._data  # type: ignore[misc]
-        roots = np.full(len(d), math.sqrt(self.lam))
-        roots[: self._free] = 0.0
-        own = (self.R, self.r, self._scratch)
-        self._rest[0] = regularize(D, d, float(lost[0]), roots, *own)
+        self.R[:], self.r[:], self.rest[:] = self._data  # type: ignore[misc]
+        unit = np.eye(len(self.r))[self._free :]
+        rows = unit, np.zeros(len(unit)), self.alpha, self._scratch
+        learn_rows(self.R, self.r, self.rest, *rows)
+
+
+@parameters
+class ItemBanditParameters:
+    """Parameters that all of them share."""
+
+    _: KW_ONLY
+    noise_scale: float | None = None
+    alpha: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
 
 
 @locked
-class ItemBandit(BaseEstimator):
-    """Base of bandits whose actions have features; a subclass plays `_probabilities`.
-
-    Rewards are estimated by ridge regression on the features of the actions that were played;
-    parameters `lam`, `noise_scale`, `standardize` and `fit_intercept`.
-    """
-
-    lam: float
-    noise_scale: float | None
-    standardize: bool | Literal["auto"]
-    fit_intercept: bool
+class ItemBandit(ItemBanditParameters, BaseEstimator):
+    """Base of bandits whose actions have features; a subclass plays `_probabilities`."""
 
     #: Whether choices are drawn.
     randomized: ClassVar[bool] = True
@@ -254,12 +227,7 @@ class ItemBandit(BaseEstimator):
         """Probabilities (m,) of the actions of a round, given their rows z."""
 
     def choose(
-        self,
-        X_actions: Any,
-        qid: ArrayLike | None = None,
-        *,
-        available: Any = None,
-        random_state: Seed = None,
+        self, X_actions: Any, qid: Given = None, *, available: Any = None, random_state: Seed = None
     ) -> tuple[Ints, Floats]:
         """Choose an action in every round, before any reward is known.
 
@@ -306,7 +274,7 @@ class ItemBandit(BaseEstimator):
         X_actions: Any,
         actions: ArrayLike,
         rewards: ArrayLike,
-        propensities: ArrayLike | None = None,
+        propensities: Given = None,
         **given: Any,
     ) -> Self:
         """Start anew, and learn from logged rounds: `update` with nothing learned before.
@@ -333,11 +301,11 @@ class ItemBandit(BaseEstimator):
         X_actions: Any,
         actions: ArrayLike,
         rewards: ArrayLike,
-        propensities: ArrayLike | None = None,
+        propensities: Given = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: Given = None,
         available: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Given = None,
     ) -> Self:
         """Learn from the rewards of actions, round by round.
 
@@ -384,9 +352,7 @@ class ItemBandit(BaseEstimator):
                     twin.t_ += 1
         return self
 
-    def decision_function(
-        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
-    ) -> Any:
+    def decision_function(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Estimated rewards of all actions.
 
         Parameters
@@ -403,9 +369,7 @@ class ItemBandit(BaseEstimator):
             actions, Z = self._fitted(X_actions, qid, available)
             return actions.unstacked(self._ridge.means(Z))
 
-    def predict(
-        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
-    ) -> Ints:
+    def predict(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Ints:
         """The action of the largest estimate in every round, the first of several; no exploration.
 
         Parameters
@@ -424,9 +388,7 @@ class ItemBandit(BaseEstimator):
         best = [rows.start + np.argmax(means[rows]) for rows in actions.rounds]
         return actions.places_in_rounds[best]
 
-    def decoding_proba(
-        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
-    ) -> Any:
+    def decoding_proba(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Probabilities with which `choose` plays each action.
 
         Parameters
@@ -475,8 +437,8 @@ class ItemBandit(BaseEstimator):
         """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
         if self.noise_scale is not None:
             return float(self.noise_scale)
-        ridge = self._ridge
-        return np.sqrt(ridge.loss / ridge.weight) if ridge.loss > 0.0 else 1.0
+        least = float(self._ridge.rest[0])
+        return np.sqrt(least / self._ridge.weight) if least > 0.0 else 1.0
 
     def _fitted(self, X_actions, qid, available) -> tuple[Items, Floats]:
         check_is_fitted(self, "t_")
@@ -499,13 +461,13 @@ class ItemBandit(BaseEstimator):
             return
         self._intercept = bool(self.fit_intercept)
         scale = scale_of(self, X.shape[1], self._intercept)
-        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.lam))
+        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.alpha))
         if self.randomized:
             self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0
 
     def _check_parameters(self):
-        check_positive("lam", self.lam)
+        check_positive("alpha", self.alpha)
         check_bool("fit_intercept", self.fit_intercept)
         if self.noise_scale is not None:
             check_positive("noise_scale", self.noise_scale)
@@ -518,5 +480,4 @@ class ItemBandit(BaseEstimator):
 
     def _learn(self, X, code, reward, weight):
         """Learn a round: the features of its actions, and the reward of the one at `code`."""
-        self._ridge.count(X, weight)
-        self._ridge.learn(self._ridge.ready(X[code : code + 1])[0], reward, weight)
+        self._ridge.learn(X, code, reward, weight)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import parameters_with
 from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
@@ -21,7 +19,13 @@ from skstructured._learners.second_order import (
     solve_transposed,
     solve_upper,
 )
-from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax, mix_uniform
+from skstructured.bandits._base import (
+    BanditClassifier,
+    BanditModel,
+    BanditParameters,
+    mix_softmax,
+    mix_uniform,
+)
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats
@@ -42,14 +46,14 @@ class SOBAModel(BanditModel):
     def distribution(self, theta, Z, rho):
         return mix_uniform(theta, rho)
 
-    def learn(self, Z, codes, rewards, propensities, coins):
+    def learn(self, Z, codes, rewards, propensities, coins, rho):
         theta = self.scores(Z)
         for i in np.flatnonzero(rewards):
             self.weights.learn(theta[i], Z[i], codes[i], propensities[i])
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
-@parameters
+@parameters_with(BanditParameters)
 class SOBAClassifier(BanditClassifier):
     r"""SOBA: a second-order Perceptron with bandit feedback.
 
@@ -103,12 +107,6 @@ class SOBAClassifier(BanditClassifier):
     alpha: float = 1.0
     exploration: float | None = None
     horizon: int | None = None
-    classes: ArrayLike | None = None
-    standardize: bool | Literal["auto"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -131,7 +129,7 @@ class NewtronModel(BanditModel):
     def distribution(self, theta, Z, rho):
         return mix_softmax(theta, rho, self.alpha)
 
-    def learn(self, Z, codes, rewards, propensities, coins):
+    def learn(self, Z, codes, rewards, propensities, coins, rho):
         P, W = mix_softmax(self.scores(Z), 0.0, self.alpha), self.W.reshape(-1).copy()
         for x, p, code, reward, propensity in zip(Z, P, codes, rewards, propensities, strict=True):
             # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
@@ -198,7 +196,7 @@ class NewtronModel(BanditModel):
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
-@parameters
+@parameters_with(BanditParameters)
 class NewtronClassifier(BanditClassifier):
     r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
 
@@ -258,12 +256,6 @@ class NewtronClassifier(BanditClassifier):
     radius: float = 1.0
     exploration: float | None = None
     horizon: int | None = None
-    classes: ArrayLike | None = None
-    standardize: bool | Literal["auto"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -321,9 +313,16 @@ class ConfiditModel(BanditModel):
         """Upper confidence bounds (K,) of a row of which `clipped` was found."""
         return clipped + np.sqrt(self.eta * width)
 
-    def learn(self, Z, codes, rewards, propensities, coins):
+    def learn(self, Z, codes, rewards, propensities, coins, rho):
         for x, code, reward, coin in zip(unit(Z), codes, rewards, coins[:, 0], strict=True):
             self.learn_one(x, self.clipped(x), code, reward == 1.0, coin)
+
+    def round(self, z, truth, uniforms, rho):
+        x = unit(z)[0]
+        found = self.clipped(x)
+        code = int(np.argmax(self.bounds(*found)))
+        self.learn_one(x, found, code, code == truth, uniforms[1])
+        return code, 1.0
 
     def learn_one(self, x, found, code, right, coin):
         """Learn a unit row of which `clipped` was `found`."""
@@ -338,7 +337,7 @@ class ConfiditModel(BanditModel):
 
 
 @documented(BanditGaptronClassifier, OnlineStructuredPredictor)
-@parameters
+@parameters_with(BanditParameters)
 class ConfiditClassifier(BanditClassifier):
     r"""Confidit: upper confidence bounds for every class.
 
@@ -391,12 +390,6 @@ class ConfiditClassifier(BanditClassifier):
 
     alpha: float = 1.0
     eta: float = 1.0
-    classes: ArrayLike | None = None
-    standardize: bool | Literal["auto"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    verbose: bool | int = 0
-    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -405,13 +398,6 @@ class ConfiditClassifier(BanditClassifier):
 
     def _new_model(self, K, width):
         return ConfiditModel(K, width, self.alpha, self.eta)
-
-    def _round(self, z, truth, uniforms):
-        x, model = unit(z)[0], self._model
-        found = model.clipped(x)
-        code = int(np.argmax(model.bounds(*found)))
-        model.learn_one(x, found, code, code == truth, uniforms[1])
-        return code, 1.0
 
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike

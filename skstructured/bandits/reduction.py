@@ -29,23 +29,27 @@ class _Taught(BanditModel):
 
     dense, block = False, 1
 
-    def __init__(self, K, estimator):
-        self.K, self.estimator, self.count = K, estimator, 0
+    def __init__(self, classes, estimator):
+        self.classes, self.estimator, self.count = classes, estimator, 0
 
     def scores(self, X):
         """Log-probabilities of the learner; uniform before it has learned anything."""
         if self.count == 0:
-            return np.zeros((X.shape[0], self.K))
+            return np.zeros((X.shape[0], len(self.classes)))
         return np.log(np.maximum(self.estimator.predict_proba(X), 1e-300))
 
     def distribution(self, theta, X, rho):
         return mix_softmax(theta, rho)
 
-    def teach(self, X, y, classes, **given):
-        """Teach rows and their labels."""
-        estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
-        estimator.partial_fit(X, y, classes=classes, **given)
-        self.estimator, self.count = estimator, self.count + len(y)
+    def learn(self, X, codes, rewards, propensities, coins, rho, **given):
+        """Teach the rows of rewarded rounds that explored."""
+        explored = coins[:, 0] * propensities * len(self.classes) < rho
+        taught = np.flatnonzero(explored & (rewards == 1.0))
+        if len(taught):
+            estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
+            y = self.classes[codes[taught]]
+            estimator.partial_fit(X[taught], y, classes=self.classes, **given)
+            self.estimator, self.count = estimator, self.count + len(taught)
 
 
 @documented(BanditGaptronClassifier)
@@ -173,7 +177,7 @@ class BanditReduction(BanditClassifier):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")
         if self.exploration is None:
             self._check_certified(clone(given))
-        return _Taught(K, clone(given))
+        return _Taught(self.classes_, clone(given))
 
     def _check_certified(self, unfitted):
         """Teach it a row of zeros, to see whether it will state a regret bound."""
@@ -199,13 +203,6 @@ class BanditReduction(BanditClassifier):
         regret = self._regret_of(self.estimator_)
         rounds = self.horizon or self.t_ + 1
         return float(min(1.0, np.sqrt(len(self.classes_) * regret / rounds)))
-
-    def _learn(self, X, codes, rewards, propensities, coins, **given):
-        explored = coins[:, 0] * propensities * len(self.classes_) < self._rho()
-        taught = np.flatnonzero(explored & (rewards == 1.0))
-        if len(taught):
-            y = self.classes_[codes[taught]]
-            self._model.teach(X[taught], y, self.classes_, **given)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""

@@ -18,10 +18,11 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, over_sequences, read_batch
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._values import (
-    Kernel,
+    PairwiseKernel,
     check_cache_size,
     check_kernel,
     inverse_variance,
@@ -41,13 +42,19 @@ SOMETIMES = (
 DEGREE, COEF0 = 3, 1.0
 
 
-def check_memory(what, numbers, cache_size):
-    """A ValueError if so many numbers take more than `cache_size` MiB."""
+#: MiB that matrices may take of estimators without the parameter `cache_size`.
+CACHE_SIZE = 4096
+
+
+def check_memory(what, numbers, cache_size=None):
+    """A ValueError if so many numbers take more than `cache_size` MiB, or than `CACHE_SIZE`."""
+    advice = "raise it, use fewer rows" if cache_size else "use fewer rows"
+    cache_size = cache_size or CACHE_SIZE
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
             f"The {what} takes {size:.3g} GiB, and cache_size={cache_size} MiB allows "
-            f"{cache_size / 1024.0:.3g}: raise it, use fewer rows, or kernel='linear'."
+            f"{cache_size / 1024.0:.3g}: {advice}, or kernel='linear'."
         )
 
 
@@ -55,8 +62,7 @@ def check_run(learner):
     """A ValueError for a bad parameter of an iterative fit."""
     check_integer("max_iter", learner.max_iter)
     check_bool("warm_start", learner.warm_start)
-    if not isinstance(learner.verbose, (bool, np.bool_)):
-        check_integer("verbose", learner.verbose, lowest=0)
+    is_verbose(learner)
 
 
 def chains_of(V, offsets, ends, pair):
@@ -114,7 +120,7 @@ class BatchPredictor(BaseEstimator):
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             check_size("alpha", self.alpha)
         check_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
-        check_cache_size(self.cache_size)
+        check_cache_size(getattr(self, "cache_size", CACHE_SIZE))
         check_bool("fit_intercept", self.fit_intercept)
 
     def _shape_of_kernel(self):
@@ -169,7 +175,9 @@ class BatchPredictor(BaseEstimator):
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""
         gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
-        return Kernel(self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept))
+        return PairwiseKernel(
+            self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept)
+        )
 
     def _scores(self, X):
         """Scores (n, dim) of new rows, or `Chains` of sequences."""
@@ -207,7 +215,7 @@ class Found(NamedTuple):
     ----------
     dual : ndarray of shape (N, dim)
         Coefficients of rows or positions.
-    W : ndarray of shape (p + intercept, dim) or None
+    W : ndarray of shape (p, dim) or None
         Weights, for the linear kernel.
     edges : tuple or None
         Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
@@ -219,7 +227,7 @@ class Found(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
+    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one, with an intercept in Z.
 
     `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
     (n,) are the weights of outputs, of sum 1.
@@ -229,7 +237,6 @@ class Inputs(NamedTuple):
     K: np.ndarray | None
     offsets: np.ndarray | None
     share: np.ndarray
-    intercept: bool
 
     def rows(self, which):
         """Rows of the outputs `which`."""
@@ -243,14 +250,14 @@ class Inputs(NamedTuple):
             return np.diag(self.K).copy()
         Z = self.Z
         squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
-        return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
+        return np.asarray(squares, dtype=np.float64).ravel()
 
     def part(self, which):
         """The inputs of some outputs."""
         rows, share = self.rows(which), self.share[which]
         K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
         offsets = self.offsets_of(which)
-        return Inputs(self.Z[rows], K, offsets, share / share.sum(), self.intercept)
+        return Inputs(self.Z[rows], K, offsets, share / share.sum())
 
     def offsets_of(self, which):
         """Offsets of some outputs among their rows."""
@@ -268,12 +275,9 @@ class Inputs(NamedTuple):
         return V if offsets is None else chains_of(V, offsets, found.edges[0], found.edges[1][None])
 
     def with_weights(self, W, rows=None):
-        """Scores of rows, or of some, by weights (p + intercept, dim)."""
-        Z = self.Z if rows is None else self.Z[rows]
-        V = np.asarray(Z @ W[: Z.shape[1]])
-        return V + W[-1] if self.intercept else V
+        """Scores of rows, or of some, by weights (p, dim)."""
+        return np.asarray((self.Z if rows is None else self.Z[rows]) @ W)
 
     def weights_of(self, dual):
-        """Weights (p + intercept, dim) of coefficients."""
-        W = np.asarray(self.Z.T @ dual)
-        return np.ascontiguousarray(np.vstack([W, dual.sum(axis=0)]) if self.intercept else W)
+        """Weights (p, dim) of coefficients."""
+        return np.ascontiguousarray(self.Z.T @ dual)

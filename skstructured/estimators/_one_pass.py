@@ -13,11 +13,12 @@ def fit_one_pass(learner, X, y, sample_weight, **given):
     ``resume(X, y, sample_weight)``, both of which return a `Batch`; and ``_learn(rounds, order)``.
     `given` are metadata for ``_learn``.
     """
-    check_bool("shuffle", learner.shuffle)
+    shuffle = getattr(learner, "shuffle", True)
+    check_bool("shuffle", shuffle)
     with unchanged_on_error(learner, aside=True) as new:
         rounds = new._first(X, y, None, sample_weight, stream=False)
         order = np.arange(len(rounds.packed))
-        if learner.shuffle:
+        if shuffle:
             rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
             order = rng.permutation(order)
         new._learn(rounds, order, **given)

@@ -12,7 +12,7 @@ from skstructured.evaluation.adversaries import (
 )
 from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
 from skstructured.evaluation.off_policy import PolicyValue, cross_fitted_rewards, off_policy_value
-from skstructured.evaluation.validation import progressive_validate
+from skstructured.evaluation.validation import progressive_validate, random_stop
 
 __all__ = [
     "Drifting",
@@ -30,4 +30,5 @@ __all__ = [
     "off_policy_value",
     "play",
     "progressive_validate",
+    "random_stop",
 ]

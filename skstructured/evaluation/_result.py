@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
-from skstructured.extend._types import Floats
+from skstructured.extend._types import Floats, Given
 from skstructured.guarantees.comparators import best_measured, measured
 from skstructured.guarantees.risk import (
     OrderTest,
@@ -117,7 +117,7 @@ class ProgressiveResult:
         """The true outputs as vertices (n, dim), for learners over an output space."""
         return self.estimator.space_.unpack(self.rounds.packed)
 
-    def surrogate_regret(self, U: ArrayLike | None = None) -> float:
+    def surrogate_regret(self, U: Given = None) -> float:
         """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
 
         Parameters
@@ -132,7 +132,7 @@ class ProgressiveResult:
         U = self.best_comparator() if U is None else U
         return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
 
-    def regret_bound(self, U: ArrayLike | None = None, delta: float | None = None) -> float:
+    def regret_bound(self, U: Given = None, delta: float | None = None) -> float:
         """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
 
         The weights w_t are those of `weight`, 1 but for ``class_weight``.

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,27 @@ class ObliviousAdversary(Component, ABC):
 
 
 @parameters
-class LabelNoise(ObliviousAdversary):
+class UnitRows:
+    """Rows of norm 1, and the parameters that their streams share; others stand between these."""
+
+    n_rounds: int = 1000
+    n_features: int = 5
+    _: KW_ONLY
+    random_state: Seed = None
+
+    def _check_sizes(self):
+        check_integer("n_rounds", self.n_rounds)
+        check_integer("n_features", self.n_features)
+
+    def _rows(self, rng, n=None):
+        """Unit rows (n, n_features), n_rounds where n is None."""
+        self._check_sizes()
+        X = rng.standard_normal((n or self.n_rounds, self.n_features))
+        return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@parameters
+class LabelNoise(UnitRows, ObliviousAdversary):
     """A linear model whose outputs are replaced, now and then, by uniform vertices.
 
     Features are i.i.d. and uniform on the unit sphere; ``y_t = argmax_{y ∈ Y} <W x_t, y>`` with
@@ -85,16 +106,13 @@ class LabelNoise(ObliviousAdversary):
     True
     """
 
-    n_rounds: int = 1000
-    n_features: int = 5
     noise: float = 0.2
-    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         check_share("noise", self.noise)
         rng = check_random_state(self.random_state)
-        X = _rows(self, rng)
+        X = self._rows(rng)
         self.model_ = rng.standard_normal((space._dimension(), self.n_features))
         V = space.argmax(X @ self.model_.T)
         replaced = rng.random_sample(len(X)) < self.noise
@@ -105,7 +123,7 @@ class LabelNoise(ObliviousAdversary):
 
 
 @parameters
-class Drifting(ObliviousAdversary):
+class Drifting(UnitRows, ObliviousAdversary):
     """A linear model that is replaced by an independent one at the start of every phase.
 
     Features are uniform on the unit sphere and ``y_t = argmax_{y ∈ Y} <W_k x_t, y>`` with k the
@@ -129,15 +147,12 @@ class Drifting(ObliviousAdversary):
         The models W_k of the last draw.
     """
 
-    n_rounds: int = 1000
-    n_features: int = 5
     n_phases: int = 4
-    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         rng = check_random_state(self.random_state)
-        X = _rows(self, rng)
+        X = self._rows(rng)
         check_integer("n_phases", self.n_phases, highest=self.n_rounds)
         self.model_ = rng.standard_normal((self.n_phases, space._dimension(), self.n_features))
         phases = np.array_split(X, self.n_phases)
@@ -146,7 +161,7 @@ class Drifting(ObliviousAdversary):
 
 
 @parameters
-class Separable(ObliviousAdversary):
+class Separable(UnitRows, ObliviousAdversary):
     r"""Rows whose output beats every other vertex by a margin.
 
     With a Gaussian W scaled to ``‖W‖_F = 1`` and x uniform on the unit sphere, rows are drawn until
@@ -170,15 +185,12 @@ class Separable(ObliviousAdversary):
         W of the last draw.
     """
 
-    n_rounds: int = 1000
-    n_features: int = 5
     margin: float = 0.1
-    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         check_positive("margin", self.margin)
-        _check_sizes(self)
+        self._check_sizes()
         rng, vertices = check_random_state(self.random_state), space.vertices()
         W = rng.standard_normal((vertices.shape[1], self.n_features))
         self.model_ = W / np.linalg.norm(W)
@@ -189,7 +201,7 @@ class Separable(ObliviousAdversary):
         """Rows with the margin, and the positions of their best vertices."""
         rows, best, found, in_vain = [], [], 0, 0
         while found < self.n_rounds:
-            X = _rows(self, rng, BLOCK)
+            X = self._rows(rng, BLOCK)
             scores = X @ self.model_.T @ vertices.T
             second, first = np.partition(scores, [-2, -1], axis=1)[:, -2:].T
             accepted = (gap := first - second) >= self.margin
@@ -203,18 +215,6 @@ class Separable(ObliviousAdversary):
                     f"the last {BLOCK} reach {gap.max():.3g}."
                 )
         return np.vstack(rows)[: self.n_rounds], np.concatenate(best)[: self.n_rounds]
-
-
-def _check_sizes(adversary):
-    check_integer("n_rounds", adversary.n_rounds)
-    check_integer("n_features", adversary.n_features)
-
-
-def _rows(adversary, rng, n=None):
-    """Unit rows (n, n_features), n_rounds where n is None."""
-    _check_sizes(adversary)
-    X = rng.standard_normal((n or adversary.n_rounds, adversary.n_features))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 @parameters
@@ -298,7 +298,7 @@ class LowerBound(ObliviousAdversary):
 
 
 @parameters
-class GreedyAdversary(Component):
+class GreedyAdversary(UnitRows, Component):
     """An adaptive adversary: each round is answered with what the learner expects to lose most on.
 
     Features are i.i.d. and uniform on the unit sphere. After the learner has fixed the
@@ -316,13 +316,9 @@ class GreedyAdversary(Component):
         Seeds the features.
     """
 
-    n_rounds: int = 1000
-    n_features: int = 5
-    random_state: Seed = None
-
     def features(self) -> Floats:
         """Features of all rounds, (n_rounds, n_features); ValueError for a bad parameter."""
-        return _rows(self, check_random_state(self.random_state))
+        return self._rows(check_random_state(self.random_state))
 
     def answer(self, losses: Floats) -> int:
         """Position of the vertex to answer with, given the expected target loss of each (m,)."""

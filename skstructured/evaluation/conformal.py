@@ -61,17 +61,16 @@ class _Kind:
         """Outputs in one form; a ValueError for such as are none."""
         return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
 
-    def check(self, y: Array) -> None:
-        """A ValueError for outputs, as read, that the estimator does not know."""
+    def check(self, y: Outputs, read: Array) -> None:
+        """A ValueError for outputs, and as read, that the estimator does not know."""
 
 
 class _OfClasses(_Kind):
-    """Probabilities (n, K): the score is ``1 − P_y``."""
+    """Probabilities (n, K): the score is ``1 − P_y``; labels are read as places, −1 for others."""
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        at, known = self._places(y)
-        scores = np.take_along_axis(self.all_scores(P), at[:, None], axis=1)[:, 0]
-        return np.where(known, scores, np.inf)
+        own = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
+        return np.where(y >= 0, own, np.inf)
 
     def sets(self, P: Floats, q: float) -> Array:
         return self.all_scores(P) <= q
@@ -81,20 +80,13 @@ class _OfClasses(_Kind):
         return 1.0 - P
 
     def read(self, y: Outputs) -> Array:
-        return column_or_1d(y)
+        places = {label: k for k, label in enumerate(np.asarray(self.estimator.classes_).tolist())}
+        return np.array([places.get(label, -1) for label in column_or_1d(y).tolist()], int)
 
-    def check(self, y: Array) -> None:
-        strange = ~self._places(y)[1]
-        if strange.any():
-            raise ValueError(f"y has labels that are not in classes_: {np.unique(y[strange])[:5]}.")
-
-    def _places(self, y: Array) -> tuple[Array, Array]:
-        """Places of labels among the classes, and whether they are there."""
-        classes = np.asarray(self.estimator.classes_)
-        order = np.argsort(classes, kind="stable")
-        behind = np.searchsorted(classes, y, sorter=order)
-        at = order[np.minimum(behind, len(classes) - 1)]
-        return at, classes[at] == y
+    def check(self, y: Outputs, read: Array) -> None:
+        if (read < 0).any():
+            strange = np.unique(column_or_1d(y)[read < 0])
+            raise ValueError(f"y has labels that are not in classes_: {strange[:5]}.")
 
 
 class _OfOrderedClasses(_OfClasses):
@@ -265,7 +257,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         In (0, 1): the share of sets that may miss the true output.
     calibration_size : float, default=0.25
         In (0, 1): the share of the rows of `fit` that is held out.
-    gamma : float, default=0.02
+    step_size : float, default=0.02
         How fast the level of a stream follows: misses are alpha of all but for at most about
         ``1/(γ T)``, and the smaller γ, the calmer are the sizes of sets. 0 leaves the level.
     window : int, default=1000
@@ -333,7 +325,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     alpha: float = 0.1
     calibration_size: float = 0.25
-    gamma: float = 0.02
+    step_size: float = 0.02
     window: int = 1000
     random_state: Seed = None
 
@@ -403,7 +395,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
         kind = kind_of(estimator)
         read = kind.read(y)
-        kind.check(read)
+        kind.check(y, read)
         kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
         if first:
             self._begin(estimator, np.zeros(0))
@@ -502,7 +494,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """A ValueError for a parameter that is out of its range."""
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
-        check_real("gamma", self.gamma, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
+        check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
 
     def _begin(self, estimator: Any, scores: Floats) -> None:
@@ -523,7 +515,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     def _count(self, covered: bool) -> None:
         """A set was made: the level follows, and the threshold for the next row."""
         self.n_sets_, self._held = self.n_sets_ + 1, self._held + bool(covered)
-        self.alpha_ += self.gamma * (self.alpha - (not covered))
+        self.alpha_ += self.step_size * (self.alpha - (not covered))
         self.n_scores_ = len(self._recent)
         self.threshold_ = quantile(self._recent, self.alpha_)
 

@@ -19,7 +19,7 @@ from sklearn.utils import check_array
 from skstructured._base.validation import check_choice, check_integer, check_real, check_weights
 from skstructured.bandits._base import check_entries, read_numbers, refuse, warn_of_certainty
 from skstructured.bandits._item_base import places_of, read_actions, rows_of
-from skstructured.extend._types import Floats, Ints
+from skstructured.extend._types import Floats, Given, Ints
 from skstructured.items._reading import Items, read_items
 
 #: Probabilities of a round may sum to 1 up to this.
@@ -187,15 +187,15 @@ def off_policy_value(
     propensities: ArrayLike,
     policy: Any,
     *,
-    qid: ArrayLike | None = None,
+    qid: Given = None,
     method: Literal["ips", "snips", "dr"] = "snips",
     reward_estimates: Any = None,
     interval: Literal["normal", "bernstein"] = "normal",
     delta: float = 0.05,
     reward_range: tuple[float, float] | None = None,
     min_propensity: float | None = None,
-    classes: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    classes: Given = None,
+    sample_weight: Given = None,
 ) -> PolicyValue:
     r"""Estimate what a policy would earn in a round, from rounds that another one chose in.
 
@@ -375,9 +375,9 @@ def cross_fitted_rewards(
     *,
     reward_model: BaseEstimator | None = None,
     n_splits: int = 5,
-    qid: ArrayLike | None = None,
+    qid: Given = None,
     available: Any = None,
-    classes: ArrayLike | None = None,
+    classes: Given = None,
 ) -> Any:
     """Estimate the rewards of all actions of logged rounds, each by models of the other rounds.
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from skstructured._base.validation import check_choice, check_integer, check_weights
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
@@ -25,9 +26,6 @@ CHUNK = 256
 
 #: The average played is taken anew once the rounds have grown by the REFRESH-th part.
 REFRESH = 64
-
-#: Which weights may be played.
-PLAYS = ("iterates", "last", "average")
 
 
 def progressive_validate(
@@ -101,10 +99,8 @@ def progressive_validate(
     ----------
     Blum, Kalai, Langford (1999), "Beating the hold-out".
     """
-    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
-    if play not in PLAYS:
-        raise ValueError(f"play must be one of {', '.join(map(repr, PLAYS))}, got {play!r}.")
+    check_integer("batch_size", batch_size)
+    check_choice("play", play, ("iterates", "last", "average"))
     rng, how = check_random_state(random_state), (play, batch_size)
     if y is None:
         return _validate_chunks(estimator, X, classes, how, rng, progress, delta)
@@ -240,3 +236,68 @@ def warm_up(estimator, X, y, classes=None, play="iterates"):
     learner = clone(estimator)
     rounds = learner.begin(X, y, classes)
     _turn(learner, play, 1)(rounds, np.arange(1), None)
+
+
+def random_stop(
+    estimator: OnlineLearner,
+    X: Features,
+    y: Outputs,
+    classes: Given = None,
+    sample_weight: Given = None,
+    random_state: Seed = None,
+) -> OnlineLearner:
+    """Learn rows in random order up to a round drawn at random; what was known before that round.
+
+    The conversion of online learners that have no average of their weights, such as
+    `FolkloreClassifier`: if rows are independent and drawn alike, the expected loss on a new row is
+    the mean of the expected losses of all rounds, which regret bounds are about. Rounds are drawn
+    with probabilities proportional to their weights.
+
+    Parameters
+    ----------
+    estimator : OnlineLearner
+        The learner; a clone of it learns.
+    X : {array-like, sparse matrix} of shape (n, p)
+        Features.
+    y : array-like
+        Outputs.
+    classes : array-like or None, default=None
+        All labels; None is those of `y`.
+    sample_weight : array-like of shape (n,) or None, default=None
+        Non-negative weights of the rounds, for learners that take them.
+    random_state : int, RandomState instance or None, default=None
+        Draws the order and the round.
+
+    Returns
+    -------
+    OnlineLearner
+        The clone.
+
+    Raises
+    ------
+    ValueError
+        For what ``partial_fit`` of the learner refuses, and weights that are all 0.
+
+    References
+    ----------
+    Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of on-line learning
+    algorithms".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import FolkloreClassifier
+    >>> from skstructured.evaluation import random_stop
+    >>> X = np.random.RandomState(0).randn(100, 2)
+    >>> random_stop(FolkloreClassifier(), X, X[:, 0] > 0, random_state=0).t_
+    9
+    """
+    rng, learner = check_random_state(random_state), clone(estimator)
+    rounds = learner.begin(X, y, classes)
+    if sample_weight is not None:
+        weight = check_weights(sample_weight, X, rounds.n_rounds)
+        rounds = rounds._replace(weight=weight * rounds.weights)
+    order = rng.permutation(rounds.n_rounds)
+    share = rounds.weights[order] / rounds.weights.sum()
+    learner.learn(rounds, order[: rng.choice(len(order), p=share)])
+    return learner

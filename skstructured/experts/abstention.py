@@ -54,11 +54,6 @@ class AskedRows(NamedTuple):
     losses: np.ndarray
 
 
-def record_of(rounds):
-    """What takes the losses of the experts in rounds, if anything does."""
-    return rounds.rows.losses if isinstance(rounds.rows, AskedRows) else None
-
-
 def losses_of(said, codes):
     """``(1 − y u)/2`` of opinions u (n, d) where y = ±1 is the truth, (n, d)."""
     return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
@@ -188,20 +183,17 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         self
         """
         with unchanged_on_error(self, aside=True) as new:
-            new._fit_anew(X, y, self._routed("fit", params))
+            given, rounds = self._routed("fit", params), new._begin(X, y, None, online=False)
+            check_integer("cv", self.cv, lowest=2)
+            codes, fold = rounds.packed, folds(rounds.packed, self.cv)
+            said = np.empty((len(codes), len(new._experts)))
+            every = with_progress(self, new._experts, len(new._experts), "experts")
+            for j, expert in enumerate(every):
+                own = given.get(expert.name, {})
+                found = expert.fit(rounds.X, codes, new.classes_, fold, own)
+                said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
+            new._learn_rows(None, said, codes)
         return self
-
-    def _fit_anew(self, X, y, given):
-        rounds = self._begin(X, y, None, online=False)
-        check_integer("cv", self.cv, lowest=2)
-        codes, fold = rounds.packed, folds(rounds.packed, self.cv)
-        said = np.empty((len(codes), len(self._experts)))
-        every = with_progress(self, self._experts, len(self._experts), "experts")
-        for j, expert in enumerate(every):
-            own = given.get(expert.name, {})
-            found = expert.fit(rounds.X, codes, self.classes_, fold, own)
-            said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
-        self._learn_rows(None, said, codes)
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Learn rows in order, one round each; chunks of any size give the same result.
@@ -308,7 +300,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
         Experts that learn are asked row by row, the others a block at a time.
         """
-        X, codes, record = rounds.X, rounds.packed, record_of(rounds)
+        X, codes, record = rounds.X, rounds.packed, getattr(rounds.rows, "losses", None)
         played, trains = [np.empty(0)], self._trains
         for start in with_progress(self, range(0, len(which), BLOCK), len(which)):
             block = which[start : start + BLOCK]
@@ -464,7 +456,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
         A GuaranteeError where they were not kept.
         """
-        losses = record_of(rounds)
+        losses = getattr(rounds.rows, "losses", None)
         if losses is None and not self._trains:
             losses = losses_of(self._ask(rounds.X), rounds.packed)
         if losses is None or np.isnan(losses).any():

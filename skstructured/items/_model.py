@@ -11,8 +11,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import DIM, FRESH, INNER, ROOM
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.kernel._features import FourierMap
-from skstructured.estimators.kernel._features_model import BALANCE, SEEN, MappedScale
+from skstructured.estimators.kernel._features import BALANCE, SEEN, FourierMap, MappedScale
 from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch

@@ -3,10 +3,17 @@
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
-from skstructured.losses.surrogates import IndicatorMargins
+from skstructured.losses.surrogates import IndicatorMargins, ResidualLoss
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
-__all__ = ["FenchelYoung", "GapSurrogate", "IndicatorMargins", "LossConstants", "ZeroOneLoss"]
+__all__ = [
+    "FenchelYoung",
+    "GapSurrogate",
+    "IndicatorMargins",
+    "LossConstants",
+    "ResidualLoss",
+    "ZeroOneLoss",
+]
 
 #: What a string for ``loss=`` stands for, by the space; "fenchel_young" is for all of them.
 SURROGATES = {

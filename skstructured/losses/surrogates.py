@@ -220,8 +220,8 @@ class ResidualLoss(Surrogate):
 
     Parameters
     ----------
-    space : RealLine
-        A fitted space.
+    space : RealLine or None, default=None
+        A fitted space; None is that of the learner whose `loss` it is.
     kind : {"absolute", "epsilon_insensitive", "huber", "quantile"}, default="huber"
         Which one.
     epsilon : float or None, default=None

@@ -1,7 +1,8 @@
 """Kernels of label sequences for the loop: scores, bounds, gradients and losses of one sequence.
 
 A round has the scores of its positions, and behind them those of steps, (M + k, k); rows of Θ are
-features, the intercept, starts, ends, and the label that a step leaves.
+features, the intercept, starts, ends, and the label that a step leaves. Numbers that are handed to
+other kernels are int64 throughout: for a literal, or an int32, numba would compile them again.
 """
 
 import math
@@ -44,7 +45,7 @@ def add_dense(data, start, stride, n, source, target, i):
 
     Returns whether any of these numbers is not 0.
     """
-    j, found = 0, False
+    j, found = np.int64(0), False
     while j + 4 <= n:
         at = start + j * stride
         x = data[at], data[at + stride], data[at + 2 * stride], data[at + 3 * stride]
@@ -65,9 +66,9 @@ def add_position(data, indices, indptr, width, row, Theta, out, m):
     """Out_m ← out_m + Σ_j x_j Θ_j over the features of a row."""
     if indptr.shape[0] > 0:
         for t in range(indptr[row], indptr[row + 1]):
-            add_scaled(out, m, data[t], Theta, indices[t])
+            add_scaled(out, m, data[t], Theta, np.int64(indices[t]))
         return
-    add_dense(data, row * width, 1, width, Theta, out, m)
+    add_dense(data, row * width, np.int64(1), width, Theta, out, m)
 
 
 @kernel(fastmath=FASTMATH)
@@ -140,7 +141,7 @@ def touch(j, slot, touched, count, G):
 @kernel
 def _gather_dense(data, width, first, gap, slot, touched, G):
     """Σ_m x_m gap_mᵀ of dense rows into G, a row for each feature that is not 0; how many."""
-    count = 0
+    count = np.int64(0)
     for j in range(width):
         for k in range(G.shape[1]):
             G[count, k] = 0.0
@@ -153,11 +154,11 @@ def _gather_dense(data, width, first, gap, slot, touched, G):
 @kernel
 def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
     """The same of CSR rows."""
-    count = 0
+    count = np.int64(0)
     for m in range(gap.shape[0]):
         for t in range(indptr[first + m], indptr[first + m + 1]):
             if data[t] != 0.0:
-                at, count = touch(indices[t], slot, touched, count, G)
+                at, count = touch(np.int64(indices[t]), slot, touched, count, G)
                 add_scaled(G, at, data[t], gap, m)
     return count
 
@@ -188,7 +189,7 @@ def prepare_sequence(
         for k in range(raw.shape[1]):
             raw[m, k] = Theta[width, k] if intercept > 0 else 0.0
         add_position(data, indices, indptr, width, first + m, Theta, raw, m)
-    add_scaled(raw, 0, 1.0, Theta, start)
+    add_scaled(raw, np.int64(0), 1.0, Theta, start)
     add_scaled(raw, M - 1, 1.0, Theta, start + 1)
     for i in range(Theta.shape[0] - start - 2):
         for k in range(raw.shape[1]):
@@ -210,7 +211,7 @@ def gather_sequence(data, indices, indptr, width, first, g, options, slot, touch
         at, count = touch(width, slot, touched, count, G)
         add_scaled(G, at, 1.0, gap, m)
     at, count = touch(start, slot, touched, count, G)
-    add_scaled(G, at, 1.0, gap, 0)
+    add_scaled(G, at, 1.0, gap, np.int64(0))
     at, count = touch(start + 1, slot, touched, count, G)
     add_scaled(G, at, 1.0, gap, M - 1)
     for i in range(k if M > 1 else 0):

@@ -120,23 +120,14 @@ def _batches(path, targets, columns, size, one):
                 if batch.column(name).null_count:
                     what = "the target" if name in targets else "column"
                     raise ValueError(f"{what} {name!r} of {path} has missing values.")
-            yield (
-                _table(batch, columns),
-                _cells(batch, targets[0]) if one else _table(batch, targets),
-            )
+            yield _table(batch, columns), _table(batch, targets, one)
 
 
-def _cells(batch, name):
-    return batch.column(name).to_numpy(zero_copy_only=False)
-
-
-def _table(batch, names):
-    """Columns of a batch as one C-contiguous array."""
+def _table(batch, names, one=False):
+    """Columns of a batch as one C-contiguous array, or the only one as it is."""
+    cells = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
     single = all(str(batch.column(name).type) == "float" for name in names)
-    X = np.empty((batch.num_rows, len(names)), np.float32 if single else np.float64)
-    for j, name in enumerate(names):
-        X[:, j] = _cells(batch, name)
-    return X
+    return cells[0] if one else np.column_stack(cells).astype(np.float32 if single else np.float64)
 
 
 #: More columns than any svmlight file of today has, to read one whose width is not known yet.
@@ -294,12 +285,15 @@ def fit_chunks(
         raise TypeError(
             f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
         )
+    asks = "classes" in inspect.signature(learner.partial_fit).parameters
+    given = {"classes": classes} if asks and classes is not None else {}
     ahead = [transform_of(name, step, _learned_in_place) for name, step in steps[:-1]]
     for number, (X, y, *weight) in enumerate(checked_chunks(chunks)):
         with told_of_chunk(number, n):
             for transform in ahead:
                 X = transform(X)
-            learner.partial_fit(X, y, **_options(learner, classes, weight))
+            told = {"sample_weight": weight[0]} if weight else {}
+            learner.partial_fit(X, y, **given, **told)
         n += _num_samples(X)
         if progress is not None:
             progress(n)
@@ -337,14 +331,6 @@ def transform_of(name, step, learned):
 
 def _learned_in_place(step):
     return lambda X: step.partial_fit(X).transform(X)
-
-
-def _options(learner, classes, weight):
-    """Keywords for a call of ``partial_fit``, those it takes."""
-    options = {"sample_weight": weight[0]} if weight else {}
-    if classes is not None and "classes" in inspect.signature(learner.partial_fit).parameters:
-        options["classes"] = classes
-    return options
 
 
 def checked_chunks(chunks, lengths=(2, 3)):

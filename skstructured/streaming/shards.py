@@ -7,7 +7,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -207,10 +206,7 @@ def _check_kind(name, shard):
             f"GaptronClassifier, PiSTOLClassifier with kernel='linear', …), got {shard!r}: "
             "second-order, bandit, batch and other learners have no mean of weights."
         )
-    try:
-        check_is_fitted(shard, "space_")
-    except NotFittedError:
-        raise NotFittedError(f"{name} is not fitted: {shard!r} has learned no rows.") from None
+    check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard, "_steps", None) is not None:
         raise ValueError(

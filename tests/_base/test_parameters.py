@@ -163,8 +163,7 @@ def test_numbers_of_every_type_are_taken(value):
 @pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)
 def test_shuffle_is_a_bool(value):
     boosting = sk.AdaBoostOLMClassifier, sk.OnlineTreeClassifier
-    others = sk.FolkloreClassifier, sk.MulticlassPerceptron
-    for kind in (predictor, gaptron, second_order, *others, *boosting):
+    for kind in (predictor, gaptron, second_order, sk.MulticlassPerceptron, *boosting):
         model = kind(shuffle=value)
         with pytest.raises(ValueError, match=r"shuffle must be a bool, got "):
             model.fit(X, y)

@@ -363,7 +363,7 @@ def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make,
     first, other = (cli.said(frame, option, name, "--seed", s)[3] for s in "12")
     assert first != other
     place, qid, y = np.arange(len(frame))[:, None], frame[name].to_numpy(), frame[target].to_numpy()
-    mixed = Table(place, y, "", qid=qid, round=name).in_random_order(1)
+    mixed = Table(place, y, "", qid=qid).in_random_order(1)
     rows = mixed.X[:, 0]
     assert (mixed.qid == qid[rows]).all() and (mixed.y == y[rows]).all()
     order = list(dict.fromkeys(mixed.qid))

@@ -6,10 +6,12 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 
 import skstructured as sk
+from skstructured import OnlineStructuredPredictor
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import (
     LARGEST_KNOWN_DIM,
@@ -20,6 +22,7 @@ from skstructured._engine.move_and_score import (
 from skstructured._engine.rows import Rows
 from skstructured._engine.simd import exp_of
 from skstructured._engine.state import NORM_AT, RENEW, RENEWED
+from skstructured._learners.models import LinearModel
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]
@@ -152,3 +155,24 @@ def test_the_loop_is_made_of_vectors():
     (assembly,) = exp_into.inspect_asm().values()
     assert "mulpd" in assembly or "fmadd" in assembly
     assert "psllq" in assembly  # powers of two, several at a time
+
+
+def after_two_calls(X, y, weight, optimizer, average):
+    model = OnlineStructuredPredictor(optimizer=optimizer, average=average, random_state=0)
+    model.partial_fit(X[:30], y[:30], classes=range(4))
+    model.partial_fit(X[30:], y[30:], sample_weight=weight[30:])
+    averages = [model.average_weights_] if average else []
+    return [model.last_weights_, *averages, model._model.state.vector]
+
+
+@pytest.mark.parametrize("average", [False, "uniform", "polynomial"])
+@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free", "pistol", "adagrad"])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_rows_of_one_optimizer(storage, optimizer, average, monkeypatch):
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(120, 5) * (rng.rand(120, 5) < 0.6), rng.randint(4, size=120)
+    given = storage(X), y, rng.choice([0.0, 0.5, 1.0, 3.0], size=120), optimizer, average
+    fast = after_two_calls(*given)
+    monkeypatch.setattr(LinearModel, "_mixed", True)
+    for one, other in zip(fast, after_two_calls(*given), strict=True):
+        assert_allclose(one, other, rtol=1e-11, atol=1e-13)

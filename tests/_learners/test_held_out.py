@@ -270,7 +270,7 @@ class TestLearners:
         monkeypatch.setattr(LinearModel, "search", LINEAR._replace(tol=None))
         model = sk.OnlineStructuredPredictor().fit(X[:rows], y[:rows], given)
         assert (model.n_iter_, len(model.validation_curve_)) == (80, 0)
-        model = sk.KernelStructuredPredictor(budget=10).fit(X, y)  # a budget is for one pass
+        model = sk.KernelStructuredPredictor(kernel=sk.Kernel(budget=10)).fit(X, y)  # for one pass
         assert (model.n_iter_, len(model.validation_curve_)) == (1, 0)
 
     @pytest.mark.filterwarnings("ignore")
@@ -284,7 +284,7 @@ class TestLearners:
             sk.KernelPerceptronClassifier("rbf", max_iter="auto"),
             sk.OnlineStructuredPredictor(loss="hinge", decoder="gap"),
             sk.OnlineStructuredPredictor("hypercube", decoder="f1"),
-            sk.KernelStructuredPredictor(kernel=lambda x, z: x @ z.T, cache_size=0),
+            sk.KernelStructuredPredictor(kernel=sk.Kernel(lambda x, z: x @ z.T, cache_size=0)),
             sk.OnlineStructuredPredictor("ordinal"),
             sk.OnlineStructuredPredictor("permutahedron"),
             sk.OnlineStructuredPredictor("birkhoff"),

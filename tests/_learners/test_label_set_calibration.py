@@ -16,8 +16,6 @@ from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.decoders import ExpectedF1
 from skstructured.spaces.hypercube import best_label_sets
 
-THREE = sk.FenchelYoung(sk.spaces.Hypercube().fit(np.zeros((1, 3))))
-
 
 def data(n=80, d=5, seed=0):
     return make_multilabel_classification(n, 8, n_classes=d, random_state=seed)

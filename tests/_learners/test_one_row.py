@@ -2,13 +2,11 @@
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import skstructured as sk
 from skstructured._learners.models import LinearModel
@@ -197,46 +195,6 @@ def test_a_decoder_set_later_is_used_at_once():
     assert (model.predict(X[:20]) == 0).all()
 
 
-BAD = {
-    "inf": (np.full((1, 6), np.inf), [0], {}, "infinity"),
-    "too large": (np.full((1, 6), 1e160), [0], {}, "Row 0 of X is too large"),
-    "too wide": (np.ones((1, 7)), [0], {}, "X has 7 features"),
-    "one label too many": (np.ones((1, 6)), [0, 1], {}, "inconsistent numbers of samples"),
-    "unknown label": (np.ones((1, 6)), [9], {}, "not among the classes: 9"),
-    "label below": (np.ones((1, 6)), np.array([-1]), {}, "not among the classes: -1"),
-    "weight below 0": (np.ones((1, 6)), [0], {"sample_weight": [-1.0]}, "Negative"),
-    "weight too large": (np.ones((1, 6)), [0], {"sample_weight": [1e30]}, "sample_weight must be"),
-    "two weights": (np.ones((1, 6)), [0], {"sample_weight": [1.0, 1.0]}, "sample_weight"),
-    "other classes": (np.ones((1, 6)), [0], {"classes": [0, 1]}, "differ from those of the first"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_refused_changes_nothing(name):
-    model, X, y, _ = predictor()
-    begun(model, X, y)
-    before = fresh(model)
-    row, label, given, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
-        model.partial_fit(row, label, **given)
-    assert_same(model, before, X)
-    assert_same(one_by_one(model, X, y, 3), one_by_one(before, X, y, 3), X)
-
-
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "partial_fit"])
-def test_gaps_are_refused_where_nothing_fills_them(method):
-    model, X, y, _ = predictor()
-    begun(model.set_params(missing="error"), X, y)
-    row, before = np.where(np.arange(6) == 2, np.nan, X[:1]), fresh(model)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        getattr(model, method)(row, *([[0]] if method == "partial_fit" else []))
-    assert_same(model, before, X)
-    with pytest.raises(ValueError, match="infinity"):
-        model.predict(np.where(np.isnan(row), np.inf, row))
-    with pytest.raises(NotFittedError):
-        clone(model).predict(row)
-
-
 def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     model, X, y, _ = predictor()
     begun(model, X, y)
@@ -261,16 +219,6 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
     with pytest.raises(RuntimeError, match="mean of others"):
         mean.partial_fit(X[3:4], y[3:4])
     assert pickle.dumps(mean) == before
-
-
-def test_files_that_are_mapped_are_not_written_to(tmp_path):
-    model, X, y, _ = predictor()
-    path = tmp_path / "model.joblib"
-    joblib.dump(begun(model, X, y), path)
-    content = path.read_bytes()
-    mapped = joblib.load(path, mmap_mode="r")
-    assert_same(one_by_one(mapped, X, y, 3), one_by_one(model, X, y, 3), X)
-    assert path.read_bytes() == content
 
 
 def test_a_signal_before_the_row_leaves_it(monkeypatch):

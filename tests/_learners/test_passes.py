@@ -171,39 +171,3 @@ def test_ordered_classes_have_weights_and_label_sets_have_none(rng):
         with pytest.raises(ValueError, match="class_weight is for classes, not for .* Hypercube"):
             learn(*label_sets(rng))
         assert not hasattr(model, "space_")
-
-
-BAD = [
-    ({"max_iter": 0}, "max_iter"),
-    ({"max_iter": 2.5}, "max_iter"),
-    *(({"max_iter": value}, "max_iter must be") for value in (10**9 + 1, "many", "", None, True)),
-    ({"tol": "small"}, "tol"),
-    ({"tol": np.nan}, "tol"),
-    ({"verbose": -1}, "verbose"),
-    ({"class_weight": {0: -1.0}}, "class_weight"),
-    ({"class_weight": {0: np.nan}}, "class_weight"),
-    ({"class_weight": {0: 1e21}}, "class_weight"),
-    ({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None, got 'even'"),
-    ({"class_weight": np.ones(3)}, "class_weight must be a dict"),
-    ({"class_weight": [1.0, 2.0, 3.0]}, "class_weight must be a dict"),
-    ({"class_weight": {7: 1.0}}, "class_weight"),
-]
-
-
-@every_kind
-@pytest.mark.parametrize(("given", "name"), BAD)
-def test_bad_parameters_are_named_and_change_nothing(kind, given, name, rng):
-    X, y = noisy(rng)
-    model = kind(random_state=0).fit(X, y)
-    before, coef = set(vars(model)), model.coef_.copy()
-    if not set(given) <= set(model.get_params()):
-        pytest.skip("it has no such parameter")
-    model.set_params(**given)
-    calls = [lambda: model.fit(X, y)]
-    if "class_weight" in given:
-        calls.append(lambda: model.partial_fit(X, y))
-    for call in calls:
-        with pytest.raises(ValueError, match=name):
-            call()
-        assert set(vars(model)) == before and model.t_ == len(X) * model.n_iter_
-        np.testing.assert_array_equal(model.coef_, coef)

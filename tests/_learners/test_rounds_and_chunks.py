@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from learners import EVERY_LEARNER
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.naive_bayes import GaussianNB
@@ -127,16 +126,6 @@ def test_chunks_of_comments_only_are_left_out(tmp_path, chunk_bytes):
     np.testing.assert_array_equal(np.concatenate([y for _, y in chunks]), [1.0, 0.0])
     path.write_text(comment * 9)
     assert list(sk.streaming.svmlight_chunks(path, 2, chunk_bytes)) == []
-
-
-@pytest.mark.parametrize("name", ["boosting", "online", "folklore", "bandit gaptron", "soba"])
-def test_a_first_call_that_fails_leaves_nothing(name):
-    X, y = rows(20)
-    model = clone(EVERY_LEARNER[name])
-    before = set(vars(model))
-    with pytest.raises(ValueError, match="7"):
-        model.partial_fit(X, np.r_[y[:-1], 7], classes=[0, 1])
-    assert set(vars(model)) == before and not hasattr(model, "classes_")
 
 
 def test_long_rows_are_named_behind_place_4096():

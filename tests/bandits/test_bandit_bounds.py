@@ -54,45 +54,38 @@ def test_rounds_chosen_and_learned_one_by_one_are_covered(rng):
     assert model.regret_bound() > 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *("row", "action", "propensity", "twice", "no choice", "seed", "delayed", "of a batch"),
-        *("left out", "left out, then simulated", "replayed"),
-    ],
-)
+def chosen(model, X, random_state=None):
+    """Have the first of the rows learned as it was chosen."""
+    actions, propensities = model.choose(X, random_state)
+    model.update(X[:1], actions[:1], [1], propensities[:1])
+
+
+#: What voids the bound of a model that has chosen `a` with propensity `p` for the first row.
+OTHERS = {
+    "row": lambda model, X, y, a, p: model.update(X[1:2], a, [1], p),
+    "action": lambda model, X, y, a, p: model.update(X[:1], (a + 1) % K, [1], p),
+    "propensity": lambda model, X, y, a, p: model.update(X[:1], a, [1], p / 2),
+    "twice": lambda model, X, y, a, p: [model.update(X[:1], a, [1], p) for _ in range(2)],
+    "no choice": lambda model, X, y, a, p: model.fit(X, y).update(X[:1], a, [1], p),
+    "seed": lambda model, X, y, a, p: chosen(model.fit(X, y), X[:1], 0),
+    "delayed": lambda model, X, y, a, p: [model.choose(X[1:2]), model.update(X[:1], a, [1], p)],
+    "of a batch": lambda model, X, y, a, p: chosen(model.fit(X, y), X),
+    "left out": lambda model, X, y, a, p: step(model, X[1:2], y[1]),
+    "left out, then simulated": lambda model, X, y, a, p: model.partial_fit(X[1:2], y[1:2]),
+    "replayed": lambda model, X, y, a, p: model.fit(X, y).replay(
+        X, y, np.ones(len(X)), np.full(len(X), 1 / K)
+    ),
+}
+
+
+@pytest.mark.parametrize("change", OTHERS)
 def test_rounds_of_others_have_no_bound(change, rng):
     """Who drops the choices that please leaves mistakes only; who learns late plays by chance."""
     X, y = rows(rng, 30)
     model = learner().partial_fit(X, y)
-    action, propensity = model.choose(X[:1], random_state=0 if change == "seed" else None)
+    action, propensity = model.choose(X[:1])
     assert model.regret_bound() > 0
-    x = X[:1]
-    if change == "row":
-        x = X[1:2]
-    elif change == "action":
-        action = (action + 1) % K
-    elif change == "propensity":
-        propensity = propensity / 2
-    elif change == "twice":
-        model.update(x, action, [1], propensity)
-        assert model.regret_bound() > 0
-    elif change == "no choice":
-        model = learner().partial_fit(X, y)
-    elif change == "delayed":
-        model.choose(X[1:2])
-    elif change == "of a batch":
-        model = learner().partial_fit(X, y)
-        action, propensity = (part[:1] for part in model.choose(X))
-    elif change == "left out":
-        step(model, X[1:2], y[1])
-    elif change == "left out, then simulated":
-        model.partial_fit(X[1:2], y[1:2])
-    elif change == "replayed":
-        model = learner()
-        model.replay(X, y, np.ones(30), np.full(30, 1 / K))
-    if not change.startswith(("left out", "replayed")):
-        model.update(x, action, [1], propensity)
+    OTHERS[change](model, X, y, action, propensity)
     with pytest.raises(GuaranteeError, match="learner's own choices"):
         model.regret_bound()
     assert model.fit(X, y).regret_bound() > 0

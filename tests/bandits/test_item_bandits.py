@@ -21,11 +21,11 @@ W = np.array([1.0, -2.0, 0.5])
 LEARNERS = {
     "lin ucb": LinUCB(),
     "theory": LinUCB(
-        alpha="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
+        scale="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
     ),
     "thompson": LinearThompsonSampling(n_draws=20, random_state=0),
     "square cb": SquareCB(random_state=0),
-    "square cb, raw": SquareCB(gamma=3.0, standardize=False, random_state=0),
+    "square cb, raw": SquareCB(gap_weight=3.0, standardize=False, random_state=0),
 }
 
 
@@ -45,7 +45,7 @@ def statistics(model):
 
 def literal(model, offers, actions, rewards, weight=None):
     """A, ŵ and the least squares of all rounds, in the units that a learner has at the end."""
-    ridge = naive.Ridge(model.lam, free=1)
+    ridge = naive.Ridge(model.alpha, free=1)
     weight = np.ones(len(actions)) if weight is None else weight
     for x, a, r, s in zip(offers, actions, rewards, weight, strict=True):
         ridge.learn(x[a], r, s)
@@ -58,7 +58,7 @@ def literal(model, offers, actions, rewards, weight=None):
 def test_weights_are_those_of_all_rounds_in_units_of_now(scale, origin):
     offers, actions, rewards = rounds_of(0, 60, scale)
     offers = [x + origin * scale * np.array([1.0, -1.0, 2.0]) for x in offers]
-    model, weight = LinUCB(lam=0.7), np.random.RandomState(1).uniform(0.2, 3.0, 60)
+    model, weight = LinUCB(alpha=0.7), np.random.RandomState(1).uniform(0.2, 3.0, 60)
     for t in range(60):
         part = slice(t, t + 1)
         model.update(offers[part], actions[part], rewards[part], sample_weight=weight[part])
@@ -88,7 +88,7 @@ def test_means_and_deviations_count_all_actions_with_the_weights_of_their_rounds
 @pytest.mark.parametrize("intercept", [False, True])
 def test_raw_rows_are_literal(intercept):
     offers, actions, rewards = rounds_of(1)
-    model = LinUCB(lam=0.3, standardize=False, fit_intercept=intercept)
+    model = LinUCB(alpha=0.3, standardize=False, fit_intercept=intercept)
     model.fit(offers, actions, rewards)
     ridge = naive.Ridge(0.3)
     for x, a, r in zip(offers, actions, rewards, strict=True):
@@ -99,16 +99,16 @@ def test_raw_rows_are_literal(intercept):
     np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-10)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.5, "theory"])
+@pytest.mark.parametrize("scale", [0.0, 1.5, "theory"])
 @pytest.mark.parametrize(("R", "S"), [(None, None), (0.5, 3.0), (0.5, None)])
-def test_upper_confidence_bounds_are_literal(alpha, R, S):
+def test_upper_confidence_bounds_are_literal(scale, R, S):
     offers, actions, rewards = rounds_of(2)
-    model = LinUCB(alpha=alpha, noise_scale=R, radius=S, delta=0.1, lam=2.0)
+    model = LinUCB(scale=scale, noise_scale=R, radius=S, delta=0.1, alpha=2.0)
     model.fit(offers, actions, rewards)
     ridge, (A, w, least) = literal(model, offers, actions, rewards)
     R = ridge.noise(least) if R is None else R
     S = np.linalg.norm(w[1:]) if S is None else S
-    beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if alpha == "theory" else alpha * R
+    beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if scale == "theory" else scale * R
     np.testing.assert_allclose(model.radius_, beta, rtol=1e-10)
     low, high = model.confidence_bounds(offers)
     actions, propensities = model.choose(offers)
@@ -135,7 +135,7 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
 
 @pytest.mark.parametrize(
     "given",
-    [{"alpha": 1.0}, {"noise_scale": None}, {"radius": None}, {"standardize": True}],
+    [{"scale": 1.0}, {"noise_scale": None}, {"radius": None}, {"standardize": True}],
 )
 def test_no_regret_bound_without_what_the_theorem_needs(given):
     known = clone(LEARNERS["theory"])
@@ -163,14 +163,14 @@ def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
         model.set_params(**given).regret_bound()
 
 
-@pytest.mark.parametrize("gamma", [None, 0.0, 2.5])
-def test_inverse_gap_weighting_is_literal(gamma):
+@pytest.mark.parametrize("gap_weight", [None, 0.0, 2.5])
+def test_inverse_gap_weighting_is_literal(gap_weight):
     offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gamma=gamma, random_state=0).fit(offers, actions, rewards)
+    model = SquareCB(gap_weight=gap_weight, random_state=0).fit(offers, actions, rewards)
     ridge, (A, w, least) = literal(model, offers, actions, rewards)
     for x, p in zip(offers, model.decoding_proba(offers), strict=True):
         regret = ridge.noise(least) ** 2 * (1.0 + np.log(naive.information(A, 1.0, 1)))
-        rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gamma is None else gamma
+        rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gap_weight is None else gap_weight
         means = naive.standardized(x, statistics(model)) @ w
         np.testing.assert_allclose(p, naive.inverse_gap(means, rate), rtol=1e-10)
         assert p[np.argmax(means)] >= 1.0 / len(x) - 1e-12
@@ -178,7 +178,7 @@ def test_inverse_gap_weighting_is_literal(gamma):
 
 def test_square_cb_draws_what_it_says():
     offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gamma=1.0, random_state=0).fit(offers, actions, rewards)
+    model = SquareCB(gap_weight=1.0, random_state=0).fit(offers, actions, rewards)
     x = next(x for x in offers if len(x) == 5)
     played, propensities = model.choose([x] * 4000)
     p = model.decoding_proba([x])[0]
@@ -267,34 +267,24 @@ def test_weights_are_repetitions_and_zero_leaves_out(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_layouts_say_the_same(name):
     rng = np.random.RandomState(11)
-    X, actions, rewards = rng.normal(size=(25, 4, P)), rng.randint(4, size=25), rng.normal(size=25)
-    available = rng.random_sample((25, 4)) < 0.7
-    available[np.arange(25), actions] = True
-    order = rng.permutation(100)
-    qid = np.repeat(rng.permutation(25), 4)[order]
-    first = np.unique(qid, return_index=True)
-    names = first[0][np.argsort(first[1])]
-    rows = [np.flatnonzero(qid == name) for name in names]  # places are those of the flat rows
-    flat = X.reshape(100, P)[order]
-    lists, hidden = [flat[at] for at in rows], [available.ravel()[order][at] for at in rows]
-    place = {row: k for at in rows for k, row in enumerate(at)}
-    played = np.array([place[np.flatnonzero(order == 4 * i + a)[0]] for i, a in enumerate(actions)])
-    of_round = np.array([order[at[0]] // 4 for at in rows])
-    played, earned = played[of_round], rewards[of_round]
+    flat, qid = rng.normal(size=(100, P)), rng.permutation(np.repeat(np.arange(25), 4))
+    available, (names, first) = rng.random_sample(100) < 0.7, np.unique(qid, return_index=True)
+    available[first] = True
+    rows = [np.flatnonzero(qid == name) for name in names[np.argsort(first)]]
+    lists, hidden = [flat[at] for at in rows], [available[at] for at in rows]
+    played = np.array([rng.choice(np.flatnonzero(seen)) for seen in hidden])
+    earned, given = rng.normal(size=25), {"qid": qid, "available": available}
+    shown = [x[seen] for x, seen in zip(lists, hidden, strict=True)]
+    among = [np.cumsum(seen)[a] - 1 for seen, a in zip(hidden, played, strict=True)]
     one = clone(LEARNERS[name]).update(lists, played, earned, available=hidden)
-    given = {"qid": qid, "available": available.ravel()[order]}
     two = clone(LEARNERS[name]).update(flat, played, earned, **given)
-    assert list(differences(one, two)) == []
+    cube = clone(LEARNERS[name]).update(np.stack(lists), played, earned, available=hidden)
+    for other in (two, cube, clone(LEARNERS[name]).update(shown, among, earned)):
+        assert list(differences(one, other)) == []
     frame = pd.DataFrame(flat, columns=["a", "b", "c"])
     named = clone(LEARNERS[name]).update(frame, played, earned, **given)
     assert named.feature_names_in_.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(named.coef_, one.coef_)
-    cube = clone(LEARNERS[name]).update(X, actions, rewards, available=available)
-    by_hand = clone(LEARNERS[name])
-    shown = [x[seen] for x, seen in zip(X, available, strict=True)]
-    among = [np.cumsum(seen)[a] - 1 for seen, a in zip(available, actions, strict=True)]
-    by_hand.update(shown, among, rewards)
-    assert list(differences(cube, by_hand)) == []
     for method in ("decision_function", "decoding_proba"):
         found = getattr(one, method)(lists, available=hidden)
         same = getattr(two, method)(flat, **given)
@@ -347,7 +337,7 @@ def test_rewards_that_were_all_zero_leave_exploration():
 @pytest.mark.parametrize("factor", [1e-20, 1e20])
 def test_rewards_may_have_any_unit(name, factor):
     if "raw" in name or name == "theory":
-        pytest.skip("R and gamma are in units of the rewards")
+        pytest.skip("R and gap_weight are in units of the rewards")
     offers, actions, rewards = rounds_of(13)
     one = clone(LEARNERS[name]).fit(offers, actions, rewards)
     two = clone(LEARNERS[name]).fit(offers, actions, factor * rewards)
@@ -409,15 +399,15 @@ def test_hidden_actions_may_be_anything():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (LinUCB(alpha=-1.0), "alpha must be a number of at least 0"),
-        (LinUCB(alpha="two"), "alpha must be"),
+        (LinUCB(scale=-1.0), "scale must be a number of at least 0"),
+        (LinUCB(scale="two"), "scale must be"),
         (LinUCB(delta=1.0), "delta must lie in"),
-        (LinUCB(lam=0.0), "lam must be a positive"),
+        (LinUCB(alpha=0.0), "alpha must be a positive"),
         (LinUCB(noise_scale=-1.0), "noise_scale must be a positive"),
         (LinUCB(radius=0.0), "radius must be a positive"),
         (LinUCB(standardize="yes"), "standardize must be"),
         (LinUCB(fit_intercept=2), "fit_intercept must be a bool"),
-        (SquareCB(gamma=-1.0), "gamma must be"),
+        (SquareCB(gap_weight=-1.0), "gap_weight must be"),
         (LinearThompsonSampling(scale=0.0), "scale must be a positive"),
         (LinearThompsonSampling(n_draws=0), "n_draws must be an integer"),
     ],
@@ -469,7 +459,7 @@ def problem(seed, n, m):
 
 
 def theory():
-    known = {"alpha": "theory", "noise_scale": R, "radius": S, "delta": DELTA}
+    known = {"scale": "theory", "noise_scale": R, "radius": S, "delta": DELTA}
     return LinUCB(**known, standardize=False, fit_intercept=False)
 
 

@@ -223,7 +223,9 @@ def test_perceptron_equals_the_literal_one(rng):
     np.testing.assert_array_equal(result.surrogate_loss, mistakes)
     assert not hasattr(perceptron(), "predict_proba")
     entries = result.estimator.optimizer_.entries
-    assert len(result.estimator._state.vector) == OWN + entries  # the epoch writes there unchecked
+    assert (
+        len(result.estimator._model.state.vector) == OWN + entries
+    )  # the epoch writes there unchecked
 
 
 def test_probabilities_are_those_of_the_logistic_loss(rng):

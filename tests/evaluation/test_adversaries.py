@@ -20,7 +20,7 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
-from skstructured.metrics import best_comparator
+from skstructured.guarantees import best_comparator
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.spaces import OrdinalChain, Simplex
 

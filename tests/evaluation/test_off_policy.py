@@ -161,7 +161,8 @@ def test_logs_of_bandits_with_items_tell_what_others_earn():
     rng = np.random.RandomState(0)
     offers = [rng.normal(size=(rng.randint(2, 5), 2)) for _ in range(1500)]
     w = np.array([1.0, -1.0])
-    model = SquareCB(gamma=2.0, random_state=0).fit(offers[:50], np.zeros(50, int), np.zeros(50))
+    model = SquareCB(gap_weight=2.0, random_state=0)
+    model.fit(offers[:50], np.zeros(50, int), np.zeros(50))
     actions, propensities = model.choose(offers)
     played = np.array([x[a] for x, a in zip(offers, actions, strict=True)])
     rewards = played @ w + rng.normal(size=1500)

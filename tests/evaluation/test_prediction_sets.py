@@ -187,12 +187,12 @@ def test_coverage_is_exact(estimator):
 
 class TestStreams:
     @pytest.mark.parametrize("task", TASKS)
-    @pytest.mark.parametrize("gamma", [0.0, 0.05])
-    def test_it_is_the_literal_rule(self, task, gamma):
+    @pytest.mark.parametrize("step_size", [0.0, 0.05])
+    def test_it_is_the_literal_rule(self, task, step_size):
         n = 30 if INTERPRETED else 120
         X, y = problem(task, n)
         given = {"classes": np.unique(y)} if task in ("simplex", "ordinal") else {}
-        model = PredictionSets(learner(task), alpha=0.25, gamma=gamma, window=20)
+        model = PredictionSets(learner(task), alpha=0.25, step_size=step_size, window=20)
         alone, alpha, scores, missed = learner(task), 0.25, [], []
         for t in range(n):
             if t:
@@ -205,7 +205,7 @@ class TestStreams:
                 scores.append(score)
             else:
                 missed.append(False)
-            alpha += gamma * (0.25 - missed[-1])
+            alpha += step_size * (0.25 - missed[-1])
             alone.partial_fit(X[t : t + 1], y[t : t + 1], **given)
             model.partial_fit(X[t : t + 1], y[t : t + 1], **given)
             given = {}
@@ -213,20 +213,20 @@ class TestStreams:
         assert model.coverage_ == pytest.approx(1.0 - np.mean(missed))
         assert (model.n_sets_, model.n_scores_) == (n, min(n - 1, 20))
 
-    @pytest.mark.parametrize("gamma", [0.01, 0.1, 0.5])
+    @pytest.mark.parametrize("step_size", [0.01, 0.1, 0.5])
     @pytest.mark.parametrize("alpha", [0.1, 0.4])
-    def test_what_is_missed_is_bounded_on_any_stream(self, alpha, gamma):
+    def test_what_is_missed_is_bounded_on_any_stream(self, alpha, step_size):
         """Gibbs, Candès (2021), Proposition 4.1, on labels that are drawn to be missed."""
         rng, n = np.random.RandomState(0), 40 if INTERPRETED else 200
-        model = PredictionSets(OnlineStructuredPredictor(), alpha=alpha, gamma=gamma)
+        model = PredictionSets(OnlineStructuredPredictor(), alpha=alpha, step_size=step_size)
         X = rng.randn(n, 2)
         model.partial_fit(X[:1], [0], classes=[0, 1, 2])
         for t in range(1, n):
             P = model.predict_proba(X[t : t + 1])[0]
             y = P.argmin() if (t // 50) % 2 == 0 else P.argmax()
             model.partial_fit(X[t : t + 1], [y])
-            assert -gamma - 1e-12 <= model.alpha_ <= 1.0 + gamma + 1e-12
-            most = (max(alpha, 1.0 - alpha) + gamma) / (gamma * (t + 1))
+            assert -step_size - 1e-12 <= model.alpha_ <= 1.0 + step_size + 1e-12
+            most = (max(alpha, 1.0 - alpha) + step_size) / (step_size * (t + 1))
             assert abs((1.0 - model.coverage_) - alpha) <= most + 1e-12
 
     @pytest.mark.parametrize("task", TASKS)
@@ -243,7 +243,7 @@ class TestStreams:
 
     def test_it_goes_on_after_fit_with_the_last_scores(self):
         X, y = problem("simplex")
-        model = PredictionSets(learner("simplex"), window=50, gamma=0.0, random_state=0)
+        model = PredictionSets(learner("simplex"), window=50, step_size=0.0, random_state=0)
         model.fit(X, y)
         held = model._recent
         assert len(held) == 50 and (np.diff(held) < 0).any()  # not those that are largest
@@ -277,7 +277,12 @@ class TestBadInput:
     @pytest.mark.parametrize("fit", ["fit", "partial_fit"])
     def test_parameters(self, fit):
         X, y = problem("simplex", 40)
-        bad = {"alpha": (0, "few"), "calibration_size": (1.5,), "gamma": (-1, 1.0), "window": (0,)}
+        bad = {
+            "alpha": (0, "few"),
+            "calibration_size": (1.5,),
+            "step_size": (-1, 1.0),
+            "window": (0,),
+        }
         for name, values in bad.items():
             for value in values:
                 with pytest.raises(ValueError, match=name):

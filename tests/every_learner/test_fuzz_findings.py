@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.losses import FenchelYoung
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -164,33 +163,6 @@ def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
     for kind in (np.asarray, sparse.csr_matrix):
         model.fit(kind(X), y).partial_fit(kind(1e-122 * X), y)
         assert np.isfinite(model.coef_).all()
-
-
-#: Parameters beyond what can be computed with -> a learner that has one.
-BEYOND = [
-    ("tol", sk.GaptronClassifier(tol=10**400)),
-    ("patience", sk.OnlineTreeClassifier(patience=10**400)),
-    ("degree", sk.KernelPerceptronClassifier("poly", degree=10**400)),
-    ("radius", sk.GaussianAggregatingForecaster(radius=1e308)),
-    ("alpha", sk.GaussianAggregatingForecaster(alpha=5e-324)),
-    ("radius", sk.FolkloreClassifier(radius=1e308)),
-    ("feature_norm", sk.AioliClassifier(feature_norm=1e308)),
-    ("alpha", sk.ConditionalRandomField("simplex", alpha=5e-324)),
-    ("alpha", sk.StructuralSVM(alpha=5e-324)),
-    ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=object)),
-    ("n_jobs", sk.ConditionalRandomField("simplex", n_jobs=0)),
-    ("cache_size", sk.ConditionalRandomField("simplex", cache_size=[])),
-    ("cost_matrix", sk.ConditionalRandomField("simplex", cost_matrix=10**400)),
-    ("scale", sk.OnlineStructuredPredictor(loss=FenchelYoung(scale=5e-324))),
-    ("alpha", sk.AdaBoostOLMClassifier(alpha=1e308)),
-    ("exp_concavity", sk.OnlineNewtonClassifier(exp_concavity=5e-324)),
-]
-
-
-@pytest.mark.parametrize(("name", "model"), BEYOND, ids=lambda given: repr(given)[:40])
-def test_parameters_beyond_what_can_be_computed_with_are_named(name, model):
-    with pytest.raises(ValueError, match=rf"{name}.* must "):
-        model.fit(X, y)
 
 
 _matrix, _short = sparse.csr_matrix(X), ([X, X], [y, y[:-1]])

@@ -1,6 +1,7 @@
-"""Dense rows that lack features, NaN: completed by the means so far, with indicators or without."""
+"""Dense rows that lack features, NaN: completed by means, with indicators or without."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 
-N, P = 40 if INTERPRETED else 200, 4
+N, P, FEW = 40 if INTERPRETED else 200, 4, 40
 RULES = ("mean", "indicator")
 every_rule = pytest.mark.parametrize("missing", RULES)
 LINEAR = {
@@ -39,6 +40,35 @@ OTHERS = {name: EVERY_LEARNER[name] for name in OTHERS} | {
     "numbers": sk.PiSTOLRegressor(random_state=0),
     "aioli": BINARY_LEARNERS["aioli"],
 }
+
+
+BATCH = {
+    "field": sk.ConditionalRandomField("simplex"),
+    "field, rbf": sk.ConditionalRandomField("simplex", kernel="rbf", alpha=0.1, random_state=0),
+    "network": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),
+    "network, rbf": sk.MaxMinMarginNetwork(kernel="rbf", alpha=0.1, random_state=0),
+    "svm": sk.StructuralSVM(alpha=0.1, random_state=0),
+    "svm, path": sk.StructuralSVM(alpha="path", random_state=0),
+    "quadratic": sk.QuadraticSurrogate(),
+    "quadratic, no intercept": sk.QuadraticSurrogate(fit_intercept=False),
+}
+
+SEQUENTIAL = {
+    "field": sk.ConditionalRandomField(alpha=0.1),
+    "field, features": sk.ConditionalRandomField(alpha=0.1, transitions="features"),
+    "network": sk.MaxMinMarginNetwork("sequence", alpha=0.1, random_state=0),
+    "quadratic": sk.QuadraticSurrogate("sequence"),
+}
+
+
+def weighted_means(X, weight):
+    """Weighted means of what is there, 0 of nothing."""
+    there = np.ma.masked_invalid(np.asarray(X, dtype=np.float64))
+    return np.ma.average(there, axis=0, weights=weight).filled(0.0)
+
+
+def coefficients(model):
+    return model.coef_ if hasattr(model, "coef_") else model.dual_coef_
 
 
 def problem(name, rng, dtype=np.float64):
@@ -156,20 +186,18 @@ def test_fit_and_frames(name, rng):
 @every_rule
 @pytest.mark.parametrize("name", LEARNERS | OTHERS)
 def test_other_learners_take_them_as_well(name, missing, rng):
-    """As the completed rows in predictions; and tags tell."""
+    """As the completed rows in predictions."""
     X, y = problem(name, rng)
     y = (y > 1).astype(int) if y.ndim == 1 and name != "ordinal" else y
     model = new(name, missing).fit(X, y)
-    assert get_tags(model).input_tags.allow_nan and np.isfinite(scores_of(model, X)).all()
+    assert np.isfinite(scores_of(model, X)).all()
     if missing == "mean":
         names = ("predict_proba", "decision_function", "predict")
         answer = getattr(model, next(how for how in names if hasattr(model, how)))
         wanted = answer(completed(X, model))
         np.testing.assert_allclose(answer(X), wanted, rtol=1e-9, atol=1e-12)
-    strict = new(name, "error")
-    assert not get_tags(strict).input_tags.allow_nan
     with pytest.raises(ValueError, match="NaN"):
-        strict.fit(X, y)
+        new(name, "error").fit(X, y)
 
 
 @pytest.mark.parametrize("name", BANDITS)
@@ -246,33 +274,6 @@ def test_label_sequences(rng):
         model.partial_fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("given", "spoil", "message"),
-    [
-        ({"missing": "error"}, np.nan, "NaN"),
-        ({"standardize": False}, np.nan, "NaN"),
-        ({}, np.inf, "infinity"),
-        ({}, 1e200, "too large"),
-        ({"missing": "median"}, np.nan, "missing must be one of 'mean', 'indicator', 'error', got"),
-    ],
-)
-@pytest.mark.parametrize("kind", [sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor])
-def test_what_is_refused(kind, given, spoil, message, rng):
-    X, y = problem("", rng)
-    X[:, 3] = 0.0
-    X = np.nan_to_num(X) if given else X
-    X[5, 2] = spoil
-    with pytest.raises(ValueError, match=message):
-        kind(**given).fit(X, y)
-    model = kind().fit(np.nan_to_num(X, posinf=0.0) % 7.0, y)
-    before = model.embedding_scores(X[:3])
-    model.set_params(**given)
-    if "standardize" not in given and "median" not in given.values():
-        with pytest.raises(ValueError, match=message):
-            model.partial_fit(X, y)
-    np.testing.assert_array_equal(model.embedding_scores(X[:3] * 1.0), before)
-
-
 @every_rule
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "no intercept"])
 def test_after_csr_rows_a_gap_is_0(name, missing, rng):
@@ -311,13 +312,6 @@ def test_csr_rows_after_dense_ones(rng):
     np.testing.assert_array_equal(
         scores_of(learned(twin, clean, y), X), scores_of(learned(model, rows, y), X)
     )
-
-
-def test_tags_tell():
-    for kind in (sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor):
-        assert not get_tags(kind(standardize=False)).input_tags.allow_nan
-    assert not get_tags(sk.AdaBoostOLMClassifier()).input_tags.allow_nan
-    assert not get_tags(sk.BanditReduction()).input_tags.allow_nan
 
 
 class TestIndicators:
@@ -400,3 +394,117 @@ class TestIndicators:
         rounds = sk.extend.Batch(model.resume(X[-1:], y[-1:]).rows, np.array([y[-1]]))
         played = model.play_and_learn(rounds, np.arange(1))
         assert foreseen[y[-1]] == pytest.approx(played.expected[0], rel=1e-9)
+
+
+#: Parameters, a number among the rows, and what is said of it.
+REFUSED = [
+    ({"missing": "error"}, np.nan, "NaN"),
+    ({"standardize": False}, np.nan, "NaN"),
+    ({}, np.inf, "infinity"),
+    ({}, 1e200, "too large"),
+]
+
+
+@pytest.mark.parametrize(("given", "spoil", "message"), REFUSED)
+@pytest.mark.parametrize("name", ["mixture", "kernel", *BATCH])
+def test_what_is_refused(name, given, spoil, message, rng):
+    """By new learners, and by fitted ones that are given the parameter later."""
+    X, y = rows_with_gaps(rng, FEW)
+    X = np.nan_to_num(X)
+    learner, bad = (LEARNERS | BATCH)[name], X.copy()
+    bad[5, 2] = spoil
+    with pytest.raises(ValueError, match=message):
+        clone(learner).set_params(**given).fit(bad, y)
+    model = clone(learner).fit(X, y)
+    before = scores_of(model, X)
+    model.set_params(**given)
+    later = model.predict if name in BATCH else partial(model.partial_fit, y=y)
+    if name in BATCH or "standardize" not in given:
+        with pytest.raises(ValueError, match=message):
+            later(bad)
+    np.testing.assert_array_equal(scores_of(model, X), before)
+
+
+@pytest.mark.parametrize("name", LEARNERS | OTHERS | BATCH)
+def test_tags_tell(name):
+    model = (LEARNERS | OTHERS | BATCH)[name]
+    for given in ({}, {"missing": "error"}, {"standardize": False}):
+        assert get_tags(clone(model).set_params(**given)).input_tags.allow_nan == (not given)
+    for never in (sk.AdaBoostOLMClassifier(), sk.BanditReduction()):
+        assert not get_tags(never).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", BATCH)
+def test_batches_learn_the_completed_rows(name, dtype, rng):
+    """Bit for bit, with weights of 0 too; and predict the completed ones, by the same means."""
+    X, y = rows_with_gaps(rng, FEW, dtype)
+    weight = rng.choice([0.0, 0.5, 2.5], FEW)
+    model = clone(BATCH[name]).fit(X, y, sample_weight=weight)
+    means = weighted_means(X, weight)
+    np.testing.assert_allclose(model._means, means, rtol=1e-12, atol=1e-15)
+    assert means[3] == 0.0 and means[:3].all()
+    filled = np.where(np.isnan(X), model._means, X)
+    plain = clone(model).fit(filled, y, sample_weight=weight)
+    np.testing.assert_array_equal(coefficients(model), coefficients(plain))
+    assert model.alpha_ == plain.alpha_ and coefficients(model).any()
+    new = np.array([[np.nan, 20.0, np.nan, 1.0], [np.nan] * 4, [0.5, 80.0, 3.0, np.nan]])
+    done = np.where(np.isnan(new), model._means, new)
+    np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(done))
+
+
+@pytest.mark.parametrize("name", SEQUENTIAL)
+def test_label_sequences_are_completed_by_positions(name, rng):
+    lengths = rng.randint(1, 6, size=15)
+    X = [rng.randn(m, 3) + 2.0 for m in lengths]
+    y = [np.argmax(x, axis=1) for x in X]
+    X = [np.where(rng.rand(*x.shape) < 0.3, np.nan, x) for x in X]
+    weight = rng.choice([0.0, 0.5, 2.5], 15)
+    model = clone(SEQUENTIAL[name]).fit(X, y, sample_weight=weight)
+    means = weighted_means(np.vstack(X), np.repeat(weight, lengths))
+    np.testing.assert_allclose(model._means, means, rtol=1e-12)
+    filled = [np.where(np.isnan(x), model._means, x) for x in X]
+    plain = clone(model).fit(filled, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.transitions_, plain.transitions_)
+    ours, theirs = model.decision_function(X), plain.decision_function(filled)
+    np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))
+    X[7][0, 2] = np.inf
+    with pytest.raises(ValueError, match="sequence 7 of X, position 0"):
+        model.predict(X)
+
+
+@pytest.mark.exhaustive
+def test_a_matrix_of_kernels_has_none(rng):
+    X, y = rows_with_gaps(rng, FEW)
+    Z = np.nan_to_num(X) / [1.0, 100.0, 3.0, 1.0]
+    K = Z @ Z.T
+    for kind in (sk.MaxMinMarginNetwork, sk.QuadraticSurrogate):
+        model = kind(kernel="precomputed", alpha=1.0).fit(K, y)
+        assert not get_tags(model).input_tags.allow_nan
+        bad = K.copy()
+        bad[1, 2] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            kind(kernel="precomputed").fit(bad, y)
+        with pytest.raises(ValueError, match="NaN"):
+            model.predict(bad)
+
+
+@pytest.mark.parametrize("name", ["field", "network", "quadratic"])
+def test_batches_of_csr_rows_have_none_and_means_of_zeros_too(name, rng):
+    """Rows with gaps may be predicted after CSR ones: entries that are not stored are 0."""
+    X, y = rows_with_gaps(rng, FEW)
+    rows = sparse.csr_array(np.nan_to_num(X) * (rng.rand(FEW, 4) < 0.5))
+    model = clone(BATCH[name]).fit(rows, y)
+    np.testing.assert_allclose(model._means, rows.toarray().mean(axis=0), rtol=1e-12, atol=1e-15)
+    filled = np.where(np.isnan(X), model._means, X)
+    np.testing.assert_array_equal(model.decision_function(X), model.decision_function(filled))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(sparse.csr_array(X), y)
+
+
+def test_a_warm_start_goes_on_with_the_means_of_the_new_rows(rng):
+    X, y = rows_with_gaps(rng, FEW)
+    model = sk.ConditionalRandomField("simplex", alpha=0.1, warm_start=True).fit(X, y)
+    model.fit(X[::2], y[::2])
+    np.testing.assert_allclose(model._means, weighted_means(X[::2], np.ones(FEW // 2)), rtol=1e-12)

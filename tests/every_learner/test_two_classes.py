@@ -10,11 +10,12 @@ import skstructured as sk
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.hypercube import Signs
 
-ONE = {"standardize": False, "fit_intercept": False, "average": False, "random_state": 0}
+ONE = {"standardize": False, "average": False, "random_state": 0}
+LINEAR, BOUNDED = sk.Kernel("linear", fit_intercept=False), sk.optimizers.PiSTOL(feature_norm=10.0)
 #: Learners whose play at a row is `predict` there: rows of one length say nothing of themselves.
 DECIDED = {
-    "pistol": sk.PiSTOLClassifier(feature_norm=10.0, loss="smooth_hinge", **ONE),
-    "pistol, logistic": sk.PiSTOLClassifier(feature_norm=10.0, **ONE),
+    "pistol": sk.PiSTOLClassifier(LINEAR, optimizer=BOUNDED, loss="smooth_hinge", **ONE),
+    "pistol, logistic": sk.PiSTOLClassifier(LINEAR, optimizer=BOUNDED, **ONE),
     "pistol, rbf": sk.PiSTOLClassifier("rbf", 0.5, loss="hinge", **ONE),
     "descent": sk.AveragedKernelSGDClassifier(gamma=0.5, **ONE),
     "perceptron": sk.KernelPerceptronClassifier(gamma=0.5, **ONE),
@@ -22,7 +23,9 @@ DECIDED = {
     "structured, squared": sk.KernelStructuredPredictor(
         gamma=0.5, decoder="nearest", regularizer="squared", **ONE
     ),
-    "linear": sk.OnlineStructuredPredictor(decoder="map", optimizer="ogd", **ONE),
+    "linear": sk.OnlineStructuredPredictor(
+        decoder="map", optimizer="ogd", fit_intercept=False, **ONE
+    ),
 }
 DELTA = 0.1
 

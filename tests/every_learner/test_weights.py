@@ -40,8 +40,7 @@ def _others(y):
 
 def _model(case):
     model = clone(case.estimator)
-    if "shuffle" in model.get_params():
-        model.set_params(shuffle=False)  # orders of more rows are others
+    model.shuffle = False  # also of those without the parameter: orders of more rows are others
     return model
 
 

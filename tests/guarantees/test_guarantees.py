@@ -241,11 +241,11 @@ def test_regret_of_pistol_per_coordinate_is_that_of_corollary_3(storage, rng):
 
 def test_pistol_classifiers_learn_every_weight_separately(rng):
     X, y = noisy_classes(rng, n=60, K=2)
-    given = {"a": 2.5, "feature_norm": 40.0, "per_coordinate": True, "max_iter": 1}
+    given = {"optimizer": PiSTOL(2.5, feature_norm=40.0, per_coordinate=True), "max_iter": 1}
     model = sk.PiSTOLClassifier(random_state=0, standardize=False, **given).fit(X, y)
     constants = model.certificate().constants
     assert (constants["outputs"], constants["features"]) == (1, X.shape[1] + 1)
-    other = clone(model).set_params(per_coordinate=False).fit(X, y)
+    other = clone(model).set_params(optimizer__per_coordinate=False).fit(X, y)
     assert np.abs(model.coef_ - other.coef_).max() > 0.01 * np.abs(other.coef_).max()
     with pytest.raises(ValueError, match="moves every feature by itself"):
         clone(model).set_params(kernel="rbf").fit(X, y)
@@ -258,7 +258,7 @@ class TestSquareLoss:
     def test_bound_3_is_the_printed_formula(self, K, rng):
         X, y = noisy_classes(rng, n=60, K=K)
         model = sk.AveragedKernelSGDClassifier(
-            loss="square", eta=0.2, average="uniform", max_iter=1, fit_intercept=False
+            loss="square", eta=0.2, average="uniform", max_iter=1
         ).fit(X, y)
         certificate, problems = model.certificate(), 1 if K == 2 else K
         for norm in (0.0, 2.0):  # k(x, x) = 1
@@ -272,7 +272,7 @@ class TestSquareLoss:
         X, y = noisy_classes(rng, n=30, K=2)
         model = sk.AveragedKernelSGDClassifier(
             "rbf", 0.3, loss="square", eta=0.2, average="uniform", max_iter=1, shuffle=False,
-            fit_intercept=False, standardize=False,
+            standardize=False,
         ).fit(X, y)  # fmt: skip
         k, v = kernels.gram(kernels.rbf(0.3), X, X), 2.0 * y[:, None] - 1.0
         slope = lambda theta, t: -2 * v[t] if theta is None else -2 * v[t] * (1 - v[t] * theta)  # noqa: E731
@@ -283,7 +283,8 @@ class TestSquareLoss:
         """And eta above 1/(4C²), other losses and those of PiSTOL are refused."""
         X = rng.randn(100, 3)
         model = sk.AveragedKernelSGDClassifier(
-            "linear", loss="square", average=False, fit_intercept=False, standardize=False
+            sk.Kernel("linear", fit_intercept=False),
+            **{"loss": "square", "average": False, "standardize": False},
         )
         C_sq = (X**2).sum(axis=1).max()
         for factor in (0.25, 0.05):
@@ -307,7 +308,7 @@ class TestSquareLoss:
 class TestPerceptrons:
     def test_bounds_are_those_of_the_papers(self, rng):
         X, y = noisy_classes(rng, n=60, K=3)
-        kernel = sk.KernelPerceptronClassifier(max_iter=1, fit_intercept=False).fit(X, y)
+        kernel = sk.KernelPerceptronClassifier(max_iter=1).fit(X, y)
         found = kernel.certificate().bound(7.0, 3.0)
         assert found == pytest.approx(7.0 + 9.0 + 3.0 * math.sqrt(7.0), rel=1e-13)
         model = sk.MulticlassPerceptron(standardize=False, max_iter=1)

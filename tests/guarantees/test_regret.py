@@ -19,8 +19,8 @@ from streams import Stream, stream_of_kind, two_outputs
 
 import skstructured as sk
 from skstructured._learners.models import SCORES
+from skstructured.guarantees import best_comparator
 from skstructured.losses import FenchelYoung
-from skstructured.metrics import best_comparator
 from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
 

@@ -140,7 +140,7 @@ def named_tests(cell):
 
 
 def test_theorems_name_code_and_tests_that_catch_a_planted_bug_of_their_row():
-    """That the tests are there is told by `test_kept.py`."""
+    """That the tests are there is told by `test_house.py`."""
     kept = {bug.name: bug.tests for bug in planted_bugs()}
     assert len(list(theorems())) > 30
     for places, tests, bugs in theorems():

@@ -223,15 +223,6 @@ def test_small_rounds_by_turns(space, x, outputs, c):
         assert model.loss_.constants_of().c == pytest.approx(c / math.log(2.0))
 
 
-def test_assignments_of_one_item_are_refused_in_every_form():
-    one = np.zeros((1, 1))
-    for t, given in ((7, (one, [1], [7])), (0, ([one[None]], [[0]])), (0, ([one], [[0]]))):
-        with pytest.raises(ValueError, match=f"round {t} must have m² pairs of m ≥ 2 items, got 1"):
-            learner("birkhoff", "squared", "ogd").partial_fit(*given)
-    with pytest.raises(ValueError, match="no subsets of k=2 of 1 labels"):
-        learner("subsets", "squared", "ogd").partial_fit([np.zeros((1, 1))], [[1.0]])
-
-
 def test_the_step_is_read_from_the_state():
     """Of descent in every form: the step of theory, with a bound on features, and a number."""
     rng = np.random.RandomState(0)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from conftest import INTERPRETED
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
@@ -13,9 +14,10 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, make_scorer, ndcg_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.utils import estimator_checks
 
-from skstructured import ItemStructuredPredictor, ListwiseRanker
+from skstructured import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
@@ -241,34 +243,6 @@ def test_what_curves_do_not_take():
         _ = ListwiseRanker().fit(X, y, qid).steps_
 
 
-BAD = [
-    ({"qid": None}, "qid is missing"),
-    ({"qid": [0, 1]}, "inconsistent numbers of samples"),
-    ({"qid": np.full(6, np.nan)}, "qid must not have gaps"),
-    ({"y": [0, 1, -1, 0, 1, 2]}, "y must be finite numbers of at least 0"),
-    ({"y": [0, 1, np.nan, 0, 1, 2]}, "y must be finite"),
-    ({"y": [0, 1, 99, 0, 1, 2]}, "grades y must be at most 60"),
-    ({"y": [0, 1]}, "inconsistent numbers of samples"),
-    ({"X": np.full((6, 2), np.inf)}, "infinity"),
-    ({"X": np.ones((6, 3))}, "3 features"),
-    ({"available": [0] * 6}, "has no item that is available"),
-    ({"available": [2] * 6}, "available must have one bool per item"),
-    ({"sample_weight": [1, 2, 1, 1, 1, 1]}, "must be the same for all items of a round"),
-    ({"sample_weight": [-1, 1]}, "[Nn]egative"),
-]
-
-
-@pytest.mark.parametrize(("given", "message"), BAD)
-def test_bad_input_is_refused_and_nothing_is_lost(given, message):
-    good = {"y": [0, 1, 2, 0, 1, 2], "qid": [0] * 3 + [1] * 3}
-    good["X"] = np.random.RandomState(0).randn(6, 2)
-    model = ListwiseRanker().partial_fit(**good)
-    before = pickle.dumps(model)
-    with pytest.raises(ValueError, match=message):
-        model.partial_fit(**{**good, **given})
-    assert pickle.dumps(model) == before
-
-
 def test_odd_rounds():
     with pytest.raises(NotFittedError):
         ListwiseRanker().predict(np.ones((2, 2)))
@@ -344,23 +318,6 @@ def test_choices_subsets_and_assignments_in_every_form():
     assert all(sorted(row) == [0, 1, 2] for row in np.array(drawn).tolist())
 
 
-@pytest.mark.parametrize(
-    ("space", "y", "message"),
-    [
-        ("simplex", [0, 5], "round 1 has 3 items, but y is 5"),
-        ("simplex", [[0, 0, 0], [1, 0, 0]], "one available item of each round"),
-        ("simplex", [0.5, 1.0], "must be the place"),
-        ("hypercube", [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
-        ("ordinal", [0, 1], "no items"),
-        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² pairs of m ≥ 2 items, got 3"),
-    ],
-)
-def test_bad_outputs_are_refused(space, y, message):
-    X = np.random.RandomState(0).randn(2, 3, 2)
-    with pytest.raises(ValueError, match=message):
-        ItemStructuredPredictor(space).fit(list(X), y)
-
-
 def curved(n=120, seed=0):
     """Queries whose grades go by a circle."""
     rng = np.random.RandomState(seed)
@@ -415,11 +372,6 @@ class TestRandomFeatures:
         for name in ("coef_", "thresholds_", "steps_"):
             with pytest.raises(AttributeError, match="kernel="):
                 getattr(model, name)
-        for bad in (0, 2.5, "many"):
-            with pytest.raises(ValueError, match="n_components"):
-                ListwiseRanker(kernel="rbf", n_components=bad).fit(X, y)
-        with pytest.raises(ValueError, match="kernel must be one of 'linear', 'additive', 'rbf'"):
-            ListwiseRanker(kernel="poly").fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["additive", "rbf"])
@@ -439,3 +391,74 @@ def test_steps_and_widths_go_by_the_weights_of_rounds(kernel):
         alike = clone(model).fit(X, grades).thresholds_[0]
         assert not np.array_equal(alike, wanted.thresholds_[0])
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-6, atol=1e-9)
+
+
+RNG = np.random.RandomState(0)
+ROUNDS = [RNG.randn(3 + i % 2, 3) for i in range(90)]
+CHOSEN = np.array([int(np.argmax(x @ [1.0, -1.0, 0.0] + RNG.gumbel(size=len(x)))) for x in ROUNDS])
+X = np.concatenate(ROUNDS)
+QID = np.repeat(np.arange(90), [len(x) for x in ROUNDS])
+Y = np.concatenate([np.arange(len(x)) == k for x, k in zip(ROUNDS, CHOSEN, strict=True)]).astype(
+    int
+)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_searches_over_rows_with_qid():
+    cv = GroupKFold(3).set_split_request(groups="qid")
+    search = GridSearchCV(ConditionalLogit(), {"alpha": [1e-3, 100.0]}, cv=cv)
+    search.fit(X, Y, qid=QID)
+    assert search.best_params_["alpha"] < 100.0 and search.best_score_ > 0.5
+    folds = [
+        ConditionalLogit(1e-3).fit(X[a], Y[a], QID[a]).score(X[b], Y[b], QID[b])
+        for a, b in GroupKFold(3).split(X, Y, QID)
+    ]
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(folds))
+    there = np.ones(len(X), dtype=bool)
+    there[np.flatnonzero(Y == 0)[:5]] = False
+    found = cross_val_score(
+        ConditionalLogit(), X, Y, cv=cv, params={"qid": QID, "available": there}
+    )
+    assert len(found) == 3 and np.isfinite(found).all()
+    weighted = ConditionalLogit().set_fit_request(sample_weight=True, clusters=True)
+    weighted.set_score_request(sample_weight=True)
+    params = {"qid": QID, "sample_weight": 1.0 + QID % 3, "clusters": QID % 5}
+    found = cross_validate(weighted, X, Y, cv=cv, params=params, return_estimator=True)
+    a, _ = next(GroupKFold(3).split(X, Y, QID))
+    one = ConditionalLogit().fit(X[a], Y[a], QID[a], None, 1.0 + QID[a] % 3, QID[a] % 5)
+    np.testing.assert_allclose(found["estimator"][0].covariance_, one.covariance_)
+    assert sorted(ConditionalLogit().get_metadata_routing().consumes("predict_proba", ["qid"]))
+
+
+def test_searches_over_matrices_need_no_routing():
+    found = cross_val_score(ConditionalLogit(), ROUNDS, CHOSEN, cv=3)
+    parts = np.array_split(np.arange(90), 3)
+    rest = np.concatenate(parts[1:])
+    one = ConditionalLogit().fit([ROUNDS[i] for i in rest], CHOSEN[rest])
+    assert found[0] == one.score([ROUNDS[i] for i in parts[0]], CHOSEN[parts[0]])
+    search = GridSearchCV(ConditionalLogit(), {"alpha": [1e-3, 100.0]}, cv=3).fit(ROUNDS, CHOSEN)
+    assert search.best_params_["alpha"] == 1e-3
+
+
+#: Checks of scikit-learn that fit nothing: those that do give rows without rounds.
+WITHOUT_DATA = (
+    "check_parameters_default_constructible",
+    "check_no_attributes_set_in_init",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_valid_tag_types",
+)
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_scikit_learn_checks_the_logit(name):
+    check = getattr(estimator_checks, name, None)
+    if check is None:
+        pytest.skip(f"this scikit-learn has no {name}")
+    check("ConditionalLogit", ConditionalLogit(alpha=0.1))

@@ -5,21 +5,11 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, softmax
+from scipy.special import logsumexp as log_sum
 from scipy.stats.qmc import Sobol
 
 from naive.means import root
-
-
-def softmax(z):
-    """Softmax of a vector."""
-    e = np.exp(z - z.max())
-    return e / e.sum()
-
-
-def log_sum(z):
-    """Log Σ exp z_k."""
-    return float(np.log(np.exp(z - z.max()).sum()) + z.max())
 
 
 def hessian(z):

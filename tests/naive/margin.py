@@ -28,11 +28,6 @@ def margin_loss(L, V, v, y):
     return np.max(L[:, y] + V @ v) - v @ V[y]
 
 
-def quadratic_loss(L, V, v, y, costs):
-    """‖v + c(y)‖²."""
-    return np.sum((v + costs[y]) ** 2)
-
-
 def row_tables(L, V, F, y):
     """As `chain_table`, of each row of F; weights (dim, p) of vertices are read row by row."""
     return [(np.array([np.kron(v, f) for v in V]), L, place) for f, place in zip(F, y, strict=True)]

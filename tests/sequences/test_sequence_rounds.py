@@ -8,7 +8,6 @@ import naive.sequences as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from naive import mixture as literal_mixture
 from scipy import sparse
 from streams import words
 
@@ -17,7 +16,6 @@ from skstructured._base.ragged import Ragged
 from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, OPTIONS
 from skstructured._learners.decoding import Decoding
 from skstructured.losses import FenchelYoung
-from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import mean_costs
@@ -259,9 +257,9 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
     ratios = [w * square * f for w, (_, square), f in zip(weight, told, flat, strict=True)]
-    assert model._state.which[0] == (optimizer == "ogd")
+    assert model._model.state.which[0] == (optimizer == "ogd")
     norms = [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
-    numbers = model._state.numbers
+    numbers = model._model.state.numbers
     assert numbers[LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
     assert numbers[LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
 
@@ -324,70 +322,11 @@ def test_squared_moves_labels_never_seen_alike(k, M):
 def test_projections_that_were_not_found_void_the_certificate():
     model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
     model.certificate()
-    model._state.numbers[LEFT] = 1e-5
+    model._model.state.numbers[LEFT] = 1e-5
     with pytest.raises(sk.GuaranteeError, match="off by 1e-05"):
         model.certificate()
     with pytest.warns(sk.GuaranteeWarning, match="off by 1e-05"):
         model.partial_fit([np.ones((3, 1))], [[0, 1, 0]])
-
-
-@pytest.mark.parametrize("average", ["polynomial", "uniform", False])
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_it_equals_the_literal_mixture(storage, average):
-    X, y = words(longest=4)
-    weight = np.random.RandomState(1).choice([0.0, 0.3, 1.0, 5.0], size=len(X))
-    weight[0] = 1.0
-    steps, adaptive, share = (2.0, 20.0), (0.5, 3.0), ("thinning", 0.02)
-    shape = X[0].shape[1] + 6, 3
-    experts = [literal_mixture.RelativeStep(shape, eta) for eta in steps]
-    experts += [literal_mixture.RootStep(shape, length) for length in adaptive]
-    experts.append(naive.ParameterFree(shape, 1.0, 100.0))
-    mix = literal_mixture.MixedScores(share, 10 if average else 5)
-    wanted = literal.learn(experts, X, y, 3, weight, mix=mix, average=average)
-    u, matrices = mix.groups[0].u, [*wanted.weights[-1], *(wanted.means if average else [])]
-    after = np.einsum("n,nfk->fk", u.sum(axis=0), matrices)
-    model = learner(
-        optimizer=sk.optimizers.StepMixture(steps, adaptive, share=share), average=average
-    )
-    rounds = model.begin([storage(x) for x in X], y, range(3))._replace(weight=weight)
-    played = []
-    model._learn(rounds, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
-    theta = model._model.concatenated(played)
-    for i, scores in enumerate(wanted.scores):  # one row of positions, and then steps for each
-        one = theta.one(i)
-        found = np.concatenate([one.unary.ravel(), one.pair[: len(X[i]) - 1].ravel()])
-        np.testing.assert_allclose(found, scores, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-9)
-    np.testing.assert_allclose(model.expert_losses_, wanted.losses.sum(axis=0), rtol=1e-9)
-    np.testing.assert_allclose(model._model.weights(bool(average)).T, after, atol=1e-8)
-
-
-@over_regularizers
-@pytest.mark.parametrize(
-    ("given", "alone"),
-    [
-        ({"steps": (3.0,), "adaptive": (), "others": ()}, RelativeStep(3.0)),
-        ({"steps": (), "adaptive": (0.7,), "others": ()}, RootStep(0.7)),
-        (
-            {"steps": (), "adaptive": (), "others": ("parameter_free",)},
-            sk.optimizers.ParameterFree(),
-        ),
-        ({"steps": (), "adaptive": (), "others": ("adaptive",)}, "adaptive"),
-        ({"steps": (), "adaptive": (), "others": ("pistol",)}, "pistol"),
-    ],
-)
-def test_of_one_expert_it_is_that_expert(given, alone, regularizer):
-    X, y = words(10 if INTERPRETED else 100)
-    of = {"regularizer": regularizer, "standardize": True}
-    one = learned(X, y, optimizer=sk.optimizers.StepMixture(**given, averages=False), **of)
-    other = learned(X, y, optimizer=alone, average=False, **of)
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(one.transitions_, other.transitions_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(one._model.state.numbers, other._model.state.numbers)
-    averaged = learned(X, y, optimizer=sk.optimizers.StepMixture(**given), average="uniform", **of)
-    averaged._model.state.shares[:] = np.array([0.0, 1.0]) / 3.0  # the average alone
-    wanted = learned(X, y, optimizer=alone, average="uniform", **of)
-    np.testing.assert_allclose(averaged.coef_, wanted.coef_, rtol=1e-7, atol=1e-10)
 
 
 def test_the_mixture_loses_no_more_than_any_expert_and_the_overhead():

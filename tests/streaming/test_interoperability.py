@@ -1,13 +1,11 @@
 """On a dask cluster of two processes, and row by row behind river's adapters, as in one process."""
 
-import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 
 from skstructured import (
     GaptronClassifier,
@@ -71,19 +69,6 @@ def test_incremental_learns_the_blocks_in_order(name, client):
     assert_same(model.estimator_, alone.partial_fit(X, Y))
 
 
-def test_incremental_over_label_sets_and_real_numbers(client):
-    sets = (X[:, :2] > 0).astype(int)
-    model = wrappers.Incremental(OnlineStructuredPredictor("hypercube"), shuffle_blocks=False)
-    chunks = [(X[i : i + SIZE], sets[i : i + SIZE]) for i in range(0, N, SIZE)]
-    alone = fit_chunks(OnlineStructuredPredictor("hypercube"), chunks)
-    for x, y in chunks:  # outputs that are rows are handed over block by block
-        model.partial_fit(x, y)
-    assert_same(model.estimator_, alone)
-    model = wrappers.Incremental(PiSTOLRegressor(), shuffle_blocks=False)
-    model.fit(blocks(), blocks(X[:, 0]))
-    assert_same(model.estimator_, PiSTOLRegressor().partial_fit(X, X[:, 0]))
-
-
 def test_sparse_blocks(client):
     thin = np.where(np.abs(X) > 0.7, X, 0.0)
     rows, model = sparse.csr_matrix(thin), OnlineStructuredPredictor(random_state=0)
@@ -95,19 +80,6 @@ def test_sparse_blocks(client):
     assert found.estimator_._scale._kind == "sparse"
     parts = [dask.delayed(part) for part in array_chunks(rows, Y, SIZE)]
     assert_same(fit_chunks(clone(model), (part.compute() for part in parts), CLASSES), alone)
-
-
-def test_a_search_on_the_cluster_is_that_without(client):
-    grid = {"optimizer": ["ogd", "pistol"], "max_iter": [1, 2]}
-    search = GridSearchCV(OnlineStructuredPredictor(random_state=0), grid, cv=3)
-    alone = clone(search).fit(X, Y)
-    with joblib.parallel_config("dask"):
-        search.fit(X, Y)
-    assert search.best_params_ == alone.best_params_
-    for i in range(3):
-        name = f"split{i}_test_score"
-        np.testing.assert_array_equal(search.cv_results_[name], alone.cv_results_[name])
-    np.testing.assert_array_equal(search.best_estimator_.coef_, alone.best_estimator_.coef_)
 
 
 def test_shards_on_workers(client):

@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.papers._table1.streams import largest
 from skstructured import GaptronClassifier
+from skstructured.guarantees import best_comparator
 from skstructured.losses.gap import GapSurrogate
-from skstructured.metrics import best_comparator
 from skstructured.spaces import Simplex
 
 

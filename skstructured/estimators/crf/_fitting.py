@@ -1,6 +1,7 @@
 """Solvers of conditional random fields: L-BFGS, the path of alpha, and factors of kernels."""
 
 import copy
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.linalg.lapack import dpstrf
 from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured._chains.batch import marginals, score
 from skstructured._learners.predictions import over_sequences
+
+LOGGER = logging.getLogger("skstructured")
 
 #: α n that are tried, the largest first: of 1 is C=1 of LogisticRegression.
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -29,14 +32,13 @@ LEAST = 10
 RANK = 1e-12
 
 
-def minimized(objective, Theta, max_iter, tol, verbose):
+def minimized(objective, Theta, max_iter, tol):
     """Weights near the optimum, begun at Theta; and objective and gap of each iteration, (m, 2)."""
     curve = []
 
     def add(value, gradient):
         curve.append((float(value), objective.gap(gradient)))
-        if verbose:
-            print(f"iteration {len(curve)}: objective {value:.8g}, gap {curve[-1][1]:.3g}")
+        LOGGER.info("iteration %d: objective %.8g, gap %.3g", len(curve), *curve[-1])
         return curve[-1][1] <= tol
 
     evaluate = objective.value_and_gradient
@@ -65,7 +67,7 @@ class Path(NamedTuple):
 def held_out_losses(field, batch, share, held_out, learned):
     """The losses of rounds held out as a function of α; each fit begins where the last ended."""
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
-    field.warm_start, field.verbose, field.random_state_ = field._is_linear(), 0, rng
+    field.warm_start, field.random_state_ = field._is_linear(), rng
     share, batch, held = (
         share[learned] / share[learned].sum(),
         batch.take(learned),

@@ -101,8 +101,8 @@ MOST_NUMBERS = 1 << 24
 class Objective:
     """``Σ_i c_i S(Θᵀ z_i, y_i) + (α/2)‖Θ‖²`` with weights c that sum to 1.
 
-    Rows are cut into blocks which do not depend on `n_jobs`, and sums are made in their order: any
-    number of threads gives the same bits.
+    Rows are cut into blocks, however many threads there are, and sums are made in their order: any
+    number of threads, which is joblib's, gives the same bits.
 
     Parameters
     ----------
@@ -116,16 +116,14 @@ class Objective:
         α.
     layout : Layout
         Where weights stand.
-    n_jobs : int or None
-        Threads.
     block : int, default=4096
         Rows of a block, at least.
     """
 
-    def __init__(self, X, offsets, share, alpha, layout, n_jobs=None, block=BLOCK):
+    def __init__(self, X, offsets, share, alpha, layout, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
         self.layout = layout
-        self.threads = effective_n_jobs(n_jobs)
+        self.threads = effective_n_jobs(None)
         bounds = block_bounds(offsets, min(block, BLOCK))
         self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
@@ -286,9 +284,9 @@ class EdgeObjective(ChainObjective):
         Rows of all positions, and the positions of their labels among the classes.
     """
 
-    def __init__(self, X, labels, share, alpha, layout, n_jobs=None):
+    def __init__(self, X, labels, share, alpha, layout):
         size = max(MOST_SCORES // layout.dim**2, 1)
-        super().__init__(X, labels, share, alpha, layout, n_jobs=n_jobs, block=size)
+        super().__init__(X, labels, share, alpha, layout, block=size)
         self._after = [part_of(X, rows.start + 1, rows.stop) for rows in self.rows]
 
     def chains(self, i, Theta):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_bool, check_choice, check_integer, check_positive
+from skstructured._base.validation import check_bool, check_choice, check_positive
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
@@ -28,7 +28,6 @@ from skstructured.estimators.crf._objective import (
 from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
 from skstructured.sequences._decoding import SequenceLoss, rule_of
@@ -51,16 +50,18 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     Σ_m transitions_[y_m, y_{m+1}] + end_[y_M]``, and W is all of these weights. **All are
     regularised**, the intercept too, which is a feature 1 (spec of Nowak-Vila et al. 2020), in
     units of the features that are learned from: those of X, or standardised ones. For other spaces
-    the loss is the Fenchel–Young loss of `regularizer`: ``−ln p`` on "simplex", "hypercube" and
-    "ordinal", entropic assignment on "birkhoff".
+    the loss is the Fenchel–Young loss of the space's regularizer: ``−ln p`` on "simplex",
+    "hypercube" and "ordinal", entropic assignment on "birkhoff", squared norms on "permutahedron"
+    and spaces that are known by an oracle.
+
+    Rows are learned by as many threads as joblib is told of, by one otherwise: in ``with
+    joblib.parallel_config(n_jobs=4)``. Any number gives the same bits, and it pays from some ten
+    thousand rows on. Iterations are logged by the logger "skstructured" at the level INFO.
 
     Parameters
     ----------
     space : str or OutputSpace, default="sequence"
         What an output is: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or a space.
-    regularizer : str, Regularizer or None, default=None
-        Of the loss; None is "shannon", which makes it a conditional random field. Others, such as
-        "squared", are for spaces other than "sequence".
     transitions : {"bigram", "features", "none"}, default="bigram"
         What the score of a label after another goes by, for sequences: by the two labels; by the
         features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
@@ -97,19 +98,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         The duality gap, in units of the objective, to stop at.
     warm_start : bool, default=False
         Whether `fit` begins with the weights of the last one, which must have the same labels.
-    n_jobs : int or None, default=None
-        Threads, through joblib. Any number gives the same bits; it pays from some ten thousand
-        rows on.
     kernel : str or callable, default="linear"
         Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
         "linear" are for spaces other than "sequence". They factor the matrix of kernels, which
-        takes n³/3 operations at most.
+        takes n³/3 operations at most, and may take 4 GiB.
     gamma : float, "scale" or None, default=None
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
-    cache_size : float, default=4096
-        MiB that the matrix of kernels may take.
-    verbose : bool or int, default=0
-        Whether a line is printed for each iteration.
     random_state : int, RandomState instance or None, default=None
         Seeds what is held out for alpha="auto", and the draws of `sample`.
 
@@ -170,7 +164,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     """
 
     space: str | OutputSpace = "sequence"
-    regularizer: str | Regularizer | None = None
     transitions: Literal["bigram", "features", "none"] = "bigram"
     alpha: float | Literal["auto"] = "auto"
     decoder: str | Decoder = "auto"
@@ -181,11 +174,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     max_iter: int = 1000
     tol: float = 1e-3
     warm_start: bool = False
-    n_jobs: int | None = None
     kernel: str | Callable = "linear"
     gamma: float | Literal["scale"] | None = None
-    cache_size: float = 4096
-    verbose: bool | int = 0
     random_state: Seed = None
 
     _rules = ("auto",)
@@ -197,12 +187,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         check_run(self)
         if self.standardize != "auto":
             check_bool("standardize", self.standardize)
-        if self.n_jobs is not None:
-            if isinstance(self.n_jobs, bool) or self.n_jobs == 0:
-                raise ValueError(
-                    f"n_jobs must be an integer other than 0, or None, got {self.n_jobs!r}."
-                )
-            check_integer("n_jobs", self.n_jobs, lowest=-(2**31), highest=2**31)
         if is_precomputed(self.kernel):
             raise ValueError(
                 "ConditionalRandomField takes a kernel by name or a callable, got "
@@ -250,24 +234,18 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     def _loss_over(self, space):
         """The loss of scale 1 over a fitted space."""
-        given = Shannon() if self.regularizer is None else self.regularizer
-        regularizer = clone(resolve_regularizer(given, space))
-        if not isinstance(space, LabelSequence):
-            loss = FenchelYoung(space, regularizer, scale=1.0)
-            loss.constants_of()  # refuses a pair without an oracle
-            return loss
-        if not isinstance(regularizer, Shannon):
-            raise ValueError(
-                f'regularizer must be None or "shannon" for label sequences, got {given!r}.'
-            )
-        return SequenceLoss(space, regularizer, scale=1.0)
+        if isinstance(space, LabelSequence):
+            return SequenceLoss(space, Shannon(), scale=1.0)
+        loss = FenchelYoung(space, resolve_regularizer(None, space), scale=1.0)
+        loss.constants_of()  # refuses a pair without an oracle
+        return loss
 
     def _learn(self, batch, share, before):
         if not self._is_linear():
             if over_sequences(self):
                 raise ValueError(f'kernel={self.kernel!r} is for spaces other than "sequence".')
             n = len(share)
-            check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
+            check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
             path = tried_alphas(self, batch, share)
             self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
@@ -318,14 +296,14 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     def _minimized(self, Z, packed, share, layout, first):
         """Weights near the optimum, begun at the first; the iterations become attributes."""
-        given = share, self.alpha_, layout, self.n_jobs
+        given = share, self.alpha_, layout
         if layout.chains:
             objective = (EdgeObjective if layout.step_features else ChainObjective)(
                 Z, packed, *given
             )
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
-        Theta, curve = minimized(objective, first, self.max_iter, self.tol, self.verbose)
+        Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(
                 "L-BFGS came to weights that are not finite numbers: features of this size need "

@@ -1,5 +1,6 @@
 """Online learners with kernels."""
 
+from skstructured.estimators.kernel._values import Kernel
 from skstructured.estimators.kernel.margins import (
     AveragedKernelSGDClassifier,
     KernelPerceptronClassifier,
@@ -10,6 +11,7 @@ from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 
 __all__ = [
     "AveragedKernelSGDClassifier",
+    "Kernel",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
     "PiSTOLClassifier",

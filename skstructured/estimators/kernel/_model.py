@@ -20,6 +20,7 @@ from skstructured.estimators.kernel._values import (
     foreign_kernel,
     is_precomputed,
     kernel_function,
+    kernel_of,
     width_of,
 )
 
@@ -47,8 +48,7 @@ score_factor = property(_score_factor)
 class KernelModel(Model):
     """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
-    It is made with the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size` of a
-    learner, and its `budget`, if it has one.
+    It is made with the parameters `kernel` and `gamma` of a learner.
     """
 
     search = KERNEL
@@ -65,16 +65,17 @@ class KernelModel(Model):
             raise ValueError(
                 f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
             )
-        for name in ("kernel", "gamma", "degree", "coef0"):
-            setattr(self, name, getattr(learner, name))
-        self.cache, self.intercept = check_cache_size(learner.cache_size), learner._intercept
+        given = kernel_of(learner)
+        self.kernel, self.degree, self.coef0 = given.function, given.degree, given.coef0
+        self.cache, self.gamma = check_cache_size(given.cache_size), learner.gamma
+        self.intercept = learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
         self.scale = scale_of(learner, self.width, True, self.dtype)
         self.is_precomputed = is_precomputed(self.kernel)
         self.scale.used = self.scale.used and not self.is_precomputed
         self._take_kernels()
-        self.budget = self._checked_budget(getattr(learner, "budget", None))
+        self.budget = self._checked_budget(given.budget)
         self.expansion, self.given = self._new_expansion(), None
 
     def _checked_budget(self, budget):
@@ -99,9 +100,8 @@ class KernelModel(Model):
         foreign = foreign_kernel(self.kernel, self.intercept)
         if foreign is not None:
             return foreign
-        gamma = "multiscale" if self.gamma is None else self.gamma
         p = self.width if Z is None else Z.shape[1]
-        width = width_of(gamma, self.kernel, p, Z, weight)
+        width = width_of(self.gamma, self.kernel, p, Z, weight)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self.intercept)
 
     def check(self, learner, batch, stream):

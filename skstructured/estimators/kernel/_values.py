@@ -3,13 +3,15 @@ that users give: by scikit-learn's names, as functions, or as precomputed matric
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from skstructured._base.component import Component, parameters
 from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import (
     check_integer,
@@ -176,6 +178,76 @@ LARGEST_VALUE = 1e150
 TOLERANCE = 1e-9
 
 
+@parameters
+class Kernel(Component):
+    """A kernel k(x, z), with what only some kernels have, and what is kept of rows.
+
+    A learner's `kernel` takes a name or function in its place where all else is as here.
+
+    Parameters
+    ----------
+    function : str or callable, default="rbf"
+        The name of a kernel, a function ``kernel(X, Z)``, or "precomputed": see
+        `KernelStructuredPredictor`.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
+        √coef0, without which planes go through 0, so that it is at least 0 there.
+    fit_intercept : bool or "auto", default="auto"
+        Whether 1 is added to the kernel. "auto" has an intercept where weights of features are
+        learned: with random features, which always have one, and with the "linear" of `PiSTOL`'s
+        learners and their baselines. With other kernels most learn slower for it.
+    cache_size : float, default=500
+        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
+        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
+        computed in every pass.
+    budget : int or None, default=None
+        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
+        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
+        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
+        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
+        an average over rounds, with a budget or none, is of what was and is no more.
+
+    Raises
+    ------
+    ValueError
+        By the learner, when used: a parameter out of its range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import Kernel, KernelStructuredPredictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelStructuredPredictor(kernel=Kernel("poly", degree=2), random_state=0)
+    >>> model.fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    function: str | Callable = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    fit_intercept: bool | Literal["auto"] = "auto"
+    cache_size: float = 500
+    budget: int | None = None
+
+
+def kernel_of(learner):
+    """The `Kernel` of a learner's parameter, a name or function with all else as usual."""
+    given = learner.kernel
+    return given if isinstance(given, Kernel) else Kernel(given)
+
+
+def intercept_of(learner, auto):
+    """Whether the `Kernel` of a learner has an intercept, `auto` where that is left open."""
+    given = kernel_of(learner).fit_intercept
+    if isinstance(given, str) and given == "auto":
+        return auto
+    if not isinstance(given, (bool, np.bool_)):
+        raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
+    return bool(given)
+
+
 class KernelFunction(NamedTuple):
     """A kernel k(x, z), with the number that is added to it.
 
@@ -286,6 +358,7 @@ def width_of(gamma, kernel, p, Z=None, weight=None):
 
     These count as much as their weights.
     """
+    gamma = "multiscale" if gamma is None else gamma
     if not isinstance(gamma, str):
         return check_positive("gamma", gamma), False
     if gamma not in ("scale", "multiscale"):
@@ -435,7 +508,7 @@ def foreign_kernel(kernel, intercept):
     return None
 
 
-class Kernel:
+class PairwiseKernel:
     """k(x, z) + constant of standardised rows, by name, by a function, or computed before.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters, parameters_with
+from skstructured._base.component import Seed, parameters, parameters_with, resolve
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
@@ -19,6 +19,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
+from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
@@ -42,19 +43,14 @@ __all__ = [
 class KernelParameters:
     """Parameters that the learners of this module share; the optional ones come last."""
 
-    kernel: str | Callable = "rbf"
+    kernel: str | Callable | Kernel = "rbf"
     gamma: float | Literal["multiscale", "scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
     _: KW_ONLY
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
     shuffle: bool = True
-    cache_size: float = 500
-    budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
 
@@ -74,11 +70,11 @@ class NormalisedText(LinearModel):
 
 def is_linear(learner):
     """Whether weights are a matrix of those of features, and not coefficients of rows."""
-    linear = isinstance(learner.kernel, str) and learner.kernel == "linear"
-    if linear and learner.budget is not None:
+    kernel = kernel_of(learner)
+    linear = isinstance(kernel.function, str) and kernel.function == "linear"
+    if linear and kernel.budget is not None:
         raise ValueError(
-            f"budget must be None with kernel='linear', which keeps no rows, got "
-            f"{learner.budget!r}."
+            f"budget must be None with kernel='linear', which keeps no rows, got {kernel.budget!r}."
         )
     return linear
 
@@ -90,12 +86,7 @@ def new_model(learner):
 
 def wants_intercept(learner):
     """Whether there is an intercept; "auto" has one with a linear kernel."""
-    given = learner.fit_intercept
-    if isinstance(given, str) and given == "auto":
-        return is_linear(learner)
-    if not isinstance(given, (bool, np.bool_)):
-        raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
-    return bool(given)
+    return intercept_of(learner, is_linear(learner))
 
 
 def unfitted_loss(learner):
@@ -104,8 +95,10 @@ def unfitted_loss(learner):
 
 
 def pistol_of(learner):
-    """The optimiser with the parameters of a learner."""
-    return PiSTOL(learner.a, learner.b, learner.feature_norm, learner.per_coordinate)
+    """The optimiser of a learner; without one `PiSTOL` with its parameters."""
+    if learner.optimizer is None:
+        return PiSTOL(learner.a, getattr(learner, "b", 1.0))
+    return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
 
 
 #: What `loss` may be.
@@ -154,7 +147,6 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
         of CSR rows.
     {KernelStructuredPredictor: gamma}
         None is "multiscale".
-    {KernelStructuredPredictor: degree, coef0}
     loss : {"logistic", "smooth_hinge", "hinge"}, default="logistic"
         φ of the loss ``Σ_k φ(v_k f_k(x))``, v_k = ±1: "logistic" is ``log₂(1 + exp(−z))`` and has
         probabilities; "smooth_hinge" is ``1 − 2z`` where z ≤ 0 and ``max(1 − z, 0)²`` elsewhere,
@@ -163,21 +155,17 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
         Caution, see `PiSTOL`. Theorem 1 needs 2.25; the paper's experiments have 0.125.
     b : float, default=1.0
         Scale of the first functions.
-    feature_norm : float or None, default=None
-        A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
-        None learns it.
-    per_coordinate : bool, default=False
-        Learn every weight separately, see `PiSTOL`; needs ``kernel="linear"``.
+    optimizer : PiSTOL or None, default=None
+        None is ``PiSTOL(a, b)``. Another one has an `a` and `b` of its own, and `feature_norm`, a
+        bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks, or
+        `per_coordinate`, which learns every weight separately and needs ``kernel="linear"``.
     {KernelStructuredPredictor: class_weight, average, standardize}
         With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
         text that was normalised.
     {KernelStructuredPredictor: missing}
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
         Passes of `fit`, all of which are made; with 1 what is proved of a single pass holds.
-    {KernelStructuredPredictor: shuffle, cache_size, budget, verbose, random_state}
+    {KernelStructuredPredictor: shuffle, verbose, random_state}
 
     Attributes
     ----------
@@ -198,7 +186,7 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     ------
     ValueError
         When used: a parameter out of its range, NaN or inf in X, labels that are not among the
-        classes, a `budget` for more than one pass; the fitted state is then unchanged.
+        classes, a budget for more than one pass; the fitted state is then unchanged.
 
     Notes
     -----
@@ -224,8 +212,7 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     loss: Literal["logistic", "smooth_hinge", "hinge"] = "logistic"
     a: float = 0.08
     b: float = 1.0
-    feature_norm: float | None = None
-    per_coordinate: bool = False
+    optimizer: PiSTOL | None = None
     class_weight: dict | Literal["balanced"] | None = None
 
     space, decoder = Signs(), "map"
@@ -257,18 +244,19 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     Parameters
     ----------
-    {PiSTOLClassifier: kernel, gamma, degree, coef0}
-    loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
+    {PiSTOLClassifier: kernel, gamma}
+    loss : str or ResidualLoss, default="huber"
         Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
         "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``, "quantile" the pinball loss
         ``max(−q r, (1 − q) r)``, with which the quantile q of y given x is learned.
-    epsilon : float or None, default=None
-        ε, in units of what `fit` divides y by, and for streams in those of y. None
-        is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
+        A `ResidualLoss` has an ε of its own, in units of what `fit` divides y by, and for streams
+        in those of y; for the words it is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
-    {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, missing,
-    fit_intercept, max_iter, shuffle, cache_size, budget, verbose, random_state}
+    {PiSTOLClassifier: a}
+    optimizer : PiSTOL or None, default=None
+        None is ``PiSTOL(a)``, see `PiSTOLClassifier`.
+    {PiSTOLClassifier: average, standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
     ----------
@@ -306,13 +294,10 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     """
 
     kernel: str | Callable = "linear"
-    loss: Literal["huber", "absolute", "epsilon_insensitive", "quantile"] = "huber"
-    epsilon: float | None = None
+    loss: str | ResidualLoss = "huber"
     quantile: float = 0.5
     a: float = 0.3
-    b: float = 1.0
-    feature_norm: float | None = None
-    per_coordinate: bool = False
+    optimizer: PiSTOL | None = None
     _: KW_ONLY
     max_iter: int = 10
 
@@ -327,7 +312,10 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
         return self._unfitted_space().fit(y, sample_weight)
 
     def _parts(self, space):
-        return ResidualLoss(space, self.loss, self.epsilon, self.quantile), pistol_of(self)
+        given = self.loss
+        words = not isinstance(given, ResidualLoss)
+        loss = ResidualLoss(kind=given, quantile=self.quantile) if words else given
+        return loss.over(space), pistol_of(self)
 
     def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
         """Learn the rows in order, one round each; chunks of any size give the same weights.
@@ -411,7 +399,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
 
     Parameters
     ----------
-    {PiSTOLClassifier: kernel, gamma, degree, coef0}
+    {PiSTOLClassifier: kernel, gamma}
     loss : {"smooth_hinge", "logistic", "hinge", "square"}, default="smooth_hinge"
         φ, as for `PiSTOLClassifier`; "square" is ``(1 − z)²``, for which `certificate` has a bound.
     eta : float, default=0.3
@@ -419,8 +407,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         needs a quarter of that.
     {PiSTOLClassifier: class_weight, average}
         The mean of Algorithm 1 is "uniform".
-    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, shuffle, cache_size,
-    budget, verbose, random_state}
+    {PiSTOLClassifier: standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
     ----------
@@ -491,10 +478,9 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
 
     Parameters
     ----------
-    {PiSTOLClassifier: kernel, gamma, degree, coef0, class_weight, average}
+    {PiSTOLClassifier: kernel, gamma, class_weight, average}
         Algorithm 2 takes the last.
-    {PiSTOLClassifier: standardize, missing, fit_intercept, max_iter, shuffle, cache_size,
-    budget, verbose, random_state}
+    {PiSTOLClassifier: standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
     ----------

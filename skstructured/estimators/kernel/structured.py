@@ -1,5 +1,6 @@
 """The online learner with kernels over any output space."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from skstructured._base.component import Seed, parameters
@@ -7,12 +8,10 @@ from skstructured._base.docstrings import documented
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
-from skstructured.estimators.kernel._features import count_of, wants_features
-from skstructured.estimators.kernel._features_model import FeatureModel
+from skstructured.estimators.kernel._features import FeatureModel, count_of, wants_features
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import MANY
+from skstructured.estimators.kernel._values import MANY, Kernel, intercept_of, kernel_of
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Kernel
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
@@ -44,7 +43,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     Parameters
     ----------
     {OnlineStructuredPredictor: space, regularizer, loss}
-    kernel : str or callable, default="rbf"
+    kernel : str, callable or Kernel, default="rbf"
         k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
         "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
         but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros, "arc-cosine" of
@@ -53,8 +52,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them in `predict`;
         it is not standardised, and `partial_fit` refuses it. A function ``kernel(X, Z)`` of rows as
         standardised returns the matrix (n, m), as for `SVC`; a stream calls it for each row alone.
-        For the last two `gamma`, `degree` and `coef0` are ignored, and `gamma` for "linear",
-        "cosine" and "arc-cosine".
+        A `Kernel` brings also `degree` and `coef0`, an intercept, a `budget` of support rows, and
+        the memory for kernels between passes. For functions and "precomputed" `gamma`, `degree` and
+        `coef0` are ignored, and `gamma` for "linear", "cosine" and "arc-cosine".
     gamma : float, "multiscale" or "scale", default="multiscale"
         γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
         median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
@@ -62,11 +62,6 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         cannot, takes 2p and 1, what they are for standardised features that are independent. With
         random features and more than 200,000 rows, `fit` also tries 2, 4, 8 and 16 times the γ
         of "multiscale" on rows held out.
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
-        √coef0, without which planes go through 0, so that it is at least 0 there.
     {OnlineStructuredPredictor: decoder, optimizer}
         With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
         by itself are refused. With random features it is as above, but in a `fit` of more than
@@ -75,25 +70,13 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
         the start.
     {OnlineStructuredPredictor: missing}
-    fit_intercept : bool, default=False
-        Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, shuffle, class_weight}
-    cache_size : float, default=500
-        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
-        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
-        computed in every pass.
-    budget : int or None, default=None
-        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
-        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
-        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
-        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
-        an average over rounds, with a budget or none, is of what was and is no more.
     approximation : {"none", "fourier", "relu", "auto"}, default="none"
         "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
         standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
         same however many there are, and none is kept. "fourier" is for "rbf" and "laplacian",
         "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
-        more than 5,000 rows without a `budget`, and "none" otherwise, or where there is none.
+        more than 5,000 rows without a budget, and "none" otherwise, or where there is none.
     n_components : int or "auto", default="auto"
         Random features; of "fourier" a cosine and a sine for each frequency, odd numbers are
         rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
@@ -124,20 +107,20 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     ------
     ValueError
         When used: a parameter out of its range, an optimiser that moves each feature by itself, a
-        `budget` for more than one pass, a precomputed matrix that is not square, a `kernel` that
-        `approximation` is not for, a `budget`, a `coef0` below 0 or CSR rows of more than 4,096
+        budget for more than one pass, a precomputed matrix that is not square, a `kernel` that
+        `approximation` is not for, a budget, a `coef0` below 0 or CSR rows of more than 4,096
         columns with random features, and as
         `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
         returns what is not finite, or not of the right shape: rows before it were learned.
     GuaranteeError
-        By `certificate`, once rows have left for `budget`.
+        By `certificate`, once rows have left for a budget.
 
     Notes
     -----
-    Memory: support rows, and in `fit` all rows once more and `cache_size`. Rows without a
-    coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose losses can be
-    0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
-    the memory; coefficients and sums are float64. CSR rows are made dense.
+    Memory: support rows, and in `fit` all rows once more and the `Kernel`'s `cache_size`. Rows
+    without a coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose
+    losses can be 0, that is most of them where classes are easy to tell apart. float32 rows stay
+    float32, at half the memory; coefficients and sums are float64. CSR rows are made dense.
     Kernels of streams, of one pass and of predictions are computed by differences of rows, so
     offsets lose no digits; those between passes are products of matrices if these are exact to
     1e-9. Scores are the same in chunks of any size to 1e-12 of their size.
@@ -185,21 +168,16 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     space: str | OutputSpace = "simplex"
     regularizer: str | Regularizer | None = None
     loss: str | FenchelYoung | Surrogate = "fenchel_young"
-    kernel: str | Kernel = "rbf"
+    kernel: str | Callable | Kernel = "rbf"
     gamma: float | str | None = "multiscale"
-    degree: int = 3
-    coef0: float = 1.0
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = False
     max_iter: int | Literal["auto"] = "auto"
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 500
-    budget: int | None = None
     approximation: Literal["none", "fourier", "relu", "auto"] = "none"
     n_components: int | Literal["auto"] = "auto"
     verbose: bool | int = 0
@@ -237,7 +215,12 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         super()._start(space, passes)
 
     def _wants_intercept(self):
-        return super()._wants_intercept() or self._approximates
+        return intercept_of(self, False) or self._approximates
+
+    def _most_passes(self):
+        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
+        alone = isinstance(self.max_iter, str) and kernel_of(self).budget is not None
+        return 1 if alone else super()._most_passes()
 
     def _parts(self, space):
         columns = self.n_features_in_ * (1 + (self.missing == "indicator"))

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import (
-    check_choice,
     check_finite,
     check_lengths,
     check_positive,
@@ -58,12 +57,10 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     """
 
     _: KW_ONLY
-    iterate: Literal["last", "random"] = "last"
     decoder: str | Decoder = "map"
     standardize: bool | Literal["auto"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
-    shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
 
@@ -72,7 +69,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Check the parameters; what is learned, for rows of `width` features."""
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch.
+        """Learn one pass from scratch, rows in random order; `partial_fit` learns them in theirs.
 
         Parameters
         ----------
@@ -141,13 +138,12 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        check_choice("iterate", self.iterate, ("last", "random"))
         R = self.feature_norm
         self._R = math.inf if R is None else check_positive("feature_norm", R)
         self.loss_ = self._loss(space)
         self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
-        self.t_, self._counted, self._kept = 0, 0, None
+        self.t_ = 0
 
     @property
     def _row_limits(self):
@@ -251,33 +247,18 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         return 1 << max(0, min(LOOK, wide, slow).bit_length() - 1)
 
     def _learn_block(self, rows, block, V, weight):
-        """Learn a block; the logits played. A random stop keeps what is known within it."""
-        if self.iterate == "last" and self._weights.in_place:
+        """Learn a block; the logits played."""
+        if self._weights.in_place:
             return self._learn_part(rows, block, V, weight)
-        with learned_aside(self, draws=True) as twin:
-            hit = twin._stop(weight)
-            theta = twin._learn_part(rows, block[:hit], V[:hit], weight[:hit])
-            if hit == len(block):
-                return theta
-            twin._kept = (twin._weights.copy(), twin._scale.copy())
-            rest = twin._learn_part(rows, block[hit:], V[hit:], weight[hit:])
-            return np.concatenate([theta, rest])
-
-    def _stop(self, weight):
-        """Place of the last round at which a random stop takes what was learned before it."""
-        if self.iterate == "last":
-            return len(weight)
-        live = np.flatnonzero(weight > 0.0)
-        number = self._counted + 1.0 + np.arange(len(live))
-        hits = live[self.random_state_.random_sample(len(live)) * number < 1.0]
-        return int(hits[-1]) if len(hits) else len(weight)
+        with learned_aside(self) as twin:
+            return twin._learn_part(rows, block, V, weight)
 
     def _learn_part(self, rows, block, V, weight):
         """Learn rows by calls that move all that was learned; the logits played."""
         logits = np.empty(V.shape)
         ready, places, count, *_ = self._scale.counted(rows, block, weight)
         Z = with_intercept(ready.matrix[places], self._intercept)
-        known = {"t_": self.t_ + len(Z), "_counted": self._counted + np.count_nonzero(weight)}
+        known = {"t_": self.t_ + len(Z)}
         learn = self._weights.calls(Z, np.ascontiguousarray(V), weight, logits)
         at_once(*learn, count, (vars(self).update, known))
         self._weights.tidy()
@@ -296,8 +277,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     def _thetas(self, batch):
         with self.lock:
-            kept = self._kept if self.iterate == "random" else None
-            return self._logits(*(kept or (self._weights, self._scale)), batch.rows)
+            return self._logits(self._weights, self._scale, batch.rows)
 
     def warn_of_trouble(self) -> None:
         """Tell of predictions whose equations were not solved."""

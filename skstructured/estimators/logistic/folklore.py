@@ -22,6 +22,9 @@ from skstructured.spaces.simplex import log_softmax
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
 
+#: What is kept of A, by the parameter `structure`; and for how many weights "auto" keeps all.
+KINDS, MOST_WEIGHTS = {"full": FolkloreMatrix, "classes": ClassBlocks}, 4096
+
 #: Rows taken as they are may be so much longer than √λ: their squares leave ten digits of A⁻¹.
 LONGEST_OF_UNIT = 1e5
 
@@ -151,15 +154,18 @@ def new_weights(learner, K, width):
 
 def kind_of(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
-    check_choice("structure", learner.structure, ("auto", "full", "classes"))
-    check_integer("max_weights", learner.max_weights)
-    if learner.structure != "auto":
-        return {"full": FolkloreMatrix, "classes": ClassBlocks}[learner.structure]
-    if (K - 1) * width <= learner.max_weights:
+    given = learner.structure
+    if isinstance(given, str):
+        check_choice("structure", given, ("auto", *KINDS))
+    else:
+        check_integer('structure, unless it is "auto", "full" or "classes",', given)
+    if given in KINDS:
+        return KINDS[given]
+    most = MOST_WEIGHTS if given == "auto" else given
+    if (K - 1) * width <= most:
         return FolkloreMatrix
-    many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
-    many = f"{many} max_weights={learner.max_weights}: "
-    if K * width**2 > learner.max_weights**2:
+    many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
+    if K * width**2 > most**2:
         raise ValueError(
             f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."
@@ -213,15 +219,11 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         learn or to predict, is a ValueError. None needs none: every round has the κ of its own row.
     alpha : float or None, default=None
         λ; None is 1.5/B, or with `feature_norm` the 2R/B of theory.
-    structure : {"auto", "full", "classes"}, default="auto"
+    structure : {"auto", "full", "classes"} or int, default="auto"
         What is kept of A: all of it, or the K blocks of a class each, K p² numbers. "auto" is
-        "full" up to `max_weights`, then "classes" with a `GuaranteeWarning`, since the theorem
-        needs all of A, and an error if K p² is above ``max_weights²``.
-    max_weights : int, default=4096
-        The most weights (K−1)p, the intercept's included, for which "auto" keeps all of A.
-    iterate : {"last", "random"}, default="last"
-        What predicts after learning: what all rows have taught, or what was known before a round
-        drawn uniformly, whose expected log loss on new rows is at most the mean of the rounds'.
+        "full" up to 4096 weights (K−1)p, the intercept's included, then "classes" with a
+        `GuaranteeWarning`, since the theorem needs all of A, and an error if K p² is above 4096².
+        An integer is "auto" with this number of weights in place of 4096.
     decoder : str or Decoder, default="map"
         What `sample` and the losses are about: "map", the most likely class, or "sampled", one
         drawn by the probabilities. `predict` always gives the most likely one.
@@ -234,12 +236,10 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
     fit_intercept : bool, default=True
         Append a constant feature 1. Without it, `standardize` does not centre.
-    shuffle : bool, default=True
-        Whether `fit`, which is one pass, visits the rows in random order.
     verbose : bool or int, default=0
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
-        Seeds the shuffling, the random round, and the draws.
+        Seeds the order of `fit`, and the draws.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     ------
     ValueError
         When used: a parameter out of its range, a row longer than R, labels that are not among the
-        classes, more features than `max_weights` allows; nothing is then learned.
+        classes, more features than `structure` allows; nothing is then learned.
 
     Notes
     -----
@@ -300,8 +300,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] = "auto"
-    max_weights: int = 4096
+    structure: Literal["auto", "full", "classes"] | int = "auto"
 
     longest_row = property(longest_row_of)
 
@@ -356,8 +355,8 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
 
     Parameters
     ----------
-    {FolkloreClassifier: radius, feature_norm, alpha, structure, max_weights, iterate, decoder,
-    standardize, missing, fit_intercept, shuffle, verbose, random_state}
+    {FolkloreClassifier: radius, feature_norm, alpha, structure, decoder, standardize, missing,
+    fit_intercept, verbose, random_state}
 
     Attributes
     ----------
@@ -386,8 +385,7 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] = "auto"
-    max_weights: int = 4096
+    structure: Literal["auto", "full", "classes"] | int = "auto"
 
     longest_row = property(longest_row_of)
 

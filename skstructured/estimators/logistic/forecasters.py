@@ -196,8 +196,8 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     radius : float, default=1.0
         Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
         Smaller settles sooner, larger goes on following what changes.
-    {FolkloreClassifier: feature_norm, alpha, iterate, decoder, standardize, missing, fit_intercept,
-    shuffle, verbose, random_state}
+    {FolkloreClassifier: feature_norm, alpha, decoder, standardize, missing, fit_intercept, verbose,
+    random_state}
 
     Attributes
     ----------
@@ -350,8 +350,7 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
         Steps of a random walk when they are moved.
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
-    {FolkloreClassifier: iterate, decoder, standardize, missing, fit_intercept, shuffle, verbose,
-    random_state}
+    {FolkloreClassifier: decoder, standardize, missing, fit_intercept, verbose, random_state}
         It draws the particles too.
 
     Attributes

@@ -160,8 +160,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     exp_concavity : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
-    {FolkloreClassifier: iterate, decoder, standardize, missing, fit_intercept, shuffle, verbose,
-    random_state}
+    {FolkloreClassifier: decoder, standardize, missing, fit_intercept, verbose, random_state}
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from numba import int64, types
 
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.addresses import VECTOR, address, function_at
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 
 #: Entries of the tableau of a game closer to 0 than this count as 0.
 ZERO = 1e-11
@@ -216,10 +216,10 @@ def solve_saddle(G, s, B, group, R, groups, p, nu):
 
 
 @kernel
-def mean_of(places, first, count, weights, out):
+def mean_of(places, count, weights, out):
     """Out = Σ weights · vertices."""
     out[:] = 0.0
-    for c in range(first, count):
+    for c in range(count):
         if weights[c] != 0.0:
             for k in range(out.shape[0]):
                 out[k] += weights[c] * places[c, k]
@@ -323,8 +323,8 @@ def bend(k, q, K, d, out):
 @kernel
 def rest_of(columns, weights, count, mu):
     """What μ has beside its atoms into column 0, of mass 1; its mass, 0 where it is light."""
-    mass = 1.0
-    mean_of(columns, 1, count, weights, columns[0])
+    mass, weights[0] = 1.0, 0.0
+    mean_of(columns, count, weights, columns[0])
     for c in range(1, count):
         mass -= weights[c]
     if mass < LIGHT:
@@ -349,72 +349,52 @@ def add_column(c, game, columns, mu, v, tables):
 
 
 @kernel
-def payoffs_of_vertices(rows, many, costs, s):
-    """What rows pay for columns, with the group and the place of each; one alone goes into s."""
-    B, group, place = np.empty((many, len(s))), np.zeros(many, dtype=np.int64), np.arange(many)
-    for r in range(many):
-        for c in range(len(s)):
-            B[r, c] = dot(rows[r], costs[c])
-    if many == 1:
-        s += B[0]
-    return B, group, place, many if many > 1 else 0, 1 if many > 1 else 0
+def payoffs_of(k, rows, r, costs):
+    """What prediction r pays for each column; of sequences r is a label of a position."""
+    if k > 0:
+        return costs[:, r].copy()
+    paid = np.empty(len(costs))
+    for c in range(len(costs)):
+        paid[c] = dot(rows[r], costs[c])
+    return paid
 
 
 @kernel
-def payoffs_of_positions(k, marks, nu, costs, s):
-    """What marked labels pay for columns; a position with one of them is no row, but goes into s.
+def best_mixture(k, rows, marks, count, tables, p, x):
+    """The best mixtures of columns, p, and of marked rows, x; whether there are such.
 
-    So does the heaviest of ν where there is no room.
+    Of sequences a row is a label of a position, and each position has a mixture. One of a single
+    row is no group, but goes into the scores. So does the heaviest row where there is no room.
     """
-    most = min(int(marks.sum()), ROWS)
-    B, R, groups = np.empty((most, len(s))), 0, 0
+    G, s, costs, R, groups = tables[0], tables[1][:count].copy(), tables[2][:count], 0, 0
+    most, width = min(int(marks.sum()), ROWS), k if k > 0 else max(len(marks), 1)
+    B, mixed = np.empty((most, count)), np.ones(max(most, 1))
     group, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    for start in range(0, len(marks), k):
-        here, own = marks[start : start + k], nu[start : start + k]
+    for start in range(0, len(marks), width):
+        here, own = marks[start : start + width], x[start : start + width]
         many = here.sum()
         if many == 1 or R + many > ROWS:
             best = np.argmax(here) if many == 1 else np.argmax(own)
             own[:] = 0.0
             own[best] = 1.0
-            s += costs[:, start + best]
+            s += payoffs_of(k, rows, start + best, costs)
             continue
-        for r in range(k):
+        for r in range(width):
             if here[r] > 0:
-                B[R], group[R], place[R] = costs[:, start + r], groups, start + r
+                B[R], group[R], place[R] = payoffs_of(k, rows, start + r, costs), groups, start + r
                 R += 1
         groups += 1
-    return B, group, place, R, groups
-
-
-@kernel
-def best_mixture(k, first, count, rows, many, marks, tables, p, x, nu):
-    """The best mixtures of columns, p, and of rows, x, with its ν; whether there are such."""
-    G, s, costs, _ = tables
-    scores, own = s[first:count].copy(), costs[first:count]
-    bent = G[first:count, first:count].copy()
-    if k == 0 or marks.sum() == 0:
-        B, group, place, R, groups = payoffs_of_vertices(rows, many, own, scores)
-    else:
-        B, group, place, R, groups = payoffs_of_positions(k, marks, nu, own, scores)
-    mixed, p[:] = np.ones(max(R, 1)), 0.0
-    if not solve_saddle(bent, scores, B, group, R, groups, p[first:count], mixed):
+    if not solve_saddle(G, s, B, group, R, groups, p[:count], mixed):
         return False
-    if k == 0:
-        x[: len(mixed)] = mixed
-        if many > 0:
-            mean_of(rows, 0, many, x, nu)
-    for r in range(R if k > 0 else 0):
-        if r == 0 or group[r] != group[r - 1]:
-            start = place[r] // k * k
-            nu[start : start + k] = 0.0
-        nu[place[r]] = mixed[r]
+    for r in range(R):
+        x[place[r]] = mixed[r]
     return True
 
 
 @kernel
-def grow(places, weights, first, count, vertex):
+def grow(places, weights, count, vertex):
     """Add a vertex where it is new; where they end then."""
-    for c in range(first, count):
+    for c in range(count):
         same = True
         for j in range(len(vertex)):
             same = same and places[c, j] == vertex[j]
@@ -435,12 +415,6 @@ def mark(marks, column, row, nu):
 
 
 @kernel
-def is_better(value, gap, level, least, rounding):
-    """Whether a point is the best so far: by its value, or as good and of a smaller gap."""
-    return value > level + rounding or (gap < least and value >= level - rounding)
-
-
-@kernel
 def with_room(atoms, weights, first, most):
     """The heaviest atoms from number `first` on, with weights and room for more; where they end."""
     least = np.sort(weights)[-most - 1] if len(weights) > most else 0.0
@@ -451,42 +425,72 @@ def with_room(atoms, weights, first, most):
 
 
 @kernel
-def kept_of(places, weights, first, stop):
+def kept_of(places, weights, stop):
     """Atoms of positive weight, and their weights."""
-    heavy = weights[first:stop] > 0.0
-    return places[first:stop][heavy], weights[first:stop][heavy]
+    heavy = weights[:stop] > 0.0
+    return places[:stop][heavy], weights[:stop][heavy]
 
 
 @kernel
-def begin(game, v, mu, columns, rows):
-    """Both sides of a visit with room for more, the first column, tables, and no label marked."""
-    columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
+def begin(game, v, mu, columns, rows, is_game):
+    """Both sides of a visit with room for more, whether the first column is a rest; tables, marks.
+
+    The labels of sequences are not marked yet.
+    """
+    k, (columns, p, count) = game[0], with_room(*columns, 1, ATOMS - FREE - 1)
+    rest = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
+    first, p[0] = 0 if rest > 0.0 else 1, rest
+    columns, p, count = columns[first:], p[first:], count - first
+    rows, x, many = with_room(*rows, 0, ATOMS - FREE)
     sides = np.empty((2, ATOMS, len(mu)))
     tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
-    p[0] = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
-    first = 0 if p[0] > 0.0 else 1
-    if first == 1:
-        columns[0, :] = 0.0
-    for c in range(first, count):
+    for c in range(count):
         add_column(c, game, columns, mu, v, tables)
-    marks = np.zeros((len(mu) - game[0] ** 2) * (game[0] > 0), dtype=np.int64)
-    return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables, marks
+    marks = np.zeros((len(mu) - k * k if k > 0 else ATOMS) * is_game, dtype=np.int64)
+    if k == 0:
+        marks[:many] = 1
+    return (columns, p, count), (rows, x, many), 1 - first, tables, marks
 
 
 @kernel
-def extend(game, mu, v, new, columns, p, count, rows, x, many, first, marks, tables, nu):
+def extend(game, mu, v, new, columns, p, count, rows, x, many, marks, tables, nu):
     """Add a column and a prediction, and find the best mixtures; where they end, and whether so."""
-    (k, column, row), before = (game[0], new[0], new[1]), (count, many)
-    count = grow(columns, p, 1, count, column)
+    (column, row, is_later), before, marked = new, (count, many), False
+    count = grow(columns, p, count, column)
     if count > before[0]:
         add_column(before[0], game, columns, mu, v, tables)
-    if len(row) > 0 and k == 0:
-        many = grow(rows, x, 0, many, row)
-    known = not (len(row) > 0 and mark(marks, column, row, nu)) and before == (count, many)
-    if new[2] and known:
+    if game[0] > 0:
+        marked = len(row) > 0 and mark(marks, column, row, nu)
+    elif len(row) > 0:
+        many = grow(rows, x, many, row)
+        marks[many - 1] = 1
+    if is_later and not marked and before == (count, many):
         return count, many, False
-    given = k, first, count, rows, many, marks, tables, p, x, nu
-    return count, many, best_mixture(*given)
+    found = best_mixture(game[0], rows, marks, count, tables, p, nu if game[0] > 0 else x)
+    if found and game[0] == 0 and many > 0:
+        mean_of(rows, many, x, nu)
+    return count, many, found
+
+
+@also_interpreted
+def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
+    """An upper bound on max H by ν, whose best output is `column`, and H at a point.
+
+    `row` is the best prediction for the point; it is empty where the loss is linear.
+    """
+    (A, a, b), reached = loss, dot(v, point) + dot(loss[1], point)
+    if len(row) > 0:
+        costs[:] = b
+        add_costs(k, A, False, point, costs)
+        if k > 0:
+            cheapest_labels(k, costs, row)
+        else:
+            best_output(k, -costs, row)
+        reached += dot(costs, row)
+    costs[:] = v + a
+    add_costs(k, A, True, nu, costs)
+    best_output(k, costs, column)
+    return dot(costs, column) + dot(nu, b), reached
 
 
 def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
@@ -517,41 +521,32 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     """
     best_output, k, loss = as_oracle(oracle), game[0], loss_of(game[0], game[1], len(mu))
     game, costs, out = (k, loss, game[2], game[3]), mu.copy(), mu.copy()
-    here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()
-    (columns, p, count), (rows, x, many), first, tables, marks = begin(game, v, mu, columns, rows)
+    here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()[: len(mu) * max_min]
+    begun = begin(game, v, mu, columns, rows, max_min)
+    (columns, p, count), (rows, x, many), rest, tables, marks = begun
     mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, many)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
-        reached = dot(here, point) + dot(loss[1], point)
-        if max_min:
-            costs[:] = loss[2]
-            add_costs(k, loss[0], False, point, costs)
-            if k > 0:
-                cheapest_labels(k, costs, row)
-            else:
-                best_output(k, -costs, row)
-            reached += dot(costs, row)
-        costs[:] = here + loss[1]
-        add_costs(k, loss[0], True, mixed, costs)
-        best_output(k, costs, column)
-        gap, pull = dot(costs, column) + dot(mixed, loss[2]) - reached, v - here
+        upper, reached = evaluated(best_output, k, loss, here, point, mixed, costs, column, row)
+        gap, pull = upper - reached, v - here
         value = reached + dot(pull, point) - 0.5 * dot(pull, point - mu)
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
             allowed = max(SLACK * gap, max(slack, rounding))
-        if is_better(value, gap, level, least, rounding):
+        if value > level + rounding or (gap < least and value >= level - rounding):
             level, least, ends = max(level, value), gap, (count, many)
             out[:], nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
-        if least <= allowed or count == ATOMS or many == ATOMS:  # noqa: PLR1714
+        if least <= allowed or count == len(p) or many == len(x):
             break
-        sides, new = (columns, p, count, rows, x, many), (column, row[: len(row) * max_min], t > 0)
-        count, many, found = extend(game, mu, v, new, *sides, first, marks, tables, mixed)
+        sides, new = (columns, p, count, rows, x, many), (column, row, t > 0)
+        count, many, found = extend(game, mu, v, new, *sides, marks, tables, mixed)
         if not found:
             break
-        mean_of(columns, first, count, p, point)
-        mean_of(tables[3], first, count, p, here)
+        mean_of(columns, count, p, point)
+        mean_of(tables[3], count, p, here)
         here[:] = v - here
-    return out, kept_of(columns, kept_p, 1, ends[0]), kept_of(rows, kept_x, 0, ends[1])
+    kept_p[:rest] = 0.0
+    return out, kept_of(columns, kept_p, ends[0]), kept_of(rows, kept_x, ends[1])
 
 
 def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
@@ -562,21 +557,9 @@ def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
     best_output, found = as_oracle(oracle), np.empty((2, len(which)))
     for t in range(len(which)):
         at = slice(begins[which[t]], begins[which[t] + 1])
-        point, mixed, best = mu[at], nu[at], mu[at].copy()
-        A, a, b = loss_of(k, loss, len(best))
-        costs = V[at] + a
-        reached = dot(costs, point)
-        add_costs(k, A, True, mixed, costs)
-        best_output(k, costs, best)
-        upper = dot(costs, best) + dot(mixed, b)
-        if max_min:
-            costs[:] = b
-            add_costs(k, A, False, point, costs)
-            if k > 0:
-                cheapest_labels(k, costs, best)
-            else:
-                best_output(k, -costs, best)
-            reached += dot(costs, best)
+        point, costs, column, row = mu[at], mu[at].copy(), mu[at].copy(), mu[at].copy()
+        given, row = loss_of(k, loss, len(point)), row[: len(row) * max_min]
+        upper, reached = evaluated(best_output, k, given, V[at], point, nu[at], costs, column, row)
         found[0, t], found[1, t] = max(upper, reached), reached
     return found
 

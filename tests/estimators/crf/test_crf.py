@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from joblib import parallel_config
 from naive import crf as naive
 from scipy import sparse
 from scipy.optimize import approx_fprime
@@ -257,10 +258,10 @@ class TestRows:
             monkeypatch.setattr(f"{SIZES}.{name}", number)  # blocks by the few
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X, y = (np.vstack(X), np.concatenate(y)) if "space" in given else (X, y)
-        one, two = (
-            ConditionalRandomField(n_jobs=n_jobs, alpha=0.1, tol=1e-8, **given).fit(X, y)
-            for n_jobs in (1, 3)
-        )
+        model = ConditionalRandomField(alpha=0.1, tol=1e-8, **given)
+        one = clone(model).fit(X, y)
+        with parallel_config(n_jobs=3):
+            two = clone(model).fit(X, y)
         np.testing.assert_array_equal(one.coef_, two.coef_)
         np.testing.assert_array_equal(one.loss_curve_, two.loss_curve_)
 
@@ -350,12 +351,13 @@ class TestEstimator:
         assert set(search.best_params_) == {"alpha", "decoder"}
         assert len(search.predict(X)) == 30
 
-    def test_progress_and_a_warning_where_it_stops_early(self, rng, capsys):
+    def test_progress_and_a_warning_where_it_stops_early(self, rng, caplog):
         X, y = words(rng)
-        model = ConditionalRandomField(max_iter=2, verbose=1, tol=1e-9)
+        caplog.set_level("INFO", "skstructured")
+        model = ConditionalRandomField(max_iter=2, tol=1e-9)
         with pytest.warns(ConvergenceWarning, match="duality gap of .* gradient of norm"):
             model.fit(X, y)
-        assert capsys.readouterr().out.count("iteration") == 2 == model.n_iter_
+        assert caplog.text.count("iteration") == 2 == model.n_iter_
         assert model.loss_curve_.shape == (2,)
 
 
@@ -367,19 +369,16 @@ class TestBadInput:
             ({"tol": -1.0}, "tol must be a positive"),
             ({"max_iter": 0}, "max_iter must be an integer"),
             ({"standardize": "yes"}, "standardize must be a bool"),
-            ({"regularizer": "squared"}, "for label sequences"),
             ({"decoder": "f1"}, "decoder must be one of .* for label sequences"),
             ({"transitions": "trigram"}, "transitions must be one of"),
             ({"kernel": "rbf"}, 'is for spaces other than "sequence"'),
             ({"space": "simplex", "transitions": "none"}, "is for space=.sequence."),
-            ({"space": "permutahedron"}, "no oracle for Permutahedron with Shannon"),
         ],
     )
     def test_parameters(self, params, message, rng):
         X, y = words(rng)
         if "space" in params:
-            X, y = rng.randn(4, 2), np.argsort(rng.randn(4, 3), axis=1) + 1
-            y = y[:, 0] if params["space"] == "simplex" else y
+            X, y = rng.randn(4, 2), np.arange(4) % 3
         with pytest.raises((ValueError, TypeError), match=message):
             ConditionalRandomField(**params).fit(X, y)
 

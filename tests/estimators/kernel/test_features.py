@@ -11,21 +11,22 @@ import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
 from naive import ParameterFree, kernels, mixture, play, round_shares
+from plain import with_kernel
 from scipy import sparse
 from scipy.stats import kstest, norm
 from sklearn.base import clone
 
 from skstructured import (
     GuaranteeError,
+    Kernel,
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
 )
+from skstructured._engine.mixing import mix
 from skstructured._learners.models import SCORES, LinearModel
-from skstructured.estimators.kernel import _features as _approximations
-from skstructured.estimators.kernel import _features_model, structured
+from skstructured.estimators.kernel import _features, structured
 from skstructured.estimators.kernel import _values as _tried_widths
-from skstructured.estimators.kernel._features import FourierMap, ReluMap
-from skstructured.estimators.kernel._features_model import FeatureModel
+from skstructured.estimators.kernel._features import FeatureModel, FourierMap, ReluMap
 from skstructured.estimators.kernel._values import WIDTHS, some_of
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -40,7 +41,7 @@ BOTH = pytest.mark.parametrize("kind", [{}, RELU], ids=["fourier", "relu"])
 def learner(**given):
     """A learner over few features, of one pass in order."""
     one = {"n_components": 20, "shuffle": False, "max_iter": 1, "random_state": 0}
-    return KernelStructuredPredictor(**{"approximation": "fourier"} | one | given)
+    return with_kernel(KernelStructuredPredictor, **{"approximation": "fourier"} | one | given)
 
 
 def features_of(model):
@@ -240,7 +241,7 @@ class TestOfFit:
 
     @BOTH
     def test_auto_takes_them_for_many_rows_if_there_are_any(self, kind, monkeypatch):
-        monkeypatch.setattr(_approximations, "ALL_KERNELS", 50)
+        monkeypatch.setattr(_features, "ALL_KERNELS", 50)
         X, y, _ = stream(n=51)
         model, given = learner(**kind | {"approximation": "auto"}), learner(**kind).fit(X, y)
         for exact in (clone(model).fit(X[:50], y[:50]), clone(model).partial_fit(X, y, CLASSES)):
@@ -249,7 +250,8 @@ class TestOfFit:
         for kernel in ("poly", "sigmoid", "linear"):
             exact = clone(model).set_params(kernel=kernel).fit(X, y)
             assert exact.support_vectors_.shape == (51, 3)
-        assert len(model.set_params(budget=20).fit(X, y).support_vectors_) <= 20
+        few = model.set_params(kernel=Kernel(model.kernel, budget=20)).fit(X, y)
+        assert len(few.support_vectors_) <= 20
 
 
 @BOTH
@@ -450,7 +452,11 @@ class TestBesideLine:
         matrices = model._model._matrices(True)
         Z = model._model.scale.transformed_matrix(model._read(X).rows)
         wanted = np.einsum("nkp,ip->ink", matrices, np.hstack([Z, np.ones((len(Z), 1))]))
-        np.testing.assert_allclose(model._model._scored(matrices, Z), wanted, rtol=1e-9, atol=1e-9)
+        kind, shares = model._model.state.kind, model._model.shares(True)
+        for theta, played in zip(wanted, many, strict=True):
+            out, v = np.empty_like(played), np.empty(len(theta))
+            mix(kind, shares, theta, model.loss_.mean(theta), v, out)
+            np.testing.assert_allclose(played, out, rtol=1e-9, atol=1e-9)
 
 
 def test_lines_read_no_features_and_gaps_count_as_columns():
@@ -534,7 +540,7 @@ class TestWidths:
     @pytest.fixture
     def of_few(self, monkeypatch):
         """Trials of few rows, which take a larger part of them."""
-        monkeypatch.setattr(_features_model, "MANY", 100)
+        monkeypatch.setattr(_features, "MANY", 100)
         monkeypatch.setattr(_tried_widths, "PART", 4)
 
     @COMPILED
@@ -555,7 +561,7 @@ class TestWidths:
 
     def test_only_the_width_that_is_nobodys_choice_is_tried(self, of_few, monkeypatch):
         asked = []
-        monkeypatch.setattr(_features_model, "tried_gamma", lambda *one: asked.append(one) or 0.7)
+        monkeypatch.setattr(_features, "tried_gamma", lambda *one: asked.append(one) or 0.7)
         X, y = self.rows(120, True)
         for given in ({"gamma": 0.3}, {"gamma": "scale"}, {"gamma": None}, {}):
             model = learner(**given).fit(X, y)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
-from plain import predictor
+from plain import predictor, with_kernel
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF
@@ -66,7 +66,7 @@ WHOLE = [name for name, kind in OPTIMIZERS.items() if kind().blocks == (1, 0) an
 def plain(**given):
     """A kernel learner of one pass over rows as they are."""
     one = {"standardize": False, "shuffle": False, "max_iter": 1, "gamma": 0.5}
-    return KernelStructuredPredictor(**one | given)
+    return with_kernel(KernelStructuredPredictor, **one | given)
 
 
 def stream(n=N, p=3, seed=0):
@@ -84,7 +84,7 @@ def in_chunks(model, X, y, size):
 def assert_same(one, other):
     for name in ("dual_coef_", "support_vectors_", "support_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_array_equal(one._state.vector, other._state.vector)
+    np.testing.assert_array_equal(one._model.state.vector, other._model.state.vector)
 
 
 def test_polynomials_of_the_longest_rows_are_far_from_overflow():
@@ -286,7 +286,7 @@ RELU = {"approximation": "relu", "kernel": "arc-cosine"}
 )
 def test_parameters_out_of_range(given, message):
     for method, more in (("fit", ()), ("partial_fit", (CLASSES,))):
-        model = KernelStructuredPredictor(**{"max_iter": 1} | given)
+        model = with_kernel(KernelStructuredPredictor, **{"max_iter": 1} | given)
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(*stream(n=30), *more)
 
@@ -510,7 +510,7 @@ class TestPrecomputed:
             (lambda: model.fit(G[:, :39], y), r"square matrix .* got X of shape \(40, 39\)"),
             (lambda: model.fit(G, y).predict(G[:5, :39]), "39 features"),
             (
-                lambda: model.set_params(budget=20).fit(G, y),
+                lambda: plain(kernel="precomputed", budget=20).fit(G, y),
                 "budget must be None with kernel='precomputed'",
             ),
         ):
@@ -568,7 +568,7 @@ class TestBudget:
             model.partial_fit(X[start : start + 10], y[start : start + 10], CLASSES)
             B, Z = model._model.expansion.current(), model.support_vectors_
             norm_sq = np.einsum("ki,ij,kj->", B, FUNCTIONS["partial"](Z, Z), B)
-            assert model._state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
+            assert model._model.state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
         assert model._model.expansion.forgotten > 0
 
     @pytest.mark.parametrize("budget", [2, 5, 64, 100])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skstructured import KernelStructuredPredictor
+from skstructured import Kernel, KernelStructuredPredictor
 from skstructured.estimators.kernel import _gram as _kept
 from skstructured.estimators.kernel._expansion import support_for
 from skstructured.estimators.kernel._gram import CHUNK, KeptKernels
@@ -113,10 +113,11 @@ def test_kernels_that_hardly_differ_keep_their_digits(kernel, parameters, n):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 4))
     y = (X @ rng.standard_normal((4, 3)) * 3 + rng.gumbel(size=(n, 3))).argmax(axis=1)
-    given = {"kernel": kernel, "gamma": 1e-8, "standardize": False, "max_iter": 10, **parameters}
+    given = {"gamma": 1e-8, "standardize": False, "max_iter": 10, "shuffle": False}
     scores = []
     for size in (200, 0):
-        model = KernelStructuredPredictor(cache_size=size, shuffle=False, random_state=0, **given)
+        own = Kernel(kernel, cache_size=size, **parameters)
+        model = KernelStructuredPredictor(kernel=own, random_state=0, **given)
         theta = model.fit(X, y).embedding_scores(X)
         scores.append(theta - theta.mean(axis=1, keepdims=True))
     spread = scores[1].std(axis=0).max()
@@ -128,10 +129,10 @@ def test_kernels_too_large_for_single_precision_are_not_kept(name):
     assert len(kept(function_of(name, 5), 1e18 * rows()).matrix) == 0
     rng = np.random.RandomState(0)
     X, y = rng.standard_normal((90, 3)), rng.randint(0, 3, 90)
-    given = {"kernel": name, "standardize": False, "max_iter": 3, "gamma": 1.0, "degree": 1}
+    given = {"standardize": False, "max_iter": 3, "gamma": 1.0, "random_state": 0}
+    kernels = (Kernel(name, degree=1, cache_size=size) for size in (0, 200))
     one, other = (
-        KernelStructuredPredictor(cache_size=size, random_state=0, **given).fit(1e18 * X, y)
-        for size in (0, 200)
+        KernelStructuredPredictor(kernel=kernel, **given).fit(1e18 * X, y) for kernel in kernels
     )
     np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-9)
 
@@ -146,7 +147,7 @@ def test_learners_are_those_that_keep_no_kernels(monkeypatch, optimizer, average
     given = {"max_iter": 3, "random_state": 0, "optimizer": optimizer, "average": average}
 
     def scores(cache_size):
-        model = KernelStructuredPredictor(cache_size=cache_size, **given)
+        model = KernelStructuredPredictor(kernel=Kernel(cache_size=cache_size), **given)
         return model.fit(X, y, sample_weight=weight).embedding_scores(X)
 
     wanted = scores(0)
@@ -165,5 +166,6 @@ def test_kernels_of_the_user_are_kept_as_well(kernel):
     if kernel == "precomputed":
         rows = rbf_kernel(X, gamma=0.4)
     for size in (200, 0):
-        model = KernelStructuredPredictor(kernel=kernel, cache_size=size, **given).fit(rows, y)
+        own = Kernel(kernel, cache_size=size)
+        model = KernelStructuredPredictor(kernel=own, **given).fit(rows, y)
         np.testing.assert_allclose(model.embedding_scores(rows), named, rtol=1e-5, atol=1e-5)

@@ -7,6 +7,7 @@ import naive.kernels as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import with_kernel
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import QuantileRegressor
@@ -18,6 +19,7 @@ from sklearn.svm import SVC
 from skstructured import (
     AveragedKernelSGDClassifier,
     GuaranteeError,
+    Kernel,
     KernelPerceptronClassifier,
     PiSTOLClassifier,
     PiSTOLRegressor,
@@ -30,7 +32,8 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
-from skstructured.losses.surrogates import ResidualLoss
+from skstructured.losses import ResidualLoss
+from skstructured.optimizers import PiSTOL
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces.hypercube import Signs
 
@@ -135,7 +138,8 @@ def test_regressors_equal_the_literal_algorithm(loss):
     G = literal.gram(literal.rbf(0.4), X, X)
     L = Q if loss == "quantile" else 1.0
     _, average = literal.pistol(G, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, L)
-    given = PLAIN | {"loss": loss, "epsilon": 0.3, "quantile": Q, "a": 0.3, "b": 2.0}
+    given = PLAIN | {"optimizer": PiSTOL(0.3, 2.0)}
+    given["loss"] = ResidualLoss(kind=loss, epsilon=0.3, quantile=Q)
     model = PiSTOLRegressor(**RBF, **given).partial_fit(X, y)
     np.testing.assert_allclose(model.predict(X), (G @ average)[:, 0], rtol=1e-8, atol=1e-9)
     primal = PiSTOLRegressor(**given).partial_fit(X, y)
@@ -165,7 +169,7 @@ class TestTheoremOne:
     @pytest.mark.parametrize("kind", [LabelNoise, Drifting, Separable, GreedyAdversary])
     def test_on_every_adversary(self, kind, loss):
         n = 40 if INTERPRETED else 60 if kind is GreedyAdversary else 400
-        given = {"loss": loss, "a": 2.5, "b": 0.1, "feature_norm": 1.0}
+        given = {"loss": loss, "optimizer": PiSTOL(2.5, 0.1, feature_norm=1.0)}
         model = PiSTOLClassifier("rbf", 0.5, standardize=False, **given)
         result = play(model, kind(n_rounds=n, random_state=0), Signs().fit(["a", "b"]))
         X, V = result.rounds.X, np.array([[-1.0], [1.0]])[result.rounds.packed]
@@ -186,8 +190,8 @@ class TestTheoremOne:
         n = 300 if INTERPRETED else 20_000
         y = rng.randint(2, size=n)
         X = (2.0 * y - 1.0)[:, None] * np.ones((n, 1))
-        given = {"loss": "hinge", "a": 2.5, "b": 1e-3, "feature_norm": 1.0}
-        model = PiSTOLClassifier(standardize=False, fit_intercept=False, **given)
+        given = {"loss": "hinge", "optimizer": PiSTOL(2.5, 1e-3, feature_norm=1.0)}
+        model = PiSTOLClassifier(Kernel("linear", fit_intercept=False), standardize=False, **given)
         result = progressive_validate(model, X, y)
         bound = result.estimator.certificate().bound(0.0, 1.0)
         assert result.target_loss.sum() <= bound < n * (0.5 if INTERPRETED else 0.1)
@@ -381,15 +385,21 @@ class TestRegressors:
         (PiSTOLClassifier(loss="square"), "loss must be one of 'logistic', 'smooth_hinge'"),
         (PiSTOLClassifier(loss="perceptron"), "loss must be one of 'logistic', 'smooth_h"),
         (PiSTOLRegressor(loss="square"), "loss must be one of 'absolute'"),
-        (PiSTOLRegressor(epsilon=-1.0), "epsilon must be a number at least 0, or None, got -1.0"),
+        (
+            PiSTOLRegressor(loss=ResidualLoss(epsilon=-1.0)),
+            "epsilon must be a number at least 0, or None, got -1.0",
+        ),
         (PiSTOLRegressor(quantile=1.0, loss="quantile"), "quantile must be a number between 0 an"),
         (PiSTOLRegressor(quantile="no"), "quantile must be a number between 0 and 1"),
         (PiSTOLClassifier(a=0.0), "a must be a positive number, got 0.0"),
         (PiSTOLClassifier(b=-1.0), "b must be a positive number, got -1.0"),
-        (PiSTOLClassifier(fit_intercept="yes"), 'fit_intercept must be a bool or "auto"'),
-        (PiSTOLClassifier(fit_intercept=2), 'fit_intercept must be a bool or "auto"'),
-        (PiSTOLClassifier(feature_norm=0.0), "feature_norm must be"),
-        (PiSTOLClassifier(budget=10), "budget must be None with kernel='linear'"),
+        (
+            with_kernel(PiSTOLClassifier, fit_intercept="yes"),
+            'fit_intercept must be a bool or "auto"',
+        ),
+        (with_kernel(PiSTOLClassifier, fit_intercept=2), 'fit_intercept must be a bool or "auto"'),
+        (PiSTOLClassifier(optimizer=PiSTOL(feature_norm=0.0)), "feature_norm must be"),
+        (with_kernel(PiSTOLClassifier, budget=10), "budget must be None with kernel='linear'"),
         (PiSTOLClassifier(kernel="wavelet"), "kernel must be"),
         (PiSTOLClassifier(kernel="rbf", gamma=-1.0), "gamma must be a positive number"),
         (AveragedKernelSGDClassifier(eta=0.0), "eta must be a positive number, got 0.0"),
@@ -408,7 +418,7 @@ def test_bad_parameters_are_named(model, message):
 def test_extreme_parameters_overflow_nowhere(a, b, unit):
     X, y = stream(2, n=60)
     with np.errstate(over="raise", invalid="raise"):
-        model = PiSTOLClassifier(a=a, b=b, standardize=False, fit_intercept=False)
+        model = PiSTOLClassifier(Kernel("linear", fit_intercept=False), a=a, b=b, standardize=False)
         try:
             model.fit(unit * X, y)
         except ValueError as error:

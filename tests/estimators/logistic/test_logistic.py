@@ -26,7 +26,6 @@ from skstructured.estimators.logistic._logits import WORK, improper_logits
 from skstructured.estimators.logistic._rounds import LEAST, ClassBlocks, FolkloreMatrix
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
-from skstructured.utils import check_learner
 
 SIZES = [(K, p) for K in (2, 3, 5) for p in (1, 4, 10)]
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
@@ -443,8 +442,11 @@ class TestMixture:
     def test_is_certified_by_the_best_part_whose_ball_is_large_enough(self):
         X, _ = stream(3, 5, 300, seed=3)
         y, grid = np.argmax(X[:, :3], axis=1), (0.25, 1.0, 4.0)
-        alone = [FolkloreClassifier(radius=B, shuffle=False).fit(X, y).certificate() for B in grid]
-        mixed = FolkloreClassifier(radius=grid, shuffle=False).fit(X, y).certificate()
+        alone, mixed = (
+            [FolkloreClassifier(radius=B).partial_fit(X, y, [0, 1, 2]).certificate() for B in given]
+            for given in (grid, [grid])
+        )
+        mixed = mixed[0]
         price = math.log(3) / math.log(2)
         for norm in (0.0, 0.2, 0.25, 0.9, 3.0):
             allowed = [c.regret(norm) for c in alone if norm <= c.radius]
@@ -488,7 +490,7 @@ class TestMixture:
         X, _ = stream(3, 2, 40, seed=1)
         y, grid = np.argmax(X @ np.ones((2, 3)) + np.eye(3)[np.arange(40) % 3], axis=1), (0.1, 3.0)
         w = np.array([0.5, 0.0, 3.0, 1.0, 0.2, 7.0, 20.0, 0.0])[np.arange(40) % 8]
-        given = {"decoder": "sampled", "shuffle": False, "standardize": False}
+        given = {"decoder": "sampled", "standardize": False}
         logs = []
         for B in grid:
             model = FolkloreClassifier(radius=B, **given)
@@ -501,7 +503,9 @@ class TestMixture:
         wanted, after = naive.logistic.mixture(logs, y, w)
         np.testing.assert_allclose(played, wanted, atol=1e-12)
         alone = [
-            FolkloreClassifier(radius=B, **given).fit(X, y, sample_weight=w).predict_proba(X)
+            FolkloreClassifier(radius=B, **given)
+            .partial_fit(X, y, np.unique(y), w)
+            .predict_proba(X)
             for B in grid
         ]
         np.testing.assert_allclose(
@@ -525,43 +529,14 @@ class TestMixture:
 class TestStructures:
     def test_auto_says_what_it_leaves_out(self):
         X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
-        with pytest.warns(GuaranteeWarning, match="20 weights, more than max_weights=18"):
-            model = FolkloreClassifier(max_weights=18).fit(X, y)
+        with pytest.warns(GuaranteeWarning, match="20 weights, more than 18: "):
+            model = FolkloreClassifier(structure=18).fit(X, y)
         assert model._weights.structure == "classes"
         before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=r"max_weights=4: .* 300 numbers.*structure='classes'"):
-            model.set_params(max_weights=4).fit(X, y)
-        assert pickle.dumps(model.set_params(max_weights=18)) == before
-        FolkloreClassifier(max_weights=4, structure="classes").fit(X, y)
-
-
-class TestRandomStop:
-    @pytest.mark.parametrize("chunk", [7, 80, None])
-    def test_the_rounds_that_count_are_the_learned_ones(self, chunk):
-        """Rows of weight 0 are no rounds: the i-th other one is taken with probability 1/i."""
-        X, _ = stream(3, 4, 80)
-        y = np.argmax(X[:, :3], axis=1)
-        w = np.array([0.0, 2.0, 0.0, 0.3, 5.0])[np.arange(80) % 5]
-        live, found = np.flatnonzero(w), set()
-        for seed in range(5):
-            model = FolkloreClassifier(iterate="random", shuffle=False, random_state=seed)
-            if chunk is None:
-                model.fit(X, y, sample_weight=w)
-            else:
-                for part in np.split(np.arange(80), range(chunk, 80, chunk)):
-                    model.partial_fit(X[part], y[part], [0, 1, 2], w[part])
-            drawn = np.random.RandomState(seed).random_sample(len(live))
-            stop = live[np.flatnonzero(drawn * np.arange(1, len(live) + 1) < 1.0)[-1]]
-            before = FolkloreClassifier()
-            if stop > live[0]:
-                before.partial_fit(X[:stop], y[:stop], [0, 1, 2], w[:stop])
-                np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
-                found.add(stop)
-        assert len(found) > 2
-
-    @compiled_only
-    def test_passes_the_public_checks(self):
-        check_learner(FolkloreClassifier(iterate="random", random_state=0))
+        with pytest.raises(ValueError, match=r"than 4: .* 300 numbers.*structure='classes'"):
+            model.set_params(structure=4).fit(X, y)
+        assert pickle.dumps(model.set_params(structure=18)) == before
+        FolkloreClassifier(structure="classes").fit(X, y)
 
 
 class TestInput:
@@ -638,9 +613,8 @@ class TestInput:
             ({"radius": (1.0, -1.0)}, "radius must be a positive number, got -1.0"),
             ({"feature_norm": -1.0}, "feature_norm must be a positive number, got -1.0"),
             ({"alpha": 0}, "alpha must be a positive number, got 0"),
-            ({"iterate": "first"}, "iterate must be one of 'last', 'random', got 'first'"),
             ({"structure": "diagonal"}, "structure must be one of 'auto', 'full', 'classes', got"),
-            ({"max_weights": 0.5}, "max_weights must be an integer"),
+            ({"structure": 0.5}, "structure, unless .* must be an integer at least 1, got 0.5"),
             ({"decoder": "dice"}, "dice"),
         ],
     )

@@ -133,9 +133,8 @@ def test_particles_are_near_the_exact_mean():
         n_particles=4000,
         standardize=False,
         fit_intercept=False,
-        shuffle=False,
         random_state=0,
-    ).fit(X, y)
+    ).partial_fit(X, y, classes=[0, 1])
     axis = np.linspace(-2, 2, 401)
     logs = log_softmax(np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2))
     shares = np.exp(log_softmax((logs * np.bincount(y)).sum(axis=1)[None])[0])
@@ -205,10 +204,8 @@ def test_the_mean_of_more_classes_is_off_by_what_is_stated(K, variance):
 def test_probabilities_of_the_forecaster(K, B, off):
     rng = np.random.RandomState(0)
     X, y = rng.randn(12, 3), np.arange(12) % K
-    model = GaussianAggregatingForecaster(
-        radius=B, standardize=False, fit_intercept=False, shuffle=False
-    )
-    weights = model.fit(X, y)._weights
+    model = GaussianAggregatingForecaster(radius=B, standardize=False, fit_intercept=False)
+    weights = model.partial_fit(X, y, classes=range(K))._weights
     weights.add_waiting()
     Q, A = np.kron(weights.Q, np.eye(3)), dense(weights.A, K - 1, 3)
     cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q

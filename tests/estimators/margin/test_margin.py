@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.estimators.margin import _closed_forms
@@ -267,26 +266,3 @@ def test_extreme_scores():
             value = oracle(A, v, no_ell, 0.0, out, out)
             assert np.isfinite(value) and value >= v.max()
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
-
-
-#: Of what ends at a gap; test_weights_are_repetitions goes to the optimum.
-WEIGHTS = "passes in another order end at another point, both within tol of the optimum"
-
-
-def expected_failures(model):
-    kinds = ("dense", "sparse") if isinstance(model, DUAL) else ()
-    named = {"check_classifiers_classes": "ordinal classes that are words need categories in order"}
-    passes = {f"check_sample_weight_equivalence_on_{kind}_data": WEIGHTS for kind in kinds}
-    return passes | (named if model.space == "ordinal" else {})
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.short(every=4)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

@@ -1,4 +1,4 @@
-"""Learners over items against their literal forms, bounds, chunks, and what is odd."""
+"""Rounds of items, and of positions: literal mixtures, single experts, chunks, what is odd."""
 
 import itertools
 import math
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import items as literal
+from naive import sequences
 from naive.mixture import MixedScores, RelativeStep, RootStep
 from naive.rounds import learn_rounds
 from scipy import sparse
+from streams import words
 
 import skstructured as sk
 from skstructured._engine.rows import Rows
@@ -26,12 +28,18 @@ PAIRS = [
     pytest.param("birkhoff", "shannon", marks=pytest.mark.exhaustive),
     ("subsets", "squared"),
 ]
+SEQUENCES = [
+    ("sequence", "shannon"),
+    pytest.param("sequence", "squared", marks=pytest.mark.exhaustive),
+]
 SHARES = ("thinning", 0.02)
 STEPS, ADAPTIVE = (0.5, 4.0), (0.5, 3.0)
 
 
 def rounds(space, seed=0, n=40, p=4):
     """Rounds of several sizes, and vertices of their outputs."""
+    if space == "sequence":
+        return words(n, longest=4, seed=seed)
     rng = np.random.RandomState(seed)
     sizes = {"birkhoff": (4, 9), "subsets": (3, 6)}.get(space, (1, 6))
     lengths = rng.choice(sizes, size=n) if space == "birkhoff" else rng.randint(*sizes, size=n)
@@ -56,7 +64,14 @@ def as_given(space, V):
 def learner(space="simplex", regularizer=None, **given):
     space = sk.spaces.KSubsets(2) if space == "subsets" else space
     given = {"standardize": False, "random_state": 0, "fit_intercept": False} | given
-    return sk.ItemStructuredPredictor(space, regularizer=regularizer, **given)
+    of_items = space != "sequence"
+    kind = sk.ItemStructuredPredictor if of_items else sk.OnlineStructuredPredictor
+    return kind(space, regularizer=regularizer, **given)
+
+
+def learned(model, X, y, weight):
+    told = {"classes": range(3)} if model.space == "sequence" else {}
+    return model.partial_fit(X, y, sample_weight=weight, **told)
 
 
 def mixture(**given):
@@ -70,7 +85,11 @@ def experts(p):
 
 
 def literal_of(space, regularizer, X, V, weight, average):
-    """The literal mixture; D² and 1/λ by their formulas."""
+    """The literal mixture, and its shares; D² and 1/λ by their formulas."""
+    mix, p = MixedScores(SHARES, 10 if average else 5), X[0].shape[1]
+    if space == "sequence":
+        given = (experts((p + 5, 3)), X, V, 3, weight, False)
+        return sequences.learn(*given, mix=mix, average=average), mix.groups[0].u
     centred = space != "hypercube"
     spread = {
         "simplex": lambda m: 2.0,
@@ -86,18 +105,21 @@ def literal_of(space, regularizer, X, V, weight, average):
     }.get(space, lambda y: 0.5 if regularizer == "squared" else 0.0)
     flat = flat.get((space, regularizer), lambda m: 1.0)
     rounds = literal.rounds_of(X, V, centred, [flat, flat, spread, spread, spread])
-    mix = MixedScores(SHARES, 10 if average else 5)
     loss = literal.loss_of(space, regularizer, omega)
-    found = learn_rounds(experts(X[0].shape[1]), rounds, loss, weight, mix, average)
-    return found.scores, found.losses.sum(axis=0), mix.groups[0].u
+    return learn_rounds(experts(p), rounds, loss, weight, mix, average), mix.groups[0].u
 
 
 def play(model, X, y, weight):
-    """Scores of every round, as they are learned."""
-    batch = model.begin(X, y)._replace(weight=weight)
+    """Scores of every round, as they are learned; of positions, and then of steps."""
+    told = [range(3)] if model.space == "sequence" else []
+    batch = model.begin(X, y, *told)._replace(weight=weight)
     played = []
     model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
-    return model._model.concatenated(played).unstack()
+    theta = model._model.concatenated(played)
+    if not told:
+        return theta.unstack()
+    found = [theta.one(i) for i in range(len(X))]
+    return [np.concatenate([one.unary.ravel(), one.pair[:-1].ravel()]) for one in found]
 
 
 def some_weights(n, seed=1):
@@ -108,38 +130,49 @@ def some_weights(n, seed=1):
 
 @pytest.mark.parametrize("average", ["polynomial", "uniform", False])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
+@pytest.mark.parametrize(("space", "regularizer"), [*PAIRS, SEQUENCES[0]])
 def test_the_mixture_equals_its_literal_form(space, regularizer, storage, average):
     X, V = rounds(space, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight = some_weights(len(X))
     exact = 1e-5 if space == "birkhoff" else 1e-9  # where means are found by iterations
-    played, losses, u = literal_of(space, regularizer, X, V, weight, average)
+    wanted, u = literal_of(space, regularizer, X, V, weight, average)
     model = learner(space, regularizer, optimizer=mixture(), average=average)
     found = play(model, [storage(x) for x in X], as_given(space, V), weight)
-    for one, wanted in zip(found, played, strict=True):
-        np.testing.assert_allclose(one, wanted, rtol=exact, atol=exact)
+    for one, scores in zip(found, wanted.scores, strict=True):
+        np.testing.assert_allclose(one, scores, rtol=exact, atol=exact)
     np.testing.assert_allclose(model._model.state.shares[0], u, atol=10 * exact)
+    losses = wanted.losses.sum(axis=0)
     np.testing.assert_allclose(model._model.expert_losses(), losses, rtol=exact, atol=exact)
+    W = [*wanted.weights[-1], *(wanted.means if average else [])]
+    after = np.einsum("n,n...->...", u.sum(axis=0), W)
+    np.testing.assert_allclose(
+        model._model.weights(bool(average)).T.squeeze(), after, atol=10 * exact
+    )
+
+
+ONE = {"steps": (), "adaptive": (), "others": ()}
 
 
 @pytest.mark.parametrize(
     ("given", "alone"),
     [
-        ({"steps": (3.0,), "adaptive": (), "others": ()}, _mixed_steps.RelativeStep(3.0)),
-        ({"steps": (), "adaptive": (0.7,), "others": ()}, _mixed_steps.RootStep(0.7)),
-        ({"steps": (), "adaptive": (), "others": ("parameter_free",)}, "parameter_free"),
-        ({"steps": (), "adaptive": (), "others": ("adaptive",)}, "adaptive"),
+        ({"steps": (3.0,)}, _mixed_steps.RelativeStep(3.0)),
+        ({"adaptive": (0.7,)}, _mixed_steps.RootStep(0.7)),
+        ({"others": ("parameter_free",)}, sk.optimizers.ParameterFree()),
+        *(({"others": (name,)}, name) for name in ("adaptive", "pistol")),
     ],
 )
-@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
+@pytest.mark.parametrize(("space", "regularizer"), PAIRS + SEQUENCES)
 def test_of_one_expert_the_mixture_is_that_expert(space, regularizer, given, alone):
     X, V = rounds(space, seed=2, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight, y = some_weights(len(X)), as_given(space, V)
     of = {"standardize": True, "average": "uniform"}
-    one = learner(space, regularizer, optimizer=StepMixture(**given), **of)
+    one = learner(space, regularizer, optimizer=StepMixture(**ONE | given), **of)
     other = learner(space, regularizer, optimizer=alone, **of)
     for model in (one, other):
-        model.partial_fit(X, y, sample_weight=weight)
+        learned(model, X, y, weight)
+    numbers = (model._model.state.numbers for model in (one, other))
+    np.testing.assert_allclose(*numbers, rtol=1e-12, atol=1e-9)
     for share, averaged in ((np.array([1.0, 0.0]), False), (np.array([0.0, 1.0]), True)):
         one._model.state.shares[:] = share / 3.0  # the expert alone, and its average
         found, wanted = one._model.weights(True), other._model.weights(averaged)
@@ -161,15 +194,15 @@ def test_the_intercept_is_a_feature_that_is_one(optimizer, storage):
 
 
 @pytest.mark.parametrize("optimizer", ["mixture", "ogd", "adaptive"])
-@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
+@pytest.mark.parametrize(("space", "regularizer"), PAIRS + SEQUENCES[:1])
 def test_chunks_copies_and_pickles_learn_the_same(space, regularizer, optimizer):
     X, V = rounds(space, n=12 if INTERPRETED or space == "birkhoff" else 60)
     y, weight = as_given(space, V), some_weights(len(X))
     given = {"optimizer": optimizer, "standardize": True, "fit_intercept": True}
-    whole = learner(space, regularizer, **given).partial_fit(X, y, sample_weight=weight)
+    whole = learned(learner(space, regularizer, **given), X, y, weight)
     parts = learner(space, regularizer, **given)
     for part in (slice(0, 1), slice(1, 7), slice(7, None)):
-        parts.partial_fit(X[part], y[part], sample_weight=weight[part])
+        learned(parts, X[part], y[part], weight[part])
         parts = pickle.loads(pickle.dumps(parts))
     for name in ("Theta", "vectors", "shares", "totals", "sums", "numbers"):
         left, right = (getattr(model._model.state, name) for model in (whole, parts))
