@@ -11,7 +11,6 @@ from skstructured.bandits import (
 )
 from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.estimators.crf import ConditionalRandomField
-from skstructured.estimators.gaptron import GaptronClassifier
 from skstructured.estimators.kernel import (
     AveragedKernelSGDClassifier,
     Kernel,
@@ -28,8 +27,12 @@ from skstructured.estimators.logistic import (
     OnlineNewtonClassifier,
 )
 from skstructured.estimators.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.estimators.perceptron import MulticlassPerceptron, SecondOrderPerceptron
+from skstructured.estimators.online import (
+    GaptronClassifier,
+    MulticlassPerceptron,
+    OnlineStructuredPredictor,
+    SecondOrderPerceptron,
+)
 from skstructured.evaluation.conformal import PredictionSets
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.extend.learner import OnlineLearner

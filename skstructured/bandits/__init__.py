@@ -5,7 +5,7 @@ from skstructured.bandits._first_order import BanditGaptronClassifier, Banditron
 from skstructured.bandits._item_bandits import LinearThompsonSampling, LinUCB, SquareCB
 from skstructured.bandits._second_order import ConfiditClassifier, NewtronClassifier, SOBAClassifier
 from skstructured.bandits.reduction import BanditReduction
-from skstructured.estimators.perceptron import SecondOrderPerceptron
+from skstructured.estimators.online import SecondOrderPerceptron
 
 __all__ = [
     "BanditClassifier",

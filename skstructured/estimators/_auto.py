@@ -1,4 +1,4 @@
-"""The loss and the optimiser of learners over any space, by their parameters."""
+"""The loss and the optimizer of learners over any space, by their parameters."""
 
 from skstructured.decoders import resolve_decoder
 from skstructured.losses import FenchelYoung, fenchel_young_of, resolve_surrogate
@@ -7,7 +7,7 @@ from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._model import sequence_optimizer
 from skstructured.spaces import LabelSequence
 
-#: The optimiser that is chosen by what is to be learned.
+#: The optimizer that is chosen by what is to be learned.
 AUTO = "auto"
 
 #: "auto" mixes steps for at most so many weights, because every expert has as many.
@@ -15,7 +15,7 @@ MOST_WEIGHTS = 1 << 20
 
 
 def is_auto(given):
-    """Whether an optimiser is chosen by what is to be learned."""
+    """Whether an optimizer is chosen by what is to be learned."""
     return isinstance(given, str) and given == AUTO
 
 
@@ -25,9 +25,9 @@ def given_decoder(learner):
 
 
 def parts_of(learner, space, columns, mixes=True):
-    """The loss and the optimiser of a learner over a fitted space, for rows of so many features.
+    """The loss and the optimizer of a learner over a fitted space, for rows of so many features.
 
-    Unless it `mixes`, "auto" is no mixture.
+    Unless it `mixes`, "auto" is not a mixture.
     """
     given_decoder(learner)
     chains, given, optimizer = isinstance(space, LabelSequence), learner.loss, learner.optimizer

@@ -1,4 +1,4 @@
-"""Learners of one pass over weighted rows: `fit` and `partial_fit`, told once."""
+"""Learners of one pass over weighted rows: `fit` and `partial_fit`."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -9,7 +9,7 @@ from skstructured._base.validation import check_bool, own_arrays, unchanged_on_e
 def fit_one_pass(learner, X, y, sample_weight, **given):
     """Have a learner learn one pass from scratch; an error leaves it as it was.
 
-    A learner has ``_first(X, y, classes, sample_weight, stream)``, which starts it anew, and
+    A learner has ``_first(X, y, classes, sample_weight, stream)``, which restarts it, and
     ``resume(X, y, sample_weight)``, both of which return a `Batch`; and ``_learn(rounds, order)``.
     `given` are metadata for ``_learn``.
     """

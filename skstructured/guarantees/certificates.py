@@ -13,7 +13,7 @@ from skstructured.extend._types import Floats, Loss
 
 BETA = (2.0 - math.log(3.0)) / 2.0
 
-#: ln v is sought between ± this: v itself neither over- nor underflows.
+#: ln v lies between ± this, so v itself neither over- nor underflows.
 LIMIT = 690.0
 
 #: Half of the direction's regret 5/2 · √(2v): the factor of 2√v.
@@ -28,7 +28,7 @@ class Game(NamedTuple):
     growth: float
 
     def log_loss(self, v):
-        """r(v), where 1/d may overflow."""
+        """r(v), even if 1/d overflows."""
         x = math.log(4.0 * v) + 2.0 * self.growth
         soft = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
         return BETA * (0.125 + self.growth) + soft / (2.0 * BETA)
@@ -94,7 +94,7 @@ def _log(x):
 
 
 def _root(falling):
-    """Just beyond where a function that falls with v is 0, or the limit nearest to it."""
+    """A v just above the zero of a function that falls with v, or the limit nearest to it."""
     if falling(math.exp(-LIMIT)) <= 0.0:
         return math.exp(-LIMIT)
     if falling(math.exp(LIMIT)) >= 0.0:
@@ -118,7 +118,7 @@ class Certificate:
     constants : dict or None, default=None
         The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` that went in.
     unit : str or None, default=None
-        What losses and regrets are counted in, where that is a choice: "bits" or "nats".
+        Unit of losses and regrets, if that is a choice: "bits" or "nats".
     """
 
     theorem: str
@@ -404,7 +404,7 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
     Returns
     -------
     dict of float
-        Among them a, c, C, b, D and γ, by the names of `LossConstants` where it has them.
+        Among them a, c, C, b, D and γ, by the names of `LossConstants` if it has them.
 
     Raises
     ------
@@ -423,21 +423,21 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
 #: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
 THINNING_COSTS = 1.9
 
-#: −ln(1 − FLOOR): what a round of an expert loses more where no probability is below the floor.
+#: −ln(1 − FLOOR): what the floor under probabilities costs an expert per round.
 FLOOR_COSTS = -math.log1p(-FLOOR)
 
 
 class MixtureCertificate(Certificate):
-    r"""What `StepMixture` loses at most, against its experts and against every U.
+    r"""A bound on the losses of `StepMixture`, against its experts and against every U.
 
     A mixture's surrogate losses are at most those of expert e, plus an overhead A:
 
     .. math:: \sum_t S_t(θ_t) \le \sum_t S_t(θ_{t,e}) + c A, \qquad
         A = d M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
-    where probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
+    if probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
     or 1, N experts and R rates of sharing; the last term is that of the floor that keeps
-    probabilities above 0. Where scores are mixed,
+    probabilities above 0. If scores are mixed,
     ``A = Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. The target loss is at most
     ``(1 − a) Σ S_t(θ_t)`` (Lemma 3.1), and an expert with a certificate of its own has
     ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the mixture is at most
@@ -504,8 +504,8 @@ def certificate_of(
 ) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
 
-    Where the state has more experts than the optimiser, they have `names`, and bounds against every
-    U are those of the optimiser's, which come first.
+    If the state has more experts than the optimizer, they have `names`, and bounds against every
+    U are those of the optimizer's, which come first.
     """
     if not (state.rates == THINNING).any():
         raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')

@@ -1,4 +1,4 @@
-"""Fixed comparators: their surrogate losses, and those that make bounds the smallest."""
+"""Fixed comparators: their surrogate losses, and those that minimize bounds."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def best_comparator(
     tol: float = 1e-6,
     sample_weight: Floats | None = None,
 ) -> Floats:
-    """The U that minimises ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²`` (in a ball, where given).
+    """The U that minimizes ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²``, in a ball if given.
 
     Any U makes a valid bound; this one makes it (nearly) the smallest, and never larger than U = 0
-    does. Solved by L-BFGS on the convex objective; where its minimum lies outside the ball, the
-    penalty is sought whose minimum lies on the sphere: the multiplier of the constraint is what
+    does. Solved by L-BFGS on the convex objective. If its minimum lies outside the ball, the
+    penalty is increased until it lies on the sphere: the multiplier of the constraint is what
     must be added to `quadratic`.
 
     Parameters
@@ -86,7 +86,7 @@ def best_comparator(
     quadratic : float
         Coefficient of the penalty; with 0 and no ball the minimum diverges on separable data.
     fit_intercept : bool, default=True
-        Whether U gets an intercept column, penalised as the rest.
+        Whether U gets an intercept column, penalized as the rest.
     radius : float, default=inf
         Bound on ‖U‖_F.
     max_iter : int, default=500
@@ -121,9 +121,9 @@ def comparator_for(
 ) -> Floats:
     """The U that makes the bound of a certificate (nearly) the smallest.
 
-    Where the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
+    If the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
     Otherwise it is the best of U = 0 and a path of ridge fits, each scaled into the ball of the
-    certificate: for a regret that depends on ‖U‖_F alone the minimiser lies on that path.
+    certificate: for a regret that depends on ‖U‖_F alone the minimizer lies on that path.
 
     Parameters
     ----------
@@ -178,23 +178,23 @@ class _Rounds(NamedTuple):
         return float(self.weight @ value) + penalty * float(U.ravel() @ U.ravel()), gradient
 
     def ridge_fit(self, penalty, start):
-        """The U that minimises `objective`, sought from `start`."""
+        """The U that minimizes `objective`, searched from `start`."""
 
         def best_from(U):
             tol = {"ftol": self.tol * 1e-3, "gtol": self.tol, "maxls": 20}
             return minimize_lbfgs(lambda U: self.objective(U, penalty), U, self.max_iter, **tol)
 
         best = best_from(start)
-        if not best.x.any():  # hinges are not smooth at 0, where all scores tie
+        if not best.x.any():  # hinges are not smooth at 0: all scores tie
             apart = self.class_means(start.shape)
             others = [best_from(size * apart) for size in (0.1, 1.0, 10.0)]
             best = min([best, *others], key=lambda found: found.fun)
         return best.x
 
     def class_means(self, shape):
-        """Σ (y_t − ȳ) x_tᵀ, scaled to norm 1: a direction that tells outputs apart."""
-        means, centred = np.zeros(shape), self.V - self.V.mean(axis=0)
-        means[:, : self.X.shape[1]] = safe_sparse_dot(self.X.T, centred, dense_output=True).T
+        """Σ (y_t − ȳ) x_tᵀ, scaled to norm 1: a direction that separates outputs."""
+        means, centered = np.zeros(shape), self.V - self.V.mean(axis=0)
+        means[:, : self.X.shape[1]] = safe_sparse_dot(self.X.T, centered, dense_output=True).T
         return means / max(np.linalg.norm(means), 1e-300)
 
 
@@ -203,7 +203,7 @@ def _weights(sample_weight, V):
 
 
 def _fit_on_sphere(rounds, penalty, U, radius):
-    """The minimiser on the sphere, given U outside it, the minimiser with `penalty`.
+    """The minimizer on the sphere, given U outside it, the minimizer with `penalty`.
 
     A larger penalty makes ‖U‖ smaller, but penalty · ‖U‖ larger, and ``penalty · ‖U‖²`` never
     exceeds the loss of 0: so the penalty lies between `low` and `high`. Every fit, scaled onto the

@@ -1,11 +1,11 @@
-"""Risk certificates: what the losses of independent rounds say of new rows."""
+"""Risk certificates: bounds on the risk of new rows, from the losses of independent rounds."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from copy import deepcopy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ STATE = 6
 
 @kernel
 def excess(weight):
-    """ψ(λ) = −ln(1 − λ) − λ; its series where most digits would cancel."""
+    """ψ(λ) = −ln(1 − λ) − λ; its series if most digits would cancel."""
     if weight > 1e-2:
         return -math.log1p(-weight) - weight
     total = 0.0
@@ -64,23 +64,21 @@ def read_delta(delta):
 
 
 class RunningBound:
-    """The numbers of one certificate, losses in order; a horizon of 0 is any time."""
+    """The numbers of one certificate, losses in order; a horizon of 0 is any time.
+
+    `bound` is that on the weighted mean risk so far.
+    """
 
     def __init__(self, surprise, horizon=0.0, start=0):
         self.surprise, self.horizon, self.start = surprise, float(horizon), start
-        self.sums = np.zeros(STATE)
+        self.sums, self.bound = np.zeros(STATE), 1.0
 
     def update(self, losses):
         """Add losses (n,); the bounds after each, (n,)."""
         weights, bounds = np.empty((2, len(losses)))
         certify(losses, self.sums, self.surprise, self.horizon, weights, bounds)
+        self.bound = float(bounds[-1]) if len(bounds) else self.bound
         return bounds
-
-    @property
-    def bound(self):
-        """The bound on the weighted mean risk so far."""
-        total = self.sums[RAISED] + self.surprise + self.sums[PAID]
-        return float(min(1.0, total / self.sums[WEIGHT])) if self.sums[COUNT] else 1.0
 
     @property
     def weighted_mean(self):
@@ -93,15 +91,14 @@ class RunningBound:
         return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
 
 
-def surprise_of(delta, share):
-    """ln(share/δ), also where δ/share is no number any more."""
+def surprise_of(delta, k, parts=1.0):
+    """ln(1/δ_k) of the k-th of infinitely many bounds: ``δ_k = δ/(parts (k + 1)(k + 2))``.
+
+    They sum to δ/parts. No overflow, even if δ_k underflows.
+    """
+    share = parts * (k + 1.0) * (k + 2.0)
     quotient = delta / share
     return -math.log(quotient) if quotient > 1e-300 else math.log(share) + read_delta(delta)
-
-
-def shares_of(k):
-    """(k + 1)(k + 2): the part of delta that the k-th of infinitely many bounds has."""
-    return (k + 1.0) * (k + 2.0)
 
 
 class RecentBound:
@@ -109,7 +106,7 @@ class RecentBound:
 
     With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
     2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
-    fail with probability δ/((k+1)(k+2)), so that all of them together fail with δ at most. Windows
+    fail with probability δ/((k+1)(k+2)), so all of them together fail with δ at most. Windows
     choose λ_t for 3m/2 rounds, which is known beforehand, so that they hold at any time too.
     """
 
@@ -122,7 +119,7 @@ class RecentBound:
 
     def _begun(self):
         horizon = 0.0 if self._window is None else 1.5 * self._window
-        surprise = surprise_of(self._delta, shares_of(self._k))
+        surprise = surprise_of(self._delta, self._k)
         return RunningBound(surprise, horizon, self._start(self._k))
 
     def update(self, losses):
@@ -139,25 +136,20 @@ class RecentBound:
 
     @property
     def current(self):
-        """The youngest `RunningBound` that has seen enough; the oldest where none has."""
+        """The youngest `RunningBound` that has seen enough; the oldest if none has."""
         least = self.n / 2.0 if self._window is None else self._window
         enough = [one for one in self._alive[::-1] if self.n - one.start >= least]
         return enough[0] if enough else self._alive[0]
 
-    @property
-    def bound(self):
-        """Its bound."""
-        return self.current.bound
-
 
 class RiseTest:
-    r"""A test, at any time, of whether the risk rose; it keeps some twenty numbers.
+    r"""A test, at any time, of whether the risk rose; it keeps about twenty numbers.
 
-    From 0 on, and again from where a rise was found, certificate i = 0, 1, … bounds a weighted mean
+    From 0 on, and again from each rise on, certificate i = 0, 1, … bounds a weighted mean
     of all risks so far from above by ``u_t``, and may fail with ``δ/(2(i+1)(i+2))``. Block k begins
     at ``s_k``, with ``s_0 = 0`` and ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; in it the certificate of
     the losses ``1 − L_t`` bounds such a mean of its risks so far from below by ``l_t``, and may
-    fail with ``δ/(2(k+1)(k+2))``. The risk rose where, t in block k,
+    fail with ``δ/(2(k+1)(k+2))``. The risk rose if, for t in block k,
 
     .. math:: l_t > \min_{j \le k} u_{s_j} .
 
@@ -174,13 +166,13 @@ class RiseTest:
         self._begin_block()
 
     def _forget(self):
-        """Begin the bound from above anew."""
+        """Restart the bound from above."""
         self._rises += 1
-        self._above = RunningBound(surprise_of(self._delta, 2.0 * shares_of(self._rises)))
+        self._above = RunningBound(surprise_of(self._delta, self._rises, parts=2.0))
         self._least = math.inf
 
     def _begin_block(self):
-        self._below = RunningBound(surprise_of(self._delta, 2.0 * shares_of(self._k)))
+        self._below = RunningBound(surprise_of(self._delta, self._k, parts=2.0))
         self._end = self._start + max(8, self._start // 4)
 
     def update(self, losses):
@@ -244,7 +236,7 @@ def warn_of_order(test):
     if test.found:
         warnings.warn(
             "Rows next to each other have outputs that are alike beyond chance: the rows are not "
-            "in random order, and the bound says nothing of new rows. Shuffle them first, or, if "
+            "in random order, and the bound does not hold for new rows. Shuffle them first, or, if "
             "they are ordered by time, use it for rows like the last ones only.",
             GuaranteeWarning,
             stacklevel=4,
@@ -259,12 +251,12 @@ def rise_found(losses, delta):
 
 
 def warn_of_rise(found_at, bound, mean):
-    """Warn where a rise was found, or where a bound lies below the mean that is meant by it."""
+    """Warn if a rise was found, or if the bound lies below the mean of the losses."""
     if found_at is not None:
         warnings.warn(
-            f"The risk rose: found after {found_at} losses. The rows are no draws from one "
-            "distribution, or the learner got worse; a bound over rounds before and after says "
-            "nothing of new rows. RiskMonitor(window=...) bounds the risk of the last ones.",
+            f"The risk rose: found after {found_at} losses. The rows are not draws from one "
+            "distribution, or the learner got worse; a bound over rounds before and after does "
+            "not hold for new rows. RiskMonitor(window=...) bounds the risk of the last ones.",
             GuaranteeWarning,
             stacklevel=4,
         )
@@ -288,19 +280,19 @@ class RiskMonitor(BaseEstimator):
         + \sum_t ψ(λ_t) (L_t - m_t)^2}{\sum_t λ_t}, \quad ψ(λ) = -\ln(1-λ) - λ,
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
-    ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So one may look after
-    every row, and stop by what one sees. It keeps some forty numbers, however many losses there
+    ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
+    every row, and stop by what you see. It keeps about forty numbers, however many losses there
     are.
 
     Parameters
     ----------
     delta : float, default=0.05
         Probability in (0, 1) that the bound fails at any time; and, apart from it, that a rise is
-        told of where there is none.
+        reported although there is none.
     window : int or None, default=None
         None bounds the mean risk of all rounds. A number m bounds that of the last m to 2m − 1,
-        which is what holds now where rows change: a sum begins anew every m rounds, the k-th with
-        ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so that all of them hold together.
+        which is what holds now if rows change: a sum restarts every m rounds, the k-th with
+        ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so all of them hold together.
 
     Attributes
     ----------
@@ -314,23 +306,23 @@ class RiskMonitor(BaseEstimator):
         Losses seen.
     changed_ : bool
         Whether a test at level delta has found that the risk rose, or the bound lies below `mean_`.
-        Learning that goes on raises a `GuaranteeWarning` when it is first so.
+        `update` issues a `GuaranteeWarning` when it first becomes True.
 
     Notes
     -----
     The rows must be independent draws from one distribution, and none may be learned before its
     loss is taken: repeated passes, drift, rows chosen by the past and rows used to choose the
-    learner void what the bound says of new rows. The risk may change from round to round, as the
+    learner invalidate the bound for new rows. The risk may change from round to round, as the
     learner does: the bound is about the mean of the risks there were.
 
     *The test.* A second certificate, of level δ/4, bounds a weighted mean of all risks so far from
     above by ``u_t``. Block k begins at ``s_k``, ``s_0 = 0``, ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; a
     certificate of the losses ``1 − L_t`` within it, of level ``δ/(2(k+1)(k+2))``, bounds such a
-    mean of its risks so far from below by ``l_t``. The risk rose where ``l_t > min_{j≤k} u_{s_j}``.
+    mean of its risks so far from below by ``l_t``. The risk rose if ``l_t > min_{j≤k} u_{s_j}``.
     If it never rises (a fixed rule, or a learner that gets no worse, on independent rows), no mean
-    of risks from s_k on is above one before s_k, so that one certificate must fail: a rise is told
-    of with probability δ at most, at all times together. A fall is no alarm. After a rise both
-    begin anew, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
+    of risks from s_k on is above one before s_k, so one certificate must fail: a rise is reported
+    with probability δ at most, at all times together. A fall is no alarm. After a rise both
+    restart, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
 
     References
     ----------
@@ -377,21 +369,18 @@ class RiskMonitor(BaseEstimator):
         losses, surprise = read_losses(losses), read_delta(self.delta)
         if self.window is not None:
             check_integer("window", self.window)
-        begun = getattr(self, "_begun_with", (self.delta, self.window))
-        given = self.delta, self.window
-        for name, value, before in zip(("delta", "window"), given, begun, strict=True):
-            if value != before:
+        begun = getattr(self, "_begun_with", self.get_params())
+        for name, before in begun.items():
+            if getattr(self, name) != before:
                 raise ValueError(
-                    f"{name} must stay as it was at the first losses, {before!r}, got {value!r}: "
-                    "the weights depend on it; begin a new monitor."
+                    f"{name} must stay as it was at the first losses, {before!r}, got "
+                    f"{getattr(self, name)!r}: the weights depend on it; begin a new monitor."
                 )
-        told = hasattr(self, "_runs") and self.changed_
         runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
         for run in runs:
             run.update(losses)
         self._runs, self._begun_with = runs, begun
-        if self.changed_ and not told:
-            warn_of_rise(self._runs[1].found_at, self.bound_, self.mean_)
+        self._set_numbers(warned=getattr(self, "changed_", False))
         return self
 
     def _new_runs(self, surprise):
@@ -400,40 +389,19 @@ class RiskMonitor(BaseEstimator):
             return RunningBound(surprise), RiseTest(self.delta)
         return RecentBound(self.delta, int(self.window)), RiseTest(self.delta)
 
-    @property
-    def bound_(self) -> float:
-        """The bound on the weighted mean risk of the rounds so far, or of the last ones."""
-        return self._current().bound
+    def _set_numbers(self, warned):
+        """Set the attributes; warn if the risk rose and that is new."""
+        run, test = self._runs
+        now = run.current if isinstance(run, RecentBound) else run
+        self.bound_, self.weighted_mean_, self.mean_ = now.bound, now.weighted_mean, now.mean
+        self.n_, self.changed_ = test.n, test.found_at is not None or now.bound < now.mean
+        if self.changed_ and not warned:
+            warn_of_rise(test.found_at, self.bound_, self.mean_)
 
-    @property
-    def weighted_mean_(self) -> float:
-        """Σ λ_t L_t/Σ λ_t."""
-        return self._current().weighted_mean
-
-    @property
-    def mean_(self) -> float:
-        """The mean of the losses."""
-        return self._current().mean
-
-    @property
-    def n_(self) -> int:
-        """Number of losses seen."""
-        return self._seen()[1].n
-
-    @property
-    def changed_(self) -> bool:
-        """Whether the test found that the risk rose."""
-        return self._seen()[1].found_at is not None or self.bound_ < self.mean_
-
-    def _current(self):
-        """The certificate in use."""
-        run = self._seen()[0]
-        return run if self.window is None else run.current
-
-    def _seen(self):
-        if not hasattr(self, "_runs"):
+    def __getattr__(self, name: str) -> Any:
+        if name in ("bound_", "weighted_mean_", "mean_", "n_", "changed_"):
             raise NotFittedError("This RiskMonitor has seen no losses: call update first.")
-        return self._runs
+        raise AttributeError(f"'RiskMonitor' object has no attribute {name!r}")
 
 
 def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
@@ -465,9 +433,9 @@ def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     Warns
     -----
     GuaranteeWarning
-        Where the test of `RiskMonitor` finds that the risk rose within these losses, or the bound
-        is below their mean: the rows are then no draws from one distribution, or the learner got
-        worse. The test tells of a rise with probability delta at most where there is none.
+        If the test of `RiskMonitor` finds that the risk rose within these losses, or the bound
+        is below their mean: the rows are then not draws from one distribution, or the learner got
+        worse. The test reports a rise with probability delta at most if there is none.
 
     References
     ----------

@@ -428,14 +428,10 @@ def _warn_of_unknown(unknown, constant, learner):
     """Warn, without a penalty, of features whose weights choices do not determine."""
     if learner.alpha > 0.0 or not unknown.any():
         return
-    parts = [
-        f"{_listed(np.flatnonzero(which), learner)}: {what}"
-        for which, what in (
-            (constant, "the same for all items of each round"),
-            (unknown & ~constant, "collinear within the rounds"),
-        )
-        if which.any()
-    ]
+    kinds = {"the same for all items of each round": constant}
+    kinds["collinear within the rounds"] = unknown & ~constant
+    found = [(_listed(np.flatnonzero(kinds[kind]), learner), kind) for kind in kinds]
+    parts = [f"{names}: {kind}" for names, kind in found if names]
     warnings.warn(
         f"choices do not determine the weights of {'; '.join(parts)}. Those of the least norm are "
         "taken, 0 for features that do not vary, and their standard errors are NaN. Leave features "

@@ -1,4 +1,4 @@
-"""What is said of a fitted conditional logit: a table, and effects of features."""
+"""Results of a fitted conditional logit: its table, and effects of features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WillingnessToPay(NamedTuple):
     Attributes
     ----------
     value : float
-        ``−coef[feature]/coef[cost]``: positive where more of the feature is worth paying for.
+        ``−coef[feature]/coef[cost]``: positive if more of the feature is worth paying for.
     standard_error : float
         By the delta method.
     """
@@ -54,7 +54,7 @@ class ChoiceSummary:
     coef : ndarray of shape (p,)
         Weights.
     standard_errors : ndarray of shape (p,)
-        Their standard errors, NaN where there is none.
+        Their standard errors, NaN if there is none.
     log_likelihood : float
         ``Σ_t w_t ln p(chosen item of t)``.
     null_log_likelihood : float
@@ -75,7 +75,7 @@ class ChoiceSummary:
     intervals : ndarray of shape (p, 2)
         ``coef ± quantile × standard_errors``.
     mcfadden_r2, adjusted_r2 : float
-        ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN where L₀ = 0.
+        ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN if L₀ = 0.
     aic, bic : float
         ``2 rank − 2L``, ``rank ln n − 2L``.
     likelihood_ratio, likelihood_ratio_p : float
@@ -100,9 +100,6 @@ class ChoiceSummary:
         self.p_values = 2.0 * norm.sf(np.abs(self.z))
         reach = norm.ppf(0.5 + 0.5 * level) * self.standard_errors
         self.intervals = np.column_stack([coef - reach, coef + reach])
-        self._measure()
-
-    def _measure(self):
         likelihood, null, k = self.log_likelihood, self.null_log_likelihood, self.rank
         self.mcfadden_r2 = 1.0 - likelihood / null if null else np.nan
         self.adjusted_r2 = 1.0 - (likelihood - k) / null if null else np.nan
@@ -134,33 +131,27 @@ class ChoiceSummary:
         return "\n".join([*self._head(), "", *self._rows()])
 
     def _head(self):
+        ratio, chance = f"{self.likelihood_ratio:.2f}", f"{self.likelihood_ratio_p:.4f}"
         pairs = [
             ("log-likelihood", f"{self.log_likelihood:.3f}", "rounds", f"{self.n_rounds:g}"),
             ("equal shares", f"{self.null_log_likelihood:.3f}", "free weights", f"{self.rank}"),
             ("McFadden's R²", f"{self.mcfadden_r2:.4f}", "adjusted", f"{self.adjusted_r2:.4f}"),
             ("AIC", f"{self.aic:.2f}", "BIC", f"{self.bic:.2f}"),
-            (
-                "likelihood ratio",
-                f"{self.likelihood_ratio:.2f}",
-                "P>χ²",
-                f"{self.likelihood_ratio_p:.4f}",
-            ),
+            ("likelihood ratio", ratio, "P>χ²", chance),
         ]
         lines = [f"{a:17}{b:>14}    {c:14}{d:>12}" for a, b, c, d in pairs]
         return [*lines, f"standard errors  {self.errors}"]
 
     def _rows(self):
-        table = self.to_dict()
-        width = max(12, *(len(str(name)) for name in self.names))
-        titles = list(table)[1:]
-        yield " " * width + "".join(f"{title:>11}" for title in titles)
-        for i, name in enumerate(self.names):
-            coef, error, z, p, low, high = (table[title][i] for title in titles)
-            numbers = [_short(coef), _short(error), f"{z:.2f}", f"{p:.4f}"]
-            numbers += [_short(low), _short(high)]
-            yield f"{name!s:{width}}" + "".join(f"{number:>11}" for number in numbers)
+        columns = self.to_dict()
+        names = columns.pop("feature")
+        width = max(12, *(len(str(name)) for name in names))
+        yield " " * width + "".join(f"{title:>11}" for title in columns)
+        for name, coef, error, z, p, *interval in zip(names, *columns.values(), strict=True):
+            shown = [_short(coef), _short(error), f"{z:.2f}", f"{p:.4f}", *map(_short, interval)]
+            yield f"{name!s:{width}}" + "".join(f"{number:>11}" for number in shown)
 
 
 def _short(value):
-    """Four decimals, or four digits that count where those would say little."""
+    """Four decimals, or three significant digits of small and large numbers."""
     return f"{value:.4f}" if value == 0.0 or 1e-2 <= abs(value) < 1e5 else f"{value:.3g}"

@@ -106,7 +106,7 @@ class ConditionalLogit(BaseEstimator):
     .. math:: p_w(i | t) = \exp\langle w, x_{ti}\rangle \big/ \sum_k \exp\langle w, x_{tk}\rangle,
 
     over the items that are available (McFadden 1974), one weight per feature for all items. What
-    is the same for all items of a round does not matter, so that there is no intercept: constants
+    is the same for all items of a round does not matter, so there is no intercept: constants
     of alternatives, and products with features of who chooses, are columns (docs/items.md).
 
     The fit is the exact optimum, by default that of maximum likelihood, of the objective of
@@ -131,7 +131,7 @@ class ConditionalLogit(BaseEstimator):
     tol : float, default=1e-12
         The gap to stop at, in units of the objective.
     verbose : bool or int, default=0
-        Whether a line is printed for each iteration.
+        Whether to print a line for each iteration.
 
     Attributes
     ----------
@@ -141,16 +141,16 @@ class ConditionalLogit(BaseEstimator):
         Roots of the diagonal of `covariance_`. NaN for weights that choices do not determine, and
         for "lbfgs".
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        The inverse of the Hessian of the objective times Σc, or, where `fit` had clusters, the
+        The inverse of the Hessian of the objective times Σc, or, if `fit` had clusters, the
         sandwich ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹`` with s_g the gradients summed over each of G
-        clusters. There is none for "lbfgs". With α > 0 it is that of the penalised weights, which
+        clusters. There is none for "lbfgs". With α > 0 it is that of the penalized weights, which
         are biased towards 0.
     log_likelihood_ : float
         ``Σ_t c_t ln p(y_t | t)``, without the penalty.
     null_log_likelihood_ : float
-        The same where all available items are equally likely, ``−Σ_t c_t ln m_t``.
+        The same if all available items are equally likely, ``−Σ_t c_t ln m_t``.
     gap_ : float
-        At most so far is the objective from its least value. For α > 0 it is at most the duality
+        Bound on the objective less its least value. For α > 0 it is at most the duality
         gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, where λ is the Newton decrement,
         D bounds how far two items of a round are apart in the metric of the inverse Hessian, and
         ``h(q) = (q + (1 − q) ln(1 − q))/q²`` lies between 1/2 and 1: a proof that an optimum
@@ -164,7 +164,7 @@ class ConditionalLogit(BaseEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+        Feature names, if X had string names.
 
     Warns
     -----
@@ -176,9 +176,9 @@ class ConditionalLogit(BaseEstimator):
 
     Notes
     -----
-    With metadata routing, `fit`, `score` and all that predicts ask for `qid` and `available` by
-    themselves: ``GridSearchCV(ConditionalLogit(), …, cv=GroupKFold(5).set_split_request(
-    groups="qid")).fit(X, y, qid=qid)``. Lists of matrices need no routing.
+    With metadata routing, `fit`, `score` and the methods that predict request `qid` and
+    `available` by themselves: ``GridSearchCV(ConditionalLogit(), …, cv=GroupKFold(5)
+    .set_split_request(groups="qid")).fit(X, y, qid=qid)``. Lists of matrices need no routing.
 
     References
     ----------
@@ -242,7 +242,7 @@ class ConditionalLogit(BaseEstimator):
             Weights c of rounds, or of rows, the same for all of a round: two is the same as two
             rounds.
         clusters : array-like of shape (n,) or (N,), or None, default=None
-            Who chose, for people who choose more than once: standard errors are then valid where
+            Who chose, for people who choose more than once: standard errors are then valid even if
             choices of one person depend on each other. ``np.arange(n)`` are the robust ones of
             White, a cluster for each round.
 
@@ -449,7 +449,7 @@ class ConditionalLogit(BaseEstimator):
         available: Any = None,
         feature: Any = None,
     ) -> Elasticities:
-        """By how many per cent probabilities change where a feature of an item changes by one.
+        """By how many per cent probabilities change if a feature of an item changes by 1%.
 
         ``∂ ln p_i/∂ ln x_jk = w_k x_jk (1[i = j] − p_j)``: an item's own probability, and those of
         the others in its round, which change alike.
@@ -484,10 +484,10 @@ class ConditionalLogit(BaseEstimator):
     def willingness_to_pay(self, feature: Any, cost: Any) -> WillingnessToPay:
         """What a unit more of a feature is worth, in units of the cost, and its standard error.
 
-        ``−coef[feature]/coef[cost]``: where the cost rises by so much with the feature, utility is
+        ``−coef[feature]/coef[cost]``: if the cost rises by so much with the feature, utility is
         as it was. Costs that are disliked have a negative weight; then it is positive for features
         that are liked. The value of time saved is minus that of time. The standard error is that of
-        the delta method, and is good where the weight of the cost is many standard errors from 0.
+        the delta method, and is accurate if the weight of the cost is many standard errors from 0.
 
         Parameters
         ----------
@@ -524,7 +524,7 @@ class ConditionalLogit(BaseEstimator):
         level : float, default=0.95
             Of the intervals, between 0 and 1.
         feature_names : array-like of str of shape (n_features_in_,) or None, default=None
-            What features are called, where X had no names.
+            Names of the features, if X had none.
 
         Returns
         -------
@@ -537,20 +537,13 @@ class ConditionalLogit(BaseEstimator):
             raise ValueError(
                 f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
             )
-        return ChoiceSummary(
-            names,
-            self.coef_,
-            self.standard_errors_,
-            self.log_likelihood_,
-            self.null_log_likelihood_,
-            self._total,
-            self.rank_,
-            CLUSTERED if self._clustered else "inverse Hessian",
-            level,
-        )
+        likelihoods = self.log_likelihood_, self.null_log_likelihood_
+        errors = CLUSTERED if self._clustered else "inverse Hessian"
+        rest: Any = (self._total, self.rank_, errors, level)
+        return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *rest)
 
     def _names(self):
-        """Names of features, x0, x1, … where they have none."""
+        """Names of features, x0, x1, … if they have none."""
         default = [f"x{j}" for j in range(self.n_features_in_)]
         return np.array(getattr(self, "feature_names_in_", default), dtype=object)
 

@@ -1,6 +1,6 @@
 """How good rankings of the items of rounds are: NDCG, MAP, MRR and Kendall's τ-b.
 
-They are given to searches by ``make_scorer(ndcg, k=10)`` of scikit-learn, whose
+Grid searches use them by ``make_scorer(ndcg, k=10)`` of scikit-learn, whose
 ``set_score_request(qid=True)`` asks for the rounds.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["average_precision", "kendall_tau_b", "ndcg", "reciprocal_rank"]
 def _per_round(
     y_true: Any, y_score: Any, qid: Any, one: Callable[[Floats, Floats], float]
 ) -> tuple[Floats, Items]:
-    """What `one` says of the grades and scores of each round, and the rounds."""
+    """What `one` returns for the grades and scores of each round, and the rounds."""
     if qid is None:
         items = read_items([np.empty((len(part), 0)) for part in y_true])
     else:
@@ -34,13 +34,13 @@ def _per_round(
 
 def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
     """Weighted mean over the defined rounds; NaN if none of positive weight is."""
-    told = ~np.isnan(found)
+    defined = ~np.isnan(found)
     weight = items.of_rounds(sample_weight, "sample_weight")
     if weight is not None:
         check_lengths(len(found), len(weight))
-    if weighted_mean(told, weight) == 0.0:
+    if weighted_mean(defined, weight) == 0.0:
         return float("nan")
-    return weighted_mean(found[told], None if weight is None else np.asarray(weight)[told])
+    return weighted_mean(found[defined], None if weight is None else np.asarray(weight)[defined])
 
 
 def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
@@ -61,11 +61,11 @@ def ndcg(
     k: int | None = None,
     sample_weight: Given = None,
 ) -> float:
-    r"""Mean normalised discounted cumulative gain, NDCG@k, over rounds.
+    r"""Mean normalized discounted cumulative gain, NDCG@k, over rounds.
 
     ``Σ_i (2^{g_i} − 1)/log₂(1 + place_i)`` over the first k places, divided by the largest there
-    can be. Tied scores count as the mean over their orders. Rounds whose grades are all 0 say
-    nothing, and are left out.
+    can be. Tied scores count as the mean over their orders. Rounds whose grades are all 0
+    are left out.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def kendall_tau_b(
 ) -> float:
     """Mean of Kendall's τ-b over rounds, which corrects for ties.
 
-    Rounds whose grades, or whose scores, are all the same say nothing, and are left out.
+    Rounds whose grades, or whose scores, are all the same, are left out.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def kendall_tau_b(
     Returns
     -------
     float
-        In [−1, 1]; NaN where every round is tied.
+        In [−1, 1]; NaN if every round is tied.
 
     Raises
     ------

@@ -34,6 +34,14 @@ def flat(rounds, chosen, seed=None):
     return X[order], y[order].astype(int), qid[order]
 
 
+def same(model, other, rtol, digits=1e-12):
+    """Weights and their errors to `rtol`, likelihoods to `digits`."""
+    for name in ("coef_", "standard_errors_"):
+        np.testing.assert_allclose(getattr(other, name), getattr(model, name), rtol=rtol)
+    for name in ("log_likelihood_", "null_log_likelihood_"):
+        assert getattr(other, name) == pytest.approx(getattr(model, name), rel=digits)
+
+
 # Against the literal form.
 
 
@@ -134,10 +142,7 @@ def test_forms_of_rounds_are_the_same(alpha):
         clone(model).fit(padded, chosen, available=there, sample_weight=weights),
     ]
     for other in others:
-        np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-7)
-        np.testing.assert_allclose(other.standard_errors_, model.standard_errors_, rtol=1e-7)
-        assert other.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
-        assert other.null_log_likelihood_ == pytest.approx(model.null_log_likelihood_, rel=1e-12)
+        same(model, other, 1e-7)
     shares = model.predict_proba(rounds)
     order = np.random.RandomState(3).permutation(len(X))
     np.testing.assert_allclose(others[0].predict_proba(X, qid), np.concatenate(shares)[order])
@@ -153,10 +158,7 @@ def test_a_weight_of_two_is_two_rounds_and_of_zero_none(solver):
     twice = np.repeat(np.arange(60), weights)
     model = ConditionalLogit(0.01, solver=solver).fit(rounds, chosen, sample_weight=weights)
     again = clone(model).fit([rounds[i] for i in twice], chosen[twice])
-    np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-6)
-    np.testing.assert_allclose(model.standard_errors_, again.standard_errors_, rtol=1e-6)
-    for name in ("log_likelihood_", "null_log_likelihood_"):
-        assert getattr(model, name) == pytest.approx(getattr(again, name), rel=1e-10)
+    same(model, again, 1e-6, 1e-10)
     assert model.summary().bic == pytest.approx(again.summary().bic, rel=1e-10)
     score = again.score([rounds[i] for i in twice], chosen[twice])
     assert model.score(rounds, chosen, sample_weight=weights) == pytest.approx(score)
@@ -383,13 +385,8 @@ def test_predictions_have_the_form_of_y():
     by_hand = [int(np.argmax(naive.probabilities(model.coef_, x))) for x in rounds]
     np.testing.assert_array_equal(places, by_hand)
     assert model.score(rounds, chosen) == np.mean(places == chosen)
-    for x, p, logs, u in zip(
-        rounds,
-        model.predict_proba(rounds),
-        model.predict_log_proba(rounds),
-        model.decision_function(rounds),
-        strict=True,
-    ):
+    shown = (model.predict_proba, model.predict_log_proba, model.decision_function)
+    for x, p, logs, u in zip(rounds, *(show(rounds) for show in shown), strict=True):
         np.testing.assert_allclose(p, naive.probabilities(model.coef_, x), rtol=1e-12)
         np.testing.assert_allclose(logs, np.log(p), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(u, x @ model.coef_, rtol=1e-12)

@@ -111,7 +111,7 @@ def test_the_recent_risk_is_that_of_monitors_which_begin_after_powers_of_two():
             n = min(start + chunk, 1000)
             k = max(k for k in range(11) if 2 * (2**k - 1) <= n)
             monitor = RiskMonitor(0.1 / ((k + 1) * (k + 2))).update(losses[2**k - 1 : n])
-            assert risk.bound == monitor.bound_
+            assert risk.current.bound == monitor.bound_
 
 
 def test_the_bounds_share_delta_between_them():
@@ -136,7 +136,7 @@ def test_the_promise_holds_as_often_as_it_says():
         risk, fell = RecentBound(0.2), False
         for loss in losses.reshape(-1, 20):
             risk.update(loss)
-            fell |= risk.bound < 0.3
+            fell |= risk.current.bound < 0.3
         failed += fell
     assert failed <= n * 0.2
 
