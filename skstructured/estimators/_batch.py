@@ -48,8 +48,8 @@ CACHE_SIZE = 4096
 
 def check_memory(what, numbers, cache_size=None):
     """A ValueError if so many numbers take more than `cache_size` MiB, or than `CACHE_SIZE`."""
-    advice = "raise it, use fewer rows" if cache_size else "use fewer rows"
-    cache_size = cache_size or CACHE_SIZE
+    advice = "use fewer rows" if cache_size is None else "raise it, use fewer rows"
+    cache_size = CACHE_SIZE if cache_size is None else cache_size
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
@@ -215,7 +215,7 @@ class Found(NamedTuple):
     ----------
     dual : ndarray of shape (N, dim)
         Coefficients of rows or positions.
-    W : ndarray of shape (p, dim) or None
+    W : ndarray of shape (p + intercept, dim) or None
         Weights, for the linear kernel.
     edges : tuple or None
         Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
@@ -227,7 +227,7 @@ class Found(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one, with an intercept in Z.
+    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
 
     `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
     (n,) are the weights of outputs, of sum 1.
@@ -237,6 +237,7 @@ class Inputs(NamedTuple):
     K: np.ndarray | None
     offsets: np.ndarray | None
     share: np.ndarray
+    intercept: bool
 
     def rows(self, which):
         """Rows of the outputs `which`."""
@@ -250,14 +251,14 @@ class Inputs(NamedTuple):
             return np.diag(self.K).copy()
         Z = self.Z
         squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
-        return np.asarray(squares, dtype=np.float64).ravel()
+        return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
 
     def part(self, which):
         """The inputs of some outputs."""
         rows, share = self.rows(which), self.share[which]
         K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
         offsets = self.offsets_of(which)
-        return Inputs(self.Z[rows], K, offsets, share / share.sum())
+        return Inputs(self.Z[rows], K, offsets, share / share.sum(), self.intercept)
 
     def offsets_of(self, which):
         """Offsets of some outputs among their rows."""
@@ -275,9 +276,12 @@ class Inputs(NamedTuple):
         return V if offsets is None else chains_of(V, offsets, found.edges[0], found.edges[1][None])
 
     def with_weights(self, W, rows=None):
-        """Scores of rows, or of some, by weights (p, dim)."""
-        return np.asarray((self.Z if rows is None else self.Z[rows]) @ W)
+        """Scores of rows, or of some, by weights (p + intercept, dim)."""
+        Z = self.Z if rows is None else self.Z[rows]
+        V = np.asarray(Z @ W[: Z.shape[1]])
+        return V + W[-1] if self.intercept else V
 
     def weights_of(self, dual):
-        """Weights (p, dim) of coefficients."""
-        return np.ascontiguousarray(self.Z.T @ dual)
+        """Weights (p + intercept, dim) of coefficients."""
+        W = np.asarray(self.Z.T @ dual)
+        return np.ascontiguousarray(np.vstack([W, dual.sum(axis=0)]) if self.intercept else W)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import add_dummy_feature
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_bool, takes_gaps, weighted_mean
@@ -96,9 +95,7 @@ class MarginLearner(BatchPredictor):
         self._scaling = self._scale_for(X, weight, self.fit_intercept or not self._is_linear())
         Z = self._scaling.transform(X)
         K = None if self._is_linear() else self._kernels(Z, weight)
-        if K is None and self.fit_intercept:
-            Z = add_dummy_feature(Z)
-        return Inputs(Z, K, batch.offsets, share)
+        return Inputs(Z, K, batch.offsets, share, bool(self.fit_intercept))
 
     def _kernels(self, Z, weight):
         """The matrix of kernels of all rows; a ValueError where it is none, or too large."""
@@ -127,9 +124,9 @@ class MarginLearner(BatchPredictor):
         if found.edges is not None:
             (self.start_, self.end_), self.transitions_ = found.edges
         if found.W is not None:
-            constant = int(self.fit_intercept)
-            intercept = constant * found.W[0]
-            self.coef_, self.intercept_ = self._scaling.fold(found.W[constant:].T, intercept)
+            W, p = found.W, Z.shape[1]
+            intercept = W[p] if len(W) > p else np.zeros(W.shape[1])
+            self.coef_, self.intercept_ = self._scaling.fold(W[:p].T, intercept)
         else:
             self._kept = self.support_ if is_precomputed(self.kernel) else Z[self.support_]
 

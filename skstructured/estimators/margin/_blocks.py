@@ -4,7 +4,6 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
@@ -306,12 +305,14 @@ class AtomBlocks(Blocks):
 
 def kernels_within(inputs, cache_size):
     """Kernels (M, M) of positions within sequences."""
-    Z, K, offsets, _ = inputs
+    Z, K, offsets, _, intercept = inputs
     check_memory("kernels within sequences", int((np.diff(offsets) ** 2).sum()), cache_size)
     rows = [slice(*pair) for pair in itertools.pairwise(offsets)]
     if K is not None:
         return [np.ascontiguousarray(K[own, own]) for own in rows]
-    return [safe_sparse_dot(Z[own], Z[own].T, dense_output=True) for own in rows]
+    blocks = (Z[own] @ Z[own].T for own in rows)
+    dense = (block.toarray() if hasattr(block, "toarray") else block for block in blocks)
+    return [np.ascontiguousarray(block + float(intercept)) for block in dense]
 
 
 #: Scores that follow the moves are computed anew after so many passes.

@@ -286,7 +286,7 @@ def h_plus(kind, A, v, mu, ell):
 
 @kernel(fastmath=FASTMATH)
 def read_row(learned, i, v):
-    """v = the scores of row i: as they are kept over a matrix of kernels, else Wᵀx, W (p, dim)."""
+    """v = the scores of row i: as they are kept over kernels, else Wᵀx, W (p + intercept, dim)."""
     (data, indices, indptr, width), K, W, scores = learned
     if K.shape[0] > 0:
         for k in range(v.shape[0]):
@@ -296,7 +296,7 @@ def read_row(learned, i, v):
     start = indptr[i] if sparse else i * width
     stop = indptr[i + 1] if sparse else start + width
     for k in range(v.shape[0]):
-        v[k] = 0.0
+        v[k] = W[width, k] if W.shape[0] > width else 0.0
     for t in range(start, stop):
         a, x = indices[t] if sparse else t - start, data[t]
         for k in range(v.shape[0]):
@@ -319,6 +319,9 @@ def follow_row(learned, i, d, step):
         a, x = indices[t] if sparse else t - start, -step * data[t]
         for k in range(d.shape[0]):
             W[a, k] += x * d[k]
+    if W.shape[0] > width:
+        for k in range(d.shape[0]):
+            W[width, k] += -step * d[k]
 
 
 @kernel

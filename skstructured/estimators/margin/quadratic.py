@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
-from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import parameters
 from skstructured._base.docstrings import documented
@@ -59,17 +58,27 @@ def _solve_ridge(M, C, alpha):
 def _kernels(inputs, cache_size):
     """Kernels of rows: what there is, or the products of fewer rows than features; else None."""
     (n, p), Z = inputs.Z.shape, inputs.Z
-    if inputs.K is not None:
+    if inputs.K is None:
+        size = min(n, p + inputs.intercept)
+        check_memory(f"matrix of kernels of {size} rows", size**2, cache_size)
+    if inputs.K is not None or p + inputs.intercept <= n:
         return inputs.K
-    check_memory(f"matrix of kernels of {min(n, p)} rows", min(n, p) ** 2, cache_size)
-    return None if p <= n else safe_sparse_dot(Z, Z.T, dense_output=True)
+    return _dense(Z @ Z.T) + float(inputs.intercept)
+
+
+def _dense(M):
+    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)
 
 
 def _products(inputs, share):
-    """Zᵀ S Z of features."""
+    """Zᵀ S Z of features and the intercept."""
     Z = inputs.Z
     weighted = Z.multiply(share[:, None]).tocsr() if hasattr(Z, "indptr") else Z * share[:, None]
-    return safe_sparse_dot(Z.T, weighted, dense_output=True)
+    M = _dense(Z.T @ weighted)
+    if inputs.intercept:
+        sums = np.asarray(weighted.sum(axis=0)).ravel()
+        M = np.block([[M, sums[:, None]], [sums[None], np.array([[share.sum()]])]])
+    return M
 
 
 def left_out(C, inputs, cache_size):
