@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
@@ -265,18 +264,15 @@ class Hashed:
     """Hashed counts of norm 1: of whole texts, or, for "words", of words and pairs of words."""
 
     def __init__(self, name: Any, buckets: int, kind: str = "hashed categories") -> None:
-        self.name, self.kind, given = name, kind, {"alternate_sign": False}
-        self.hasher = FeatureHasher(buckets, input_type="string", **given)
-        if kind == "words":
-            self.hasher = HashingVectorizer(n_features=buckets, ngram_range=(1, 2), **given)
-        part = "words" if kind == "words" else "hash"
+        self.name, self.kind, part, given = name, kind, "words", {"ngram_range": (1, 2)}
+        if kind != "words":
+            part, given = "hash", {"lowercase": False, "token_pattern": "(?s).+"}
+        self.hasher = HashingVectorizer(n_features=buckets, alternate_sign=False, **given)
         self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
         """Counts, 0 for what is missing."""
-        texts = as_texts(values, is_missing(values))
-        whole = [[text] if text else [] for text in texts]
-        return self.hasher.transform(texts if self.kind == "words" else whole).toarray()
+        return self.hasher.transform(as_texts(values, is_missing(values))).toarray()
 
 
 class Empty:
