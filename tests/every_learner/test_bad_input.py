@@ -43,6 +43,7 @@ GOOD = {
         sk.OnlineStructuredPredictor("sequence", **SHORT),
         {"X": WORDS, "y": TAGS},
     ),
+    "strict": (sk.OnlineStructuredPredictor(missing="error", max_iter=2), {"X": X, "y": CLASSES}),
     "queries": (sk.ListwiseRanker(max_iter=2), RANKED),
 }
 

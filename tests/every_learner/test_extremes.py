@@ -83,7 +83,7 @@ EVERY = {name: lambda make=make: make(1.0) for name, (make, _) in LEARNERS.items
 
 #: Learners of rows as standardised, which may be as small as they like.
 STANDARDIZED = {
-    name: lambda name=name: clone(EVERY_LEARNER[name])
+    f"standardized {name}": lambda name=name: clone(EVERY_LEARNER[name])
     for name in ("default", "parameter free", *LINEAR_BY_DEFAULT, "confidit")
 }
 ENDS = [(name, norm) for name in EVERY for norm in (1e-141, 1e-101, 1.1e100, 1e153)]

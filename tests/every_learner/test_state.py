@@ -99,7 +99,7 @@ def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path)
     scores = [model.decision_function(X)]
     for each in (model, joblib.load(tmp_path / "model", mmap_mode=mode)):
         np.testing.assert_array_equal(each.decision_function(X), scores[0])
-        each.partial_fit(X, y).partial_fit(X[:1], y[:1])
+        each.partial_fit(X[:1], y[:1]).partial_fit(X, y)
         if hasattr(each, "update"):
             actions, propensities = each.choose(X[:5])
             each.update(X[:5], actions, actions == y[:5], propensities)
