@@ -264,7 +264,8 @@ class Hashed:
     """Hashed counts of norm 1: of whole texts, or, for "words", of words and pairs of words."""
 
     def __init__(self, name: Any, buckets: int, kind: str = "hashed categories") -> None:
-        self.name, self.kind, part, given = name, kind, "words", {"ngram_range": (1, 2)}
+        self.name, self.kind, part = name, kind, "words"
+        given: dict[str, Any] = {"ngram_range": (1, 2)}
         if kind != "words":
             part, given = "hash", {"lowercase": False, "token_pattern": "(?s).+"}
         self.hasher = HashingVectorizer(n_features=buckets, alternate_sign=False, **given)
