@@ -177,9 +177,10 @@ def custom_learner(path):
     """
     try:
         kind = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
+        is_learner = issubclass(kind, OnlineLearner)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
-    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+    if not is_learner:
         raise ValueError(f"--learner {path} is not an OnlineLearner.")
     return kind()
 

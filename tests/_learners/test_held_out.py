@@ -167,7 +167,7 @@ class TestWhatIsHeldOut:
         make = sk.KernelStructuredPredictor if kernel else sk.OnlineStructuredPredictor
         given = {"standardize": False, "shuffle": False, "random_state": 0}
         if kernel:
-            given |= {"gamma": 0.5, "cache_size": 200}
+            given |= {"gamma": 0.5, "kernel": sk.Kernel(cache_size=200)}
         else:
             given["optimizer"] = "parameter_free"
         model = make(**given).fit(X, y)

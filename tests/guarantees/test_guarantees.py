@@ -141,12 +141,12 @@ def test_averages_inherit_the_bound(average, factor):
     world, risks = (X[:-4], space.encode(y[:-4])), []
 
     def risk(W):
-        return sk.metrics.comparator_losses(model.loss_, W, *world).mean()
+        return sk.guarantees.comparator_losses(model.loss_, W, *world).mean()
 
     for t in range(n):
         risks.append(risk(model.last_weights_))
         model.learn(rounds, [t])
-    least = risk(sk.metrics.best_comparator(model.loss_, *world, 1e-3))
+    least = risk(sk.guarantees.best_comparator(model.loss_, *world, 1e-3))
     for of in (0.0, least):
         assert risk(model.average_weights_) - of <= factor * (np.mean(risks) - of)
         assert risk(model.last_weights_) - of > 4.0 * (np.mean(risks) - of)
@@ -521,7 +521,7 @@ LOSSES = {
 
 
 def objective(loss, X, V, quadratic, U):
-    return sk.metrics.comparator_losses(loss, U, X, V).sum() + quadratic * np.sum(U**2)
+    return sk.guarantees.comparator_losses(loss, U, X, V).sum() + quadratic * np.sum(U**2)
 
 
 def constrained(loss, X, V, quadratic, radius):
@@ -555,7 +555,7 @@ BALLS = [
 def test_no_solver_finds_a_better_one_in_the_ball(which, radius, quadratic, noise, rng):
     loss = LOSSES[which]()
     X, V = linear_vertices(loss.space, rng, noise)
-    U = sk.metrics.best_comparator(loss, X, V, quadratic, radius=radius)
+    U = sk.guarantees.best_comparator(loss, X, V, quadratic, radius=radius)
     assert np.linalg.norm(U) <= radius * (1 + 1e-12)
     wanted = constrained(loss, X, V, quadratic, radius)
     assert objective(loss, X, V, quadratic, U) <= wanted * (1 + 1e-3)
@@ -566,12 +566,12 @@ def test_a_large_ball_changes_nothing(which, rng):
     loss = LOSSES[which]()
     X, V = linear_vertices(loss.space, rng, 1.0)
     for quadratic in (0.1, 10.0):
-        free = sk.metrics.best_comparator(loss, X, V, quadratic)
+        free = sk.guarantees.best_comparator(loss, X, V, quadratic)
         norm = np.linalg.norm(free)
         for radius in (1.01 * norm, 1e6):
-            found = sk.metrics.best_comparator(loss, X, V, quadratic, radius=radius)
+            found = sk.guarantees.best_comparator(loss, X, V, quadratic, radius=radius)
             np.testing.assert_array_equal(found, free)
-        touching = sk.metrics.best_comparator(loss, X, V, quadratic, radius=0.9999 * norm)
+        touching = sk.guarantees.best_comparator(loss, X, V, quadratic, radius=0.9999 * norm)
         value = objective(loss, X, V, quadratic, touching)
         assert value == pytest.approx(objective(loss, X, V, quadratic, free), rel=1e-6)
 
@@ -581,9 +581,9 @@ def test_hinges_in_a_ball_are_better_than_scaled_ones(kind, rng):
     """Kinks leave L-BFGS no gradient to stop at; any point of the ball bounds the smallest."""
     loss = sk.losses.GapSurrogate(Simplex().fit(np.arange(3)), kind)
     X, V = linear_vertices(loss.space, rng, 1.0)
-    free = sk.metrics.best_comparator(loss, X, V, 0.1)
+    free = sk.guarantees.best_comparator(loss, X, V, 0.1)
     radius = 0.3 * np.linalg.norm(free)
-    U = sk.metrics.best_comparator(loss, X, V, 0.1, radius=radius)
+    U = sk.guarantees.best_comparator(loss, X, V, 0.1, radius=radius)
     best = objective(loss, X, V, 0.1, U)
     assert best <= objective(loss, X, V, 0.1, 0.3 * free)
     for _ in range(30):
@@ -596,19 +596,18 @@ def test_rows_without_features_have_the_comparator_zero():
     loss = LOSSES["simplex-shannon"]()
     X, V = np.zeros((6, 2)), loss.space.vertices()[[0, 1, 2] * 2]
     for quadratic in (0.0, 1.0):
-        U = sk.metrics.best_comparator(loss, X, V, quadratic, fit_intercept=False, radius=0.5)
+        U = sk.guarantees.best_comparator(loss, X, V, quadratic, fit_intercept=False, radius=0.5)
         assert not U.any()
 
 
 def test_storage_and_intercept_do_not_matter(rng):
     loss = LOSSES["simplex-shannon"]()
     X, V = linear_vertices(loss.space, rng, 0.5)
-    dense = sk.metrics.best_comparator(loss, X, V, 0.01, radius=0.7)
-    np.testing.assert_allclose(
-        sk.metrics.best_comparator(loss, sparse.csr_array(X), V, 0.01, radius=0.7), dense, atol=1e-6
-    )
+    dense = sk.guarantees.best_comparator(loss, X, V, 0.01, radius=0.7)
+    found = sk.guarantees.best_comparator(loss, sparse.csr_array(X), V, 0.01, radius=0.7)
+    np.testing.assert_allclose(found, dense, atol=1e-6)
     ones = np.c_[X, np.ones(len(X))]
-    appended = sk.metrics.best_comparator(loss, ones, V, 0.01, fit_intercept=False, radius=0.7)
+    appended = sk.guarantees.best_comparator(loss, ones, V, 0.01, fit_intercept=False, radius=0.7)
     np.testing.assert_allclose(appended, dense, atol=1e-6)
 
 
@@ -620,8 +619,8 @@ def test_an_offset_does_not_move_the_comparator(rng):
     X, V = linear_vertices(loss.space, rng, 1.0)
     certificate = model.fit(X, loss.space.decode(V)).certificate()
     assert (certificate.quadratic, certificate.radius) == (0.0, 0.8)
-    U = sk.metrics.comparator_for(certificate, loss, X, V)
+    U = sk.guarantees.comparator_for(certificate, loss, X, V)
     least = constrained(loss, X, V, 0.0, 0.8)
-    assert sk.metrics.comparator_losses(loss, U, X, V).sum() <= least * (1 + 1e-3)
-    free = sk.metrics.comparator_for(sk.guarantees.Certificate("none", 0.1, 7.0), loss, X, V)
-    np.testing.assert_array_equal(free, sk.metrics.best_comparator(loss, X, V, 0.1))
+    assert sk.guarantees.comparator_losses(loss, U, X, V).sum() <= least * (1 + 1e-3)
+    free = sk.guarantees.comparator_for(sk.guarantees.Certificate("none", 0.1, 7.0), loss, X, V)
+    np.testing.assert_array_equal(free, sk.guarantees.best_comparator(loss, X, V, 0.1))
