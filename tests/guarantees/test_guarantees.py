@@ -305,6 +305,9 @@ class TestSquareLoss:
             clone(model).set_params(loss="hinge").fit(X, y).certificate()
 
 
+WITHOUT = sk.Kernel("linear", fit_intercept=False)
+
+
 class TestPerceptrons:
     def test_bounds_are_those_of_the_papers(self, rng):
         X, y = noisy_classes(rng, n=60, K=3)
@@ -344,9 +347,8 @@ class TestPerceptrons:
         X = rng.randn(60, 4)
         for K, model in (
             (3, sk.MulticlassPerceptron(standardize=False, fit_intercept=False, average=False)),
-            (2, sk.KernelPerceptronClassifier("linear", standardize=False, average=False)),
+            (2, sk.KernelPerceptronClassifier(WITHOUT, standardize=False, average=False)),
         ):
-            model.set_params(fit_intercept=False)
             y = []
             for x in X:
                 best = model.predict(x[None])[0] if y else 0
