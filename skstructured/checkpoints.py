@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, clone
 
 import skstructured
 from skstructured._engine.mixing import GAP
-from skstructured._engine.state import NORM_AT, Learned, LinearState
+from skstructured._engine.state import NORM_AT, LinearState, State
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting.tree import Trees
 from skstructured.estimators.kernel._expansion import Expansion, Support
@@ -457,7 +457,7 @@ def _check_learned(learner: Any) -> None:
     given = fresh.get_params(deep=False).keys() | {"space_", "loss_"}
     for name in vars(fresh).keys() - given:
         value = getattr(fresh, name)
-        if isinstance(value, (Learned, np.ndarray, tuple)):
+        if isinstance(value, (State, np.ndarray, tuple)):
             _require(name in fitted, name)
             _check_alike(fitted[name], value, name)
     for owner in (learner, fitted.get("_weak")):
@@ -481,7 +481,7 @@ def _started(learner: Any) -> Any:
     if isinstance(model, KernelModel):  # the loop is handed the block of its expansion
         model.state.Theta = learner._model.state.Theta
         model.state.by_feature = learner._model.state.by_feature
-    if isinstance(learner._calibrator, Learned):
+    if isinstance(learner._calibrator, State):
         fresh._calibrator = type(learner._calibrator)()
     return fresh
 
@@ -498,7 +498,7 @@ def _check_alike(found: Any, fresh: Any, name: str) -> None:
         _require(len(found) == len(fresh), name)
         for i, value in enumerate(fresh):
             _check_alike(found[i], value, f"{name}[{i}]")
-    elif isinstance(fresh, Learned):
+    elif isinstance(fresh, State):
         _prepare(found, fresh)
         for key in vars(fresh).keys() - FREE:
             _require(key in vars(found), f"{name}.{key}")

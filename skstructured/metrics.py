@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from skstructured._base.pipelines import learner_behind
+from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.permutahedron import relevances
@@ -255,7 +255,7 @@ def expected_target_loss_scorer(
     >>> search.best_params_
     {'decoder': 'randomized'}
     """
-    learner, X = learner_behind(estimator, X)
+    learner, X = final_learner(estimator, X)
     if not hasattr(learner, "expected_target_loss"):
         raise TypeError(f"{type(learner).__name__} has no expected_target_loss.")
     return -weighted_mean(learner.expected_target_loss(X, y), sample_weight)

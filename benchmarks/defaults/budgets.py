@@ -89,15 +89,15 @@ def majority(y):
 
 def measured(X, y):
     """Right rows by budget, with coefficients handed over and dropped."""
-    row, own = {"none": right(X, y, None), "majority": majority(y)}, _expansion.handed_over
+    row, own = {"none": right(X, y, None), "majority": majority(y)}, _expansion.projected_onto_kept
     row["last"] = 100.0 * np.mean(y[1:] == y[:-1])
     row["none, averaged"] = right(X, y, None, "polynomial")
     row["100, averaged"] = right(X, y, 100, "polynomial")
     for budget in (50, 100, 200):
         row[f"{budget}"] = right(X, y, budget)
-        _expansion.handed_over = dropped
+        _expansion.projected_onto_kept = dropped
         row[f"{budget}, drop"] = right(X, y, budget)
-        _expansion.handed_over = own
+        _expansion.projected_onto_kept = own
     return row
 
 

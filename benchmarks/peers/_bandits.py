@@ -82,9 +82,9 @@ def compare(quick, is_there):
     for name in ("segment", "satimage"):
         X, y = rows(name)
         codes, found = np.unique(y, return_inverse=True)[1], []
-        for learner, is_ours, package, run in LEARNERS:
+        for learner, is_builtin, package, run in LEARNERS:
             if is_there(package):
-                found.append((learner, is_ours, *measured(run, X, codes, quick)))
+                found.append((learner, is_builtin, *measured(run, X, codes, quick)))
         yield f"{name}, bandit feedback", found
 
 

@@ -56,13 +56,13 @@ def queries(quick, is_there):
     X, y, qid = z["X"].astype(float), z["y"], z["qid"]
     folds = list(GroupKFold(5, shuffle=True, random_state=0).split(X, y, qid))[: 1 if quick else 5]
     found = []
-    for name, is_ours, make in rankers(is_there):
+    for name, is_builtin, make in rankers(is_there):
         runs = []
         make().fit(X[:300], y[:300], qid[:300])
         for train, test in folds:
             model, seconds = timed(lambda m=make, r=train: m().fit(X[r], y[r], qid[r]))
             runs.append((1.0 - ndcg(y[test], model.predict(X[test]), qid[test], k=10), seconds))
-        found.append((name, is_ours, *summed_up(runs)))
+        found.append((name, is_builtin, *summed_up(runs)))
     yield "documents, queries", found
 
 

@@ -34,9 +34,9 @@ def rows(quick, is_there):
         if name in CHOSEN:
             X, y = np.ascontiguousarray(X[:MOST]), y[:MOST]
             found = []
-            for learner, is_ours, package, run in LEARNERS:
+            for learner, is_builtin, package, run in LEARNERS:
                 if is_there(package):
                     run(X[:200], y[:200])
                     (error, *_), seconds = timed(lambda run=run, X=X, y=y: run(X, y))
-                    found.append((learner, is_ours, *summed_up([(error, seconds)])))
+                    found.append((learner, is_builtin, *summed_up([(error, seconds)])))
             yield f"{name.removesuffix(', in order')}, moving stream", found

@@ -66,10 +66,10 @@ def compare(out, problem, quick):
         X, y = X[:300], y[:300]
     folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))[: 1 if quick else FOLDS]
     rows = []
-    for learner, is_ours, package, make in learners:
+    for learner, is_builtin, package, make in learners:
         if is_there(package):
             make().fit(X[:200], y[:200])
-            rows.append((learner, is_ours, *measured(make, X, y, loss, folds)))
+            rows.append((learner, is_builtin, *measured(make, X, y, loss, folds)))
     tell(out, name, rows)
 
 
@@ -77,11 +77,11 @@ def tell(out, name, rows):
     """Print learners of one problem, ours with ratios to the best of the others."""
     _, _, least, _, fast = min((row for row in rows if not row[1]), key=lambda row: row[2])
     out.say(f"\n{name}")
-    for learner, is_ours, loss, spread, seconds in sorted(rows, key=lambda row: row[2]):
-        ratios = f"{loss / least:8.2f} {fast / seconds:8.1f}" if is_ours else ""
-        mark = "*" if is_ours else " "
+    for learner, is_builtin, loss, spread, seconds in sorted(rows, key=lambda row: row[2]):
+        ratios = f"{loss / least:8.2f} {fast / seconds:8.1f}" if is_builtin else ""
+        mark = "*" if is_builtin else " "
         line = f" {mark} {learner:50}{loss:9.4f} ±{spread:7.4f}{seconds:10.3f} s{ratios}"
-        row = {"problem": name, "learner": learner, "ours": is_ours, "loss": loss}
+        row = {"problem": name, "learner": learner, "ours": is_builtin, "loss": loss}
         out.add(line, **row, spread=spread, seconds=seconds)
 
 

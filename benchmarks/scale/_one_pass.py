@@ -74,7 +74,7 @@ class Boosted:
         self.rows.append(X)
         self.labels.append(y)
 
-    def settle(self):
+    def finish_fit(self):
         """Learn what was kept."""
         from lightgbm import LGBMClassifier
 

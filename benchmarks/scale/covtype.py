@@ -29,7 +29,7 @@ class Fitted:
         self.rows.append(X)
         self.labels.append(y)
 
-    def settle(self):
+    def finish_fit(self):
         """Learn what was kept."""
         self.learner.fit(np.concatenate(self.rows), np.concatenate(self.labels))
 
@@ -70,7 +70,7 @@ def judged(make, X, y, test):
     few = make()  # compiled before it is timed
     few.partial_fit(X[:500], y[:500], classes)
     if isinstance(few, Fitted):
-        few.settle()
+        few.finish_fit()
     model, seconds = make(), np.zeros(2)
     for start in range(0, len(X), CHUNK):
         part = slice(start, start + CHUNK)
@@ -79,7 +79,7 @@ def judged(make, X, y, test):
         seconds += clocks() - started
     if hasattr(model, "settle"):
         started = clocks()
-        model.settle()
+        model.finish_fit()
         seconds = clocks() - started
     return 100.0 * np.mean(model.predict(test[0]) == test[1]), seconds
 

@@ -87,7 +87,7 @@ def marks_of(make, teacher, rows, test):
         if seen in MARKS:
             started = time.perf_counter()
             if hasattr(model, "settle"):
-                model.settle()
+                model.finish_fit()
                 seconds = time.perf_counter() - started
             yield seen, 100.0 * np.mean(model.predict(X_new) == y_new), seconds
 

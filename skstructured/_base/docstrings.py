@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
-__all__ = ["documented"]
+__all__ = ["inherit_parameters"]
 
 
 #: ``{FolkloreClassifier: R, lam}`` on lines of its own.
@@ -22,7 +22,7 @@ DEFAULT = re.compile(r",? ?default=.*")
 C = TypeVar("C", bound=type)
 
 
-def documented(*sources: type) -> Callable[[C], C]:
+def inherit_parameters(*sources: type) -> Callable[[C], C]:
     """Class decorator: fill in the entries that the docstring takes from other classes.
 
     In the docstring ``{Source: tol, shuffle}`` stands for what that of ``Source`` says of `tol` and

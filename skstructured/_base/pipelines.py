@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 
-def learner_behind(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+def final_learner(estimator: Any, X: Any = None) -> tuple[Any, Any]:
     """The learner at the end of searches and pipelines, and X as it is handed to it.
 
     Parameters
@@ -16,9 +16,9 @@ def learner_behind(estimator: Any, X: Any = None) -> tuple[Any, Any]:
         Rows as `estimator` takes them; None where the learner alone is wanted.
     """
     if hasattr(estimator, "best_estimator_"):
-        return learner_behind(estimator.best_estimator_, X)
+        return final_learner(estimator.best_estimator_, X)
     if isinstance(estimator, Pipeline):
         if X is not None and len(estimator) > 1:
             X = estimator[:-1].transform(X)
-        return learner_behind(estimator[-1], X)
+        return final_learner(estimator[-1], X)
     return estimator, X

@@ -12,12 +12,12 @@ from skstructured._engine.state import OWN
 S = TypeVar("S")
 
 
-def is_ours(space: object, method: str = "unpack") -> bool:
+def is_builtin(space: object, method: str = "unpack") -> bool:
     """Whether a space's `method` is defined in the package: `unpack` then needs no check."""
     return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 
-def is_plain(space: object) -> bool:
+def all_builtin(space: object) -> bool:
     """Whether all methods of a space are the package's own, so that no vertex needs a check."""
     return type(space).__module__.startswith("skstructured.spaces.")
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 
 #: The end of the error, which names the learners of items.
 ITEMS = (
@@ -241,7 +241,7 @@ def writable(value: Any) -> Any:
     """`value`, or a copy where it is a memory-mapped or read-only array; its parts likewise."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
-    if isinstance(value, (Learned, BaseEstimator)):
+    if isinstance(value, (State, BaseEstimator)):
         vars(value).update({name: writable(part) for name, part in vars(value).items()})
     if not isinstance(value, np.ndarray):
         return value
@@ -293,7 +293,7 @@ def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
     bad, rows = first_bad(estimator, rows, intercept, fresh)
     if bad >= 0:
-        refuse_row(estimator, rows.X, bad, fresh)
+        raise_bad_row(estimator, rows.X, bad, fresh)
 
 
 def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) -> tuple[int, Rows]:
@@ -337,7 +337,7 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     return 0.0 if far else shortest, longest
 
 
-def refuse_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:
+def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)

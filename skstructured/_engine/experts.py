@@ -8,8 +8,8 @@ from skstructured._engine.mixing import (
     SCORES,
     learn_log_losses,
     learn_losses,
+    lower_learning_rate,
     mix,
-    temper_for,
 )
 from skstructured._engine.move_and_score import SQUARE
 from skstructured._engine.simd import LOWEST, exp_of
@@ -112,7 +112,7 @@ def judge_experts(
     lost = losses[:experts]
     if kind < SCORES:
         means_of(kind, theta, g)
-        temper_for(shares, totals, weight)
+        lower_learning_rate(shares, totals, weight)
     else:
         for b in range(experts):
             lost[b] = oracle(theta[b], y, g[b], params, scratch)

@@ -119,7 +119,7 @@ def tempered(u, power):
 
 
 @kernel
-def temper_for(u, totals, weight):
+def lower_learning_rate(u, totals, weight):
     """η ← 1/max w, the weight of the round to be played included: before it is played.
 
     Experts whose odds are of a larger η say too little where a heavy round is played by them, and
@@ -138,7 +138,7 @@ def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums)
     η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
     """
     experts, dim = means.shape
-    temper_for(u, totals, weight)
+    lower_learning_rate(u, totals, weight)
     heaviest = totals[HEAVIEST]
     totals[ROUNDS] += 1.0
     for k in range(dim):

@@ -53,7 +53,7 @@ def dense_move_and_score(
 PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
 
 
-def with_near(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
+def with_feature_subset(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
     """Totals of a mixture of `experts`, the last `near` of which read the first features."""
     return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
 

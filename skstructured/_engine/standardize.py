@@ -26,7 +26,7 @@ from skstructured._engine.moments import (
     standardize_rows,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
-from skstructured._engine.state import Call, Learned, at_once
+from skstructured._engine.state import Call, State, at_once
 
 #: The order of one row; it is not written to.
 FIRST = np.zeros(1, dtype=np.int64)
@@ -61,7 +61,7 @@ class Counted(NamedTuple):
     before: Array
 
 
-class RunningScale(Learned):
+class RunningScale(State):
     """Means and deviations of the features so far, and rows transformed by them.
 
     What a dense row lacks, NaN, is the mean of the rows so far that have it, 0 as standardised.
@@ -250,7 +250,7 @@ class RunningScale(Learned):
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
-    def completed(self, rows: Rows) -> Rows:
+    def imputed(self, rows: Rows) -> Rows:
         """Rows with the means in the place of what they lack; for weights that are folded."""
         if not self.used or rows.is_sparse:
             return self._widened(rows)
@@ -270,7 +270,7 @@ class RunningScale(Learned):
         out[:, rows.width :] = 0.0 if gaps is None else gaps
         return Rows.from_array(out)
 
-    def anew(self) -> "RunningScale":
+    def reset_copy(self) -> "RunningScale":
         """A new scale for the same kind of rows, which has seen none."""
         width = self.statistics.shape[1]
         fresh = type(self)(width, self.centred, self.used, self.dtype, self.indicators)
@@ -278,7 +278,7 @@ class RunningScale(Learned):
         return fresh
 
     def fold(self, W: Floats, columns: Array | None = None) -> Floats:
-        """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `completed` ones.
+        """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `imputed` ones.
 
         Of some features alone, all others of the rows being 0 and not centred.
         """

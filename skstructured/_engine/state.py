@@ -115,7 +115,7 @@ def flush_if_grown(vector, norm_sq, flushed):
         vector[flushed] = norm_sq
 
 
-def refuse_to_move() -> NoReturn:
+def raise_frozen() -> NoReturn:
     """The RuntimeError of what was averaged over shards, and has no state to go on from."""
     raise RuntimeError(
         "this estimator is a mean of others (average_fitted): it predicts, and has no state that "
@@ -124,7 +124,7 @@ def refuse_to_move() -> NoReturn:
     )
 
 
-class Learned:
+class State:
     """Base of objects that hold learned arrays; see `skstructured._base.validation.writable`."""
 
     def copy(self) -> Self:
@@ -136,20 +136,20 @@ class Learned:
     #: Whether an optimizer can go on from this state.
     moves = True
 
-    def check_moves(self) -> None:
+    def check_can_learn(self) -> None:
         """Raise a RuntimeError if a learner cannot go on from this state."""
         if not self.moves:
-            refuse_to_move()
+            raise_frozen()
 
 
 def own(value: Any) -> Any:
     """A copy of an array, or of what holds some; other values as they are."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return type(value)(map(own, value))
-    return value.copy() if isinstance(value, (np.ndarray, Learned)) else value
+    return value.copy() if isinstance(value, (np.ndarray, State)) else value
 
 
-class LinearState(Learned):
+class LinearState(State):
     """What E experts have learned, one without a mixture: Θ of all, sums behind, and their weights.
 
     Parameters

@@ -20,7 +20,7 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import learned_aside, lock_of, locked
+from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
@@ -169,7 +169,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
         for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
-            with self.lock, learned_aside(self) as twin:
+            with self.lock, learning_on_a_copy(self) as twin:
                 for i in order[start : start + BLOCK]:
                     rows, _ = twin._scale.apply(Rows.from_array(X[i : i + 1]))
                     x = with_intercept(rows.matrix, self._intercept)[0]

@@ -103,7 +103,7 @@ class Decoding:
         drawn = self._drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
 
-    def sure_losses(self, V: Any) -> tuple[Floats, Floats]:
+    def point_losses(self, V: Any) -> tuple[Floats, Floats]:
         """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         return surrogate, self.space.expected_loss(self._anchor(), V)

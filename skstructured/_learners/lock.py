@@ -80,7 +80,7 @@ def lock_of(learner: Any) -> Any:
     return getattr(getattr(learner, "_model", learner), "lock", UNLOCKED)
 
 
-class learned_aside:  # noqa: N801
+class learning_on_a_copy:  # noqa: N801
     """Context manager: a copy of an estimator learns a block, and hands it over as a whole.
 
     An error, or a handler of a signal that raises, leaves the estimator as it was. The copy has a

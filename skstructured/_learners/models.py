@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from skstructured._base.plugins import check_state, check_vertices, is_ours
-from skstructured._base.validation import refuse_row, writable
+from skstructured._base.plugins import check_state, check_vertices, is_builtin
+from skstructured._base.validation import raise_bad_row, writable
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixing import ALONE, CLASSES, LABELS
 from skstructured._engine.mixing import SCORES as OF_SCORES
@@ -24,13 +24,13 @@ from skstructured._engine.state import (
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
     Call,
-    Learned,
     LinearState,
+    State,
     at_once,
 )
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import locked
-from skstructured._learners.pass_selection import LINEAR, Search, Tried, tried_passes
+from skstructured._learners.pass_selection import LINEAR, Search, ValidationCurve, tried_passes
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
@@ -40,14 +40,14 @@ from skstructured.losses.fenchel_young import FenchelYoung
 from skstructured.spaces import hypercube, simplex
 
 #: Who is told of every block and its weights, if anybody is.
-Note: TypeAlias = "Callable[[Played, Floats], object] | None"
+Note: TypeAlias = "Callable[[BlockResult, Floats], object] | None"
 
 #: What a block tells of its rounds: nothing, their losses, the scores they were played with, or the
 #: scores that a prediction from before each would have, by the last weights or by the average.
 NOTHING, LOSSES, SCORES, LAST, AVERAGE = range(5)
 
 
-class Played(NamedTuple):
+class BlockResult(NamedTuple):
     """Rounds of a block that was learned.
 
     Attributes
@@ -77,7 +77,7 @@ class Played(NamedTuple):
 
 
 @locked
-class Model(Learned, ABC):
+class Model(State, ABC):
     """What is learned, and how a block of rounds moves it.
 
     Parameters
@@ -149,18 +149,18 @@ class Model(Learned, ABC):
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
-    def noting(self, batch: Batch) -> "Model":
+    def with_lengths(self, batch: Batch) -> "Model":
         """The model, told which rounds will come; it shares the arrays."""
         return self
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
 
-    def tried(self, learner: Any, batch: Batch, search: Search) -> Tried | None:
+    def tried(self, learner: Any, batch: Batch, search: Search) -> ValidationCurve | None:
         """What was tried of numbers of passes; None of too few rounds, or plenty."""
         return tried_passes(learner, batch, search)
 
-    def trial(self) -> "Model":
+    def fresh_copy(self) -> "Model":
         """A copy, of a model that has learned nothing, for trials on the rounds it prepared for."""
         return self.copy()
 
@@ -168,19 +168,19 @@ class Model(Learned, ABC):
         """`scores` of some of the rounds that were prepared for."""
         return self.scores(batch.take(which), averaged)
 
-    def settle(self, n_rounds: int) -> None:
+    def finish_fit(self, n_rounds: int) -> None:
         """End the passes of `fit`."""
 
     def truths(self, packed: Packed) -> Any:
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
         V = self.space.unpack(packed)
-        if is_ours(self.space):
+        if is_builtin(self.space):
             return V
         return check_vertices(self.space, "unpack", V, (len(packed), self.space.dim_))
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
-        refuse_row(learner, batch.X, place)
+        raise_bad_row(learner, batch.X, place)
 
     def concatenated(self, scores: Sequence[Any]) -> Any:
         """The scores of several blocks."""
@@ -239,12 +239,12 @@ class Model(Learned, ABC):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_loops"}
 
-    def trouble(self) -> list[str]:
+    def diagnostics(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
-        return self._troubles()
+        return self._optimizer_diagnostics()
 
-    def _troubles(self) -> list[str]:
+    def _optimizer_diagnostics(self) -> list[str]:
         """Sentences about what went wrong with the optimisers."""
         found = []
         for i, expert in enumerate(self._experts()):
@@ -257,7 +257,7 @@ class Model(Learned, ABC):
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
+    def peek_scores(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
         """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
 
         V are possible outputs.
@@ -268,11 +268,11 @@ class Model(Learned, ABC):
         stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, SCORES)
         return theta, stopped
 
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
-        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
-        return Played(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
+        return BlockResult(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
 
     @abstractmethod
     def _learn(
@@ -464,7 +464,7 @@ class LinearModel(Model):
         """What is played, (n, dim); of wide rows by the columns that have entries."""
         if self.mixes:
             return self._mixed_scores(batch.rows, averaged)
-        rows = self.scale.completed(batch.rows)
+        rows = self.scale.imputed(batch.rows)
         columns, X = rows.columns() if self._is_wide(rows) else (None, rows.matrix)
         return linear_scores(self._matrices(averaged, columns)[0], X)
 
@@ -517,5 +517,5 @@ class LinearModel(Model):
         """What a comparator is measured by: over the rows as they were standardised."""
         rows = batch.rows
         if self.scale.used:
-            rows = self.scale.anew().apply(rows, weight=weight)[0]
+            rows = self.scale.reset_copy().apply(rows, weight=weight)[0]
         return Comparison(self.loss, rows.matrix, self.space.unpack(batch.packed), self.intercept)

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import check_dimension, is_ours
+from skstructured._base.plugins import check_dimension, is_builtin
 from skstructured._base.validation import (
     ITEMS,
     check_bool,
@@ -27,7 +27,7 @@ from skstructured._base.validation import (
     is_ready,
     norms_of,
     own_arrays,
-    refuse_row,
+    raise_bad_row,
     unchanged_on_error,
     writable,
 )
@@ -41,10 +41,10 @@ from skstructured._learners.models import (
     LOSSES,
     NOTHING,
     SCORES,
+    BlockResult,
     LinearModel,
     Model,
     Note,
-    Played,
 )
 from skstructured._learners.pass_selection import PASSES, learned_rows
 from skstructured._learners.passes import is_verbose
@@ -161,7 +161,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self, aside=True) as new:
             new._fit_anew(X, y, sample_weight)
-        self.warn_of_trouble()
+        self._warn_diagnostics()
 
     def _fit_anew(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         batch = self._read(X, reset=True)
@@ -194,7 +194,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 )
             if tol is not None and self._is_enough([loss for loss, _ in curve], tol):
                 break
-        self._model.settle(rounds.n_rounds)
+        self._model.finish_fit(rounds.n_rounds)
         self.n_iter_ = len(curve)
         self.loss_curve_ = np.array(curve if self._recorded() else [], dtype=np.float64).reshape(
             -1, 2
@@ -248,10 +248,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             self._learn(rounds, order)
             return np.nan, np.nan
 
-        def note(played: Played, weight: Floats) -> None:
+        def note(played: BlockResult, weight: Floats) -> None:
             losses = played.losses
             if losses is None:
-                losses = self._decode(played.theta, played.decoder).sure_losses(played.truth)
+                losses = self._decode(played.theta, played.decoder).point_losses(played.truth)
             told.append((weight @ losses[0], weight @ losses[1], weight.sum()))
 
         self._learn(rounds, order, note, LOSSES)
@@ -269,7 +269,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _class_weights(self, packed: Packed) -> Floats:
         """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
         space, given = self.space_, self.class_weight
-        labels = space.classes_[packed] if is_ours(space) else space.decode(space.unpack(packed))
+        labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
         if isinstance(given, str):
             return compute_sample_weight(given, labels)
         classes, weights = space.classes_, self._weight_of_each_class()
@@ -322,7 +322,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if self._learned_alone(X, y, classes, sample_weight):
             pass
         elif hasattr(self, "space_"):
-            self._model.state.check_moves()
+            self._model.state.check_can_learn()
             batch = self._next_rounds(X, y, classes, sample_weight)
             self._learn(batch, np.arange(batch.n_rounds))
         else:
@@ -330,10 +330,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 batch = new._first_rounds(X, y, classes, sample_weight)
                 new._learn(batch, np.arange(batch.n_rounds))
         self.n_iter_ = 1
-        self.warn_of_trouble()
+        self._warn_diagnostics()
 
     def _check_stream(self, anew: bool) -> None:
-        """A ValueError where nothing can be learned as a stream, begun `anew` or gone on with."""
+        """A ValueError where nothing can be learned as a stream, begun anew (`anew`) or resumed."""
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
@@ -399,7 +399,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self, rounds: Batch, which: Ints, record: int, random_state: Seed
     ) -> Losses:
         """Learn rounds; the `Losses` of the scores that are recorded of them."""
-        played: list[Played] = []
+        played: list[BlockResult] = []
         self._learn(rounds, which, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:
             losses = [self._decode(b.theta, b.decoder).losses(b.truth) for b in played]
@@ -415,9 +415,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """
         check_is_fitted(self)
         with self._model.lock:
-            theta, stopped = self._model.upcoming(x, V, np.ones(1))
+            theta, stopped = self._model.peek_scores(x, V, np.ones(1))
         if stopped >= 0:
-            refuse_row(self, x, 0)
+            raise_bad_row(self, x, 0)
         return self._decode(theta).expected_losses(V)
 
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
@@ -473,7 +473,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
             batch = self._weigh_classes(batch, stream)
-        self._model = self._model.noting(batch)
+        self._model = self._model.with_lengths(batch)
         self.loss_ = self._model.loss
         return batch
 
@@ -495,7 +495,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             if note is not None:
                 note(played, now)
 
-    def _calibrated(self, played: Played, weight: Floats) -> Played:
+    def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""
         calibrator: Any = self._calibrator
         at = played.learned
@@ -520,9 +520,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
         return self._model.comparison(rounds, rounds.weights)
 
-    def warn_of_trouble(self) -> None:
+    def _warn_diagnostics(self) -> None:
         """Warn of what went wrong; after learning, so that an error made of it does no harm."""
-        for trouble in self._model.trouble():
+        for trouble in self._model.diagnostics():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
     def _scores_by(self, batch: Batch, averaged: bool) -> Any:
@@ -555,7 +555,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if stopped == REFUSED:
             return False
         if stopped >= 0:
-            refuse_row(self, X, 0)
+            raise_bad_row(self, X, 0)
         return True
 
     def _learns_alone(self) -> bool:
@@ -563,7 +563,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model: Any = getattr(self, "_model", None)
         if not getattr(model, "learns_alone", False):
             return False
-        model.state.check_moves()
+        model.state.check_can_learn()
         vector = model.state.vector
         owned = type(vector) is np.ndarray and vector.flags.writeable
         plain = getattr(self, "class_weight", None) is None and self._calibrator is None

@@ -112,7 +112,7 @@ def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Arra
     return worse <= np.maximum(doubt * errors, share * abs(means[best]))
 
 
-class Tried(NamedTuple):
+class ValidationCurve(NamedTuple):
     """What was tried: m numbers of passes, and two losses of the n rounds held out after each.
 
     Attributes
@@ -169,12 +169,12 @@ class Tried(NamedTuple):
         return bool(means[-1] > means[-2] * (1.0 - search.gain) or means[-1] > means.min())
 
 
-class Trial:
+class HoldoutFit:
     """A learner of its own, which learns some rounds and is judged on the others."""
 
     def __init__(self, learner: Any, rounds: Batch, held_out: Ints, learned: Ints) -> None:
         self.learner, self.rounds = copy.copy(learner), rounds
-        self.learner._model = learner._model.trial()
+        self.learner._model = learner._model.fresh_copy()
         self.learner._calibrator = None
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
@@ -190,7 +190,7 @@ class Trial:
 
     def targets(self) -> Floats:
         """Target losses (n,) of the most likely outputs."""
-        return self.learner._decode(self.theta).sure_losses(self.truth)[1]
+        return self.learner._decode(self.theta).point_losses(self.truth)[1]
 
     def losses(self, factor: float) -> Floats:
         """Surrogate losses (n,) of the scores times a factor."""
@@ -198,7 +198,7 @@ class Trial:
         return self.learner.loss_.value(theta, self.truth)
 
 
-def tempered(trials: list[Trial], weight: Floats, several: bool) -> tuple[float, Floats]:
+def tempered(trials: list[HoldoutFit], weight: Floats, several: bool) -> tuple[float, Floats]:
     """The factor nearest to 1 of those that may be the best, and the losses with it."""
     found: list[Floats] = []
     for factor in FACTORS if several else FACTORS[:1]:
@@ -236,7 +236,7 @@ def learned_rows(rounds: Batch) -> int:
     return int(np.diff(rounds.offsets)[rounds.weights > 0.0].sum())
 
 
-def tried_passes(learner: Any, rounds: Batch, search: Search) -> Tried | None:
+def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve | None:
     """What was tried by a learner that is prepared for its rounds; None of too few, or plenty.
 
     A copy of its random state draws what is held out, so that the passes over all rounds are those
@@ -248,7 +248,7 @@ def tried_passes(learner: Any, rounds: Batch, search: Search) -> Tried | None:
     parts = parts_of(rounds, search, rng)
     held_out = parts if len(parts) > 2 else parts[:1]
     rest = [np.sort(np.concatenate([q for q in parts if q is not part])) for part in held_out]
-    trials = [Trial(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
+    trials = [HoldoutFit(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
     several = search.tempered and isinstance(learner.loss_, FenchelYoung)
     losses, targets, factors = [], [], []
@@ -260,7 +260,7 @@ def tried_passes(learner: Any, rounds: Batch, search: Search) -> Tried | None:
         factors.append(factor)
         targets.append(np.concatenate([trial.targets() for trial in trials]))
         passes_so_far, both = np.array(PASSES[: len(losses)]), (np.array(losses), np.array(targets))
-        tried = Tried(passes_so_far, both[0], both[1], np.array(factors), weight)
+        tried = ValidationCurve(passes_so_far, both[0], both[1], np.array(factors), weight)
         if tried.is_enough(search) or passes >= search.most:
             break
     return tried

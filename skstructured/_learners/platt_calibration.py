@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.regularizers import Shannon
@@ -146,7 +146,7 @@ class Calibration(NamedTuple):
         return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
 
 
-class Calibrator(Learned):
+class Calibrator(State):
     r"""Platt's calibration of the scores of labels, learned in the rounds before each row is known.
 
     ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row

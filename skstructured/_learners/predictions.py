@@ -18,8 +18,8 @@ from skstructured._base.validation import (
     is_precomputed,
     is_ready,
     norms_of,
+    raise_bad_row,
     read_rows,
-    refuse_row,
     takes_gaps,
 )
 from skstructured._engine.rows import DOUBLE, Rows
@@ -81,7 +81,7 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
     i = int(np.searchsorted(offsets, bad, side="right")) - 1
     try:
         assert_all_finite(row, input_name="X")
-        refuse_row(learner, row, 0, fresh)
+        raise_bad_row(learner, row, 0, fresh)
     except ValueError as error:
         what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
         raise ValueError(f"sequence {i} of X, position {bad - offsets[i]}: {what}") from None

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_other
 
@@ -147,7 +147,7 @@ def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     expand(basis, u, W)
 
 
-class SecondOrderWeights(Learned):
+class SecondOrderWeights(State):
     """Weights W = A⁻¹b of the second-order Perceptron, A = aI at first; see `soba_update`.
 
     Parameters

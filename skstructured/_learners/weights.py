@@ -51,7 +51,7 @@ class LinearWeights:
             return OnlineLearner.comparison(self, rounds)  # type: ignore[return-value, arg-type]
         X, scale = rounds.X, self._scale
         if scale.used:
-            X = scale.anew().apply(rounds.rows)[0].matrix
+            X = scale.reset_copy().apply(rounds.rows)[0].matrix
         return Comparison(loss, X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property

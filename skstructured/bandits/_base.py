@@ -18,14 +18,14 @@ from skstructured._base.validation import (
     check_integer,
     check_share,
     own_arrays,
-    refuse_row,
+    raise_bad_row,
     unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import ClassScores, with_intercept
-from skstructured._learners.lock import learned_aside, lock_of, locked
+from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
@@ -135,7 +135,7 @@ LONGEST_HORIZON = 2**53
 
 
 @locked
-class BanditModel(Learned, ABC):
+class BanditModel(State, ABC):
     """What a bandit has learned, what it plays by that, and how it learns.
 
     A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in
@@ -330,12 +330,12 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             and rewards that are not allowed; the fitted state is then unchanged.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
-        with lock_of(self), learned_aside(self, self.draws > 1) as twin:
+        with lock_of(self), learning_on_a_copy(self, self.draws > 1) as twin:
             twin._account(X, checked[0], checked[2])
             coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
             twin._model.learn(twin._ready(X, twin._scale), *checked, coins, twin._rho())
             twin.t_ += X.shape[0]
-        self.warn_of_trouble()
+        self._warn_diagnostics()
         return self
 
     def fit(self, X: Features, y: Outputs) -> Self:
@@ -360,7 +360,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y))
             new._simulate(rows, new._check_labels(rows, y), **given)
-        self.warn_of_trouble()
+        self._warn_diagnostics()
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order.
@@ -397,7 +397,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._await(None)
         actions, propensities = self._simulate(rows, codes, **given)
         rewards = (actions == codes).astype(np.float64)
-        self.warn_of_trouble()
+        self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
     def replay(
@@ -481,11 +481,11 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
-            with lock_of(self), learned_aside(self, draws=True) as twin:
+            with lock_of(self), learning_on_a_copy(self, draws=True) as twin:
                 *played, stopped = twin._model.simulate(twin, rows, block, codes[block], **given)
                 actions[block], propensities[block] = played
             if stopped >= 0:
-                refuse_row(self, rows.X, block[stopped])
+                raise_bad_row(self, rows.X, block[stopped])
         return actions, propensities
 
     def _count(self, wrong):
@@ -562,7 +562,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
         return self.space_.pack(actions), rewards, propensities
 
-    def warn_of_trouble(self) -> None:
+    def _warn_diagnostics(self) -> None:
         """Warn once if the rounds exceed the horizon."""
         if self.horizon is not None and self.t_ > self.horizon and not self._horizon_warned:
             self._horizon_warned = True

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters_with
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
@@ -229,7 +229,7 @@ class ScaledWeights(BanditModel):
         return actions, drawn[:, PROPENSITY], stopped
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class BanditGaptronClassifier(BanditClassifier):
     r"""Gaptron with bandit feedback.
@@ -410,7 +410,7 @@ class BanditGaptronClassifier(BanditClassifier):
         return None
 
 
-@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class BanditronClassifier(BanditClassifier):
     """The Banditron: a Perceptron that explores.

@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_positive, check_real
 from skstructured.bandits._item_base import ItemBandit
@@ -236,7 +236,7 @@ class LinUCB(ItemBandit):
 FIXED = 0
 
 
-@documented(LinUCB)
+@inherit_parameters(LinUCB)
 @parameters
 class LinearThompsonSampling(ItemBandit):
     r"""Linear bandit that plays each action as often as it is likely to be the best.
@@ -341,7 +341,7 @@ class LinearThompsonSampling(ItemBandit):
 LESS_THAN_WORST = 10.0
 
 
-@documented(LinUCB)
+@inherit_parameters(LinUCB)
 @parameters
 class SquareCB(ItemBandit):
     r"""Linear bandit whose propensities are exact: inverse gap weighting.

@@ -33,9 +33,9 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.moments import DEVIATION, INVERSE, MEAN
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import learned_aside, locked
+from skstructured._learners.lock import learning_on_a_copy, locked
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._base import check_entries, check_propensities, invert, read_numbers
 from skstructured.extend._types import Floats, Given, Ints, Seed
@@ -105,7 +105,7 @@ def widths_of(R, Z, widths, scratch):
         widths[i] = math.sqrt(solve_transposed(R, Z[i], scratch))
 
 
-class RunningRidge(Learned):
+class RunningRidge(State):
     """Weights w that minimise ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``.
 
     Where rows are standardised, the weight of the 1 of the intercept is not part of ‖w‖.
@@ -347,7 +347,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             new._start_with(X)
         for i, rows in enumerate(given.rounds):
             if weight[i] > 0.0:
-                with self.lock, learned_aside(self) as twin:
+                with self.lock, learning_on_a_copy(self) as twin:
                     twin._learn(X[rows], chosen[i] - rows.start, earned[i], weight[i])
                     twin.t_ += 1
         return self

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.component import parameters_with
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._learners.second_order import (
@@ -52,7 +52,7 @@ class SOBAModel(BanditModel):
             self.weights.learn(theta[i], Z[i], codes[i], propensities[i])
 
 
-@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class SOBAClassifier(BanditClassifier):
     r"""SOBA: a second-order Perceptron with bandit feedback.
@@ -195,7 +195,7 @@ class NewtronModel(BanditModel):
         return W
 
 
-@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class NewtronClassifier(BanditClassifier):
     r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
@@ -336,7 +336,7 @@ class ConfiditModel(BanditModel):
         rotate_in(self._R[code], np.zeros(len(x)), x.copy(), 0.0)
 
 
-@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class ConfiditClassifier(BanditClassifier):
     r"""Confidit: upper confidence bounds for every class.

@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real, check_weights
 from skstructured._learners.lock import lock_of
@@ -52,7 +52,7 @@ class _Taught(BanditModel):
             self.estimator, self.count = estimator, self.count + len(taught)
 
 
-@documented(BanditGaptronClassifier)
+@inherit_parameters(BanditGaptronClassifier)
 @parameters
 class BanditReduction(BanditClassifier):
     r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured._base.plugins import check_vertices, is_plain
+from skstructured._base.plugins import all_builtin, check_vertices
 from skstructured._base.validation import check_share
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
@@ -13,7 +13,7 @@ from skstructured.spaces import Birkhoff, OrdinalChain, Simplex
 
 def _nearest(mu, loss):
     V = loss.space.nearest(mu)
-    return V if is_plain(loss.space) else check_vertices(loss.space, "nearest", V, mu.shape)
+    return V if all_builtin(loss.space) else check_vertices(loss.space, "nearest", V, mu.shape)
 
 
 def _least_risk(mu, loss):

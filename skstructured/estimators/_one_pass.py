@@ -22,7 +22,7 @@ def fit_one_pass(learner, X, y, sample_weight, **given):
             rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
             order = rng.permutation(order)
         new._learn(rounds, order, **given)
-    learner.warn_of_trouble()
+    learner._warn_diagnostics()
 
 
 def learn_stream(learner, X, y, classes, sample_weight, **given):
@@ -39,4 +39,4 @@ def learn_stream(learner, X, y, classes, sample_weight, **given):
     if not first:
         own_arrays(learner)
         learner._learn(rounds, np.arange(len(rounds.packed)), **given)
-    learner.warn_of_trouble()
+    learner._warn_diagnostics()

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier
@@ -247,7 +247,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return LinearModel(self)
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
@@ -342,7 +342,7 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
         return surrogate, descent
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
@@ -412,7 +412,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
         raise no_search("MulticlassPerceptron")
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class SecondOrderPerceptron(OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
@@ -484,7 +484,7 @@ class SecondOrderPerceptron(OnlineClassifier):
         self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))
 
     def _thetas(self, X):
-        rows = self._scale.completed(Rows.from_array(X))
+        rows = self._scale.imputed(Rows.from_array(X))
         return linear_scores(self._weights(), rows.matrix)
 
     def _learn_row(self, x, code):

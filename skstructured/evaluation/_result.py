@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
 from skstructured.extend._types import Floats, Given
@@ -306,7 +306,7 @@ def _share(last):
         raise GuaranteeError(str(error)) from None
 
 
-@documented(ProgressiveResult)
+@inherit_parameters(ProgressiveResult)
 class StreamResult:
     """Result of a progressive validation over chunks; its size does not grow with the rounds.
 

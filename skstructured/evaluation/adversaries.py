@@ -394,7 +394,7 @@ def _play_adaptive(learner, adversary, space, rng):
         k = answers[t] = adversary.answer(learner.expected_losses(x, vertices))
         one = _rounds_of(x, known, [k])
         losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
-    learner.warn_of_trouble()
+    learner._warn_diagnostics()
     return ProgressiveResult(*losses, learner, 1, _rounds_of(X, known, answers))
 
 

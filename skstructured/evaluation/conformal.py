@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured import spaces
 from skstructured._base.component import Seed, parameters
-from skstructured._base.pipelines import learner_behind
+from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
@@ -47,7 +47,7 @@ class _Kind:
     def numbers(self, X: Any) -> Floats:
         """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
         given = self.estimator
-        owner, X = (given, X) if hasattr(given, self.method) else learner_behind(given, X)
+        owner, X = (given, X) if hasattr(given, self.method) else final_learner(given, X)
         P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
         missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
         if missing.any():
@@ -168,7 +168,7 @@ SPACES = (
 
 def kind_of(estimator: Any) -> Any:
     """The kind of a fitted estimator; a TypeError where there is none."""
-    space = getattr(learner_behind(estimator)[0], "space_", None)
+    space = getattr(final_learner(estimator)[0], "space_", None)
     for of, kind in SPACES:
         if isinstance(space, of):
             return kind(estimator, space)

@@ -107,7 +107,7 @@ def progressive_validate(
     learner, transform = split_pipeline(estimator)
     rounds = learner.begin(transform(X), y, classes)
     losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
-    learner.warn_of_trouble()
+    learner._warn_diagnostics()
     dependence = _dependence(estimator, learner, *how)
     return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)  # type: ignore[call-arg]  # three
 
@@ -128,7 +128,7 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
                 progress(result.n_rounds, result)
             except StopIteration:
                 break
-    learner.warn_of_trouble()
+    learner._warn_diagnostics()
     return result
 
 

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skstructured._base.validation import check_sparse, matrices_refused
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 
 #: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
 #: are multiplied at a time, and chunks of any size are to give the same bits.
@@ -164,7 +164,7 @@ def out_of_fold(found, fold, codes, learned):
 
 
 @dataclass
-class Expert(Learned):
+class Expert(State):
     """A classifier among the experts.
 
     Attributes

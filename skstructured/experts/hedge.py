@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_integer, writable
 from skstructured._engine.compiled import kernel
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 
 __all__ = ["AdaHedge"]
@@ -84,7 +84,7 @@ def hedge_rounds(losses, totals, behind, sums, w, hedged):
         hedged[t] = mean
 
 
-class AdaHedge(Learned):
+class AdaHedge(State):
     r"""Weights over d experts that lose hardly more than the best of them, whatever the losses.
 
     There is nothing to tune, and multiplying all losses by a number, or adding one, changes no

@@ -299,7 +299,7 @@ class OnlineLearner(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no expected_losses.")
 
-    def warn_of_trouble(self) -> None:
+    def _warn_diagnostics(self) -> None:
         """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
         return None
 

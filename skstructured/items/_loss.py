@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Given, Ints, Seed
 from skstructured.extend.decoder import Decoder
@@ -123,7 +123,7 @@ class OverItems(OutputSpace):
         return {name: value for name, value in vars(self).items() if name != "_over"}
 
 
-@documented(FenchelYoung, RoundLoss)
+@inherit_parameters(FenchelYoung, RoundLoss)
 class ItemLoss(RoundLoss):
     r"""The loss ``c E_y (Ω*(θ) + Ω(y) − <θ, y>)`` of rounds with any number of items.
 

@@ -19,7 +19,7 @@ from skstructured.items._rounds import CENTRED, INTERCEPT, SCRATCH, gather_items
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
-from skstructured.sequences._ragged import Rounds
+from skstructured.sequences._ragged import RoundKind
 
 
 class MappedRounds(MappedScale):
@@ -36,7 +36,7 @@ class MappedRounds(MappedScale):
         """Take the width of the kernel from some of the rows."""
         weight = np.repeat(batch.weights, batch.X.lengths)
         chosen = counted_rows(weight, SEEN)
-        some, scale, weight = batch.rows.taken(chosen), self.inner.anew(), weight[chosen]
+        some, scale, weight = batch.rows.taken(chosen), self.inner.reset_copy(), weight[chosen]
         scale.offsets = np.array([0, len(chosen)])
         scale.apply(some, weight=weight)
         Z = scale.transformed_matrix(some)
@@ -55,7 +55,7 @@ def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     return MappedRounds(scale, features)
 
 
-class ItemRounds(Rounds):
+class ItemRounds(RoundKind):
     """Rounds of items: Θ has rows of features and the intercept, with one weight each."""
 
     names = "items", "round"
@@ -66,14 +66,14 @@ class ItemRounds(Rounds):
         self.steps, self.centred = learner._steps, learner.space_.constant_sum
 
     def new_scale(self, learner: Any) -> Any:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         centred = learner._intercept or self.centred
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centred)
         return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         _, regularizer, oracle = model.loss._terms()
         options = np.zeros(CENTRED + 1, np.int64)
         options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
@@ -82,7 +82,7 @@ class ItemRounds(Rounds):
         return regularizer.kernel_params(), options
 
     def kernels(self, loss: Any) -> Any:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return loss.kernel, prepare_items, gather_items
 
     def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
@@ -91,37 +91,37 @@ class ItemRounds(Rounds):
             scale.set_width(batch)
 
     def numbers(self, model: Any, record: int) -> int:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return 0 if self.steps is None else model.width
 
     def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         rows, places = super().rows(batch, block)
         return (rows, places) if self.steps is None else self.steps.rows(rows, places)
 
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
     ) -> Counted:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         getattr(scale, "inner", scale).offsets = offsets
         return super().counted(scale, rows, places, weight, offsets)
 
     def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         lengths = truth.lengths
         terms = np.column_stack(loss.geometries(lengths))
         return loss.omegas(truth), terms, loss.work_sizes(lengths)
 
     def scratch(self, loss: Any, truth: Ragged) -> int:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return int(loss.work_sizes(truth.lengths).max())
 
     def played(self, loss: Any, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return Ragged(results[0], truth.offsets), truth
 
     def weights(self, model: Any, W: Floats) -> Floats:
-        """See `Rounds`."""
+        """See `RoundKind`."""
         if model.intercept or not model.scale.centred:
             return model.scale.fold(W)
         return model.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
@@ -131,7 +131,7 @@ class ItemRounds(Rounds):
         rows, w, width = batch.rows, W[0], model.width
         parts = [rows] if self.steps is None else self.steps.blocks(rows)
         theta = np.concatenate(
-            [np.asarray(model.scale.completed(part).matrix @ w[:width]) for part in parts]
+            [np.asarray(model.scale.imputed(part).matrix @ w[:width]) for part in parts]
         )
         offsets: Any = batch.offsets
         return Ragged(theta + w[width] if model.intercept else theta, offsets)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given
@@ -30,7 +30,7 @@ def _has_probabilities(learner: Any) -> bool:
     return True
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class ItemStructuredPredictor(ItemLearner):
     r"""Predict outputs over items that come with features of their own, from rounds as they come.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_choice, check_weights
@@ -31,7 +31,7 @@ QUANTILES = 20
 NUMBERS = 1 << 21
 
 
-class QuantileSteps:
+class QuantileBinner:
     """Columns 1{x_j > t} for the quantiles t of each feature j, which linear scores make curves of.
 
     Parameters
@@ -100,7 +100,7 @@ LOSSES = {
 KERNELS = ("linear", "additive", "rbf")
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class ListwiseRanker(ItemLearner):
     r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
@@ -240,7 +240,7 @@ class ListwiseRanker(ItemLearner):
         if self.kernel == "additive":
             lengths = batch.X.lengths
             weight = check_weights(sample_weight, lengths, len(lengths))
-            self._steps = QuantileSteps(batch.rows.matrix, np.repeat(weight, lengths))
+            self._steps = QuantileBinner(batch.rows.matrix, np.repeat(weight, lengths))
         return super()._space_of(batch, y, sample_weight)
 
     def _check_stream(self, anew: bool) -> None:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import is_ours
+from skstructured._base.plugins import is_builtin
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
@@ -238,7 +238,7 @@ class FenchelYoung(Component):
         """
         terms = space, _, oracle = self._terms()
         theta = self._check_scores(theta, terms)
-        if oracle.log_proba is not None and is_ours(space, "mean_proba"):
+        if oracle.log_proba is not None and is_builtin(space, "mean_proba"):
             return oracle.log_proba(theta)
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(space.mean_proba(self.mean(theta)), 0.0))

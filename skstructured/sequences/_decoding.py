@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
@@ -15,7 +15,7 @@ from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import Chains, indicators
 
 
-@documented(FenchelYoung, RoundLoss)
+@inherit_parameters(FenchelYoung, RoundLoss)
 class SequenceLoss(RoundLoss):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 

@@ -9,7 +9,7 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
 from skstructured.sequences._decoding import rule_of
-from skstructured.sequences._ragged import Rounds
+from skstructured.sequences._ragged import RoundKind
 from skstructured.sequences._rounds import (
     INTERCEPT,
     PROJECTS,
@@ -43,7 +43,7 @@ def mean_costs(gap, truth, costs):
     return mean_of(costs[np.argmax(means, axis=1), truth.values], truth.offsets)
 
 
-class ChainRounds(Rounds):
+class ChainRounds(RoundKind):
     """Label sequences: Θ has rows of features, the intercept, starts and ends, and steps."""
 
     names = "sequences", "sequence"
@@ -53,11 +53,11 @@ class ChainRounds(Rounds):
         self.k, self.costs = learner.space_.dim_, learner.space_.costs_
 
     def new_scale(self, learner):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return scale_of(learner, learner.n_features_in_, learner._intercept)
 
     def constants(self, model):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         projects, k = model.loss.projects, self.k
         options = np.zeros(SHARP + 1, dtype=np.int64)
         options[[DIM, EXTRA, FRESH]] = k, k, projects
@@ -66,11 +66,11 @@ class ChainRounds(Rounds):
         return np.array([float(k)]), options
 
     def kernels(self, loss):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return projection_loss if loss.projects else log_loss, prepare_sequence, gather_sequence
 
     def rows_behind(self, k):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return 2 + k
 
     def prepare(self, scale, learner, batch):
@@ -81,22 +81,22 @@ class ChainRounds(Rounds):
             scale.used = scale.centred and not batch.rows.is_sparse
 
     def numbers(self, model, record):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return self.k**2 if record > NOTHING else 0
 
     def scratch(self, loss, truth):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         return 1 if loss.projects else scratch_size(int(truth.lengths.max()), self.k)
 
     def results(self, truth, record):
-        """See `Rounds`; gradients and losses, too."""
+        """See `RoundKind`; gradients and losses, too."""
         if record == NOTHING:
             return NO_FLOATS, NO_FLOATS, NO_FLOATS
         size = (len(truth.values) + len(truth) * self.k) * self.k
         return np.empty(size), np.empty(size), np.empty(len(truth))
 
     def played(self, loss, truth, results):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         scores, gradients, losses = results
         if len(losses) == 0:
             return Chains(np.empty((0, self.k)), truth.offsets, np.empty((0, 1, 1))), truth, None
@@ -113,14 +113,14 @@ class ChainRounds(Rounds):
         return rows[~is_step], rows[is_step].reshape(-1, k, k)
 
     def weights(self, model, W):
-        """See `Rounds`."""
+        """See `RoundKind`."""
         width = model.width + model.intercept
         return np.hstack([model.scale.fold(W[:, :width].copy()), W[:, width:]])
 
     def scores(self, model, batch, W):
         """Scores of sequences, as `Chains`."""
         p, k = model.width, self.k
-        unary = np.asarray(model.scale.completed(batch.rows).matrix @ W[:, :p].T)
+        unary = np.asarray(model.scale.imputed(batch.rows).matrix @ W[:, :p].T)
         if model.intercept:
             unary = unary + W[:, p]
         unary[batch.offsets[:-1]] += W[:, -k - 2]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._engine.mixing import ALONE
@@ -19,14 +19,14 @@ from skstructured._engine.rounds import NO_FLOATS, NO_INTS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LinearState, at_once
-from skstructured._learners.models import NOTHING, SCORES, LinearModel, Played
+from skstructured._learners.models import NOTHING, SCORES, BlockResult, LinearModel
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.optimizers import GradientDescent
 
 
-@documented(FenchelYoung)
+@inherit_parameters(FenchelYoung)
 class RoundLoss(FenchelYoung):
     """A Fenchel–Young loss of rounds that have a number of rows each, with one scale for all.
 
@@ -106,7 +106,7 @@ def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
     return [order[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-class Rounds:
+class RoundKind:
     """What rounds of a `RoundModel` are: how they are read, and what the loop does with them.
 
     A subclass has `names`, what users call the rounds, all of them and one, and brings
@@ -193,7 +193,7 @@ class RoundModel(LinearModel):
         """Blocks of some thousand rows."""
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
-    def noting(self, batch: Batch) -> "RoundModel":
+    def with_lengths(self, batch: Batch) -> "RoundModel":
         """The model whose loss is for rounds of all sizes so far."""
         noted, before = copy.copy(self), np.array(self.loss.sizes, dtype=np.int64)
         noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, before))
@@ -208,7 +208,7 @@ class RoundModel(LinearModel):
         """The same, `Ragged`."""
         return packed
 
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """See `Model`; scores are those that were played."""
         truth, kind, scale = batch.packed[block], self.rounds, self.scale
         self.state.store_for(True)
@@ -227,7 +227,7 @@ class RoundModel(LinearModel):
             at_once(counted.undo)
             kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(kind.counted(scale, rows, kept, weight[:stopped], offsets).commit)
-        return Played(stopped, *kind.played(self.loss, truth, results))
+        return BlockResult(stopped, *kind.played(self.loss, truth, results))
 
     def concatenated(self, scores: Sequence[Any]) -> Any:
         """The scores of several blocks."""
@@ -240,12 +240,12 @@ class RoundModel(LinearModel):
             "parameter (a step, a scale) does not fit features of this size."
         )
 
-    def upcoming(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
+    def peek_scores(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
         """Scores of the next play at one round, a list of one matrix, or `Ragged`."""
         x = stack_rows(x)
         truth = Ragged(np.zeros(len(x.values), dtype=np.int64), x.offsets)
         batch = Batch(Rows.from_array(np.ascontiguousarray(x.values)), truth, None, x.offsets)
-        twin = self.noting(batch).copy()
+        twin = self.with_lengths(batch).copy()
         return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
 
     def weights(self, averaged: bool) -> Floats:
@@ -266,10 +266,10 @@ class RoundModel(LinearModel):
             "of one."
         )
 
-    def trouble(self) -> list[str]:
+    def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
         left = self.state.numbers[LEFT]
-        return self._troubles() + (
+        return self._optimizer_diagnostics() + (
             [INEXACT.format(left)] if left > self.rounds.left_at_most else []
         )
 

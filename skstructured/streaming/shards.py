@@ -14,7 +14,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
 from skstructured._engine.moments import MEAN
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, refuse_to_move
+from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, raise_frozen
 from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
@@ -39,7 +39,7 @@ COMMON = {
 class MeanOfShards(OnlineOptimizer):
     """What stands for the optimizer of a mean of shards: Θ is the weights, and does not move."""
 
-    scale_kernel = step_kernel = property(lambda self: refuse_to_move())  # type: ignore[assignment]
+    scale_kernel = step_kernel = property(lambda self: raise_frozen())  # type: ignore[assignment]
 
     def init(self, loss):
         """A state whose average is that of the sums behind Θ."""

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 
 import skstructured
 from skstructured._base.component import parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 
 KEPT = Path(__file__).with_name("signatures.txt")
 
@@ -108,7 +108,7 @@ class Source:
 
 
 def taken_over():
-    @documented(Source)
+    @inherit_parameters(Source)
     @parameters
     class Taker:
         """Where it is taken over.
@@ -173,7 +173,7 @@ def test_what_no_source_describes_is_refused(marker):
 
     Taker.__doc__ = f"Taker.\n\n    {{{marker}}}\n"
     with pytest.raises(ValueError, match=r"^Taker: .* says nothing of nothing\."):
-        documented(Source)(Taker)
+        inherit_parameters(Source)(Taker)
 
 
 def test_pages_are_whole():

@@ -40,7 +40,7 @@ def test_rows_are_standardised_as_defined(kind, weights, missing, centred, rng):
     np.testing.assert_allclose(Z, wanted, rtol=tolerance, atol=tolerance)
     for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
         assert found == pytest.approx(root(variance), rel=exact, abs=0.0)
-    gaps, done = np.isnan(X), scale.completed(Rows.from_array(X)).matrix
+    gaps, done = np.isnan(X), scale.imputed(Rows.from_array(X)).matrix
     assert not Z[gaps].any() and not (missing and scale.statistics[:3, -1].any())
     np.testing.assert_array_equal(done, np.where(gaps, scale.statistics[0], X))
 
@@ -128,7 +128,7 @@ def test_a_scale_begun_anew_divides_as_the_one_before(divided, rng):
     scale = RunningScale(2, True, True)
     scale.divided = divided
     scale.apply(Rows.from_array(X), weight=weight)
-    Z = scale.anew().apply(Rows.from_array(X), weight=weight)[0].matrix
+    Z = scale.reset_copy().apply(Rows.from_array(X), weight=weight)[0].matrix
     wanted = standardized(X, weight, True)[0]
     for t in range(10):
         mean = np.average(X[: t + 1], axis=0, weights=weight[: t + 1])

@@ -16,7 +16,7 @@ from skstructured._learners.pass_selection import (
     LINEAR,
     ONCE,
     PASSES,
-    Tried,
+    ValidationCurve,
     learned_rows,
     parts_of,
     tempered,
@@ -31,7 +31,7 @@ def tried(*means, passes=PASSES, spread=0.0, n=50):
     noise = np.where(np.arange(n) % 2, spread, -spread)
     losses = np.array([mean + (i + 1) * noise for i, mean in enumerate(means)])
     ones = np.ones(len(means))
-    return Tried(np.array(passes[: len(means)]), losses, 0.0 * losses, ones, np.ones(n))
+    return ValidationCurve(np.array(passes[: len(means)]), losses, 0.0 * losses, ones, np.ones(n))
 
 
 class TestTheRule:
@@ -56,7 +56,9 @@ class TestTheRule:
         for share, wanted in ((1.9, 20), (2.1, 5)):
             apart = gap - gap.mean() + share * gap.std() / np.sqrt(n)
             losses = 10.0 + np.array([base, base, base, base - apart, base, base])
-            one = Tried(np.array(PASSES[:6]), losses - 9.9, 0.0 * losses, np.ones(6), np.ones(n))
+            one = ValidationCurve(
+                np.array(PASSES[:6]), losses - 9.9, 0.0 * losses, np.ones(6), np.ones(n)
+            )
             assert one.chosen(KERNEL) == wanted
 
     def test_not_worse_in_the_target_loss(self):
@@ -88,7 +90,7 @@ class TestTheRule:
     def test_factors_and_losses_are_those_of_the_number_nearest_by_ratio(self):
         passes = np.array(PASSES[:7])
         losses = np.repeat(np.arange(7.0)[:, None], 5, axis=1)
-        one = Tried(passes, losses, losses, np.array(FACTORS[:7]), np.ones(5))
+        one = ValidationCurve(passes, losses, losses, np.array(FACTORS[:7]), np.ones(5))
         for given, nearest in ((1, 0), (10, 4), (28, 5), (29, 6), (80, 6)):  # √(20 · 40) = 28.3
             assert one.factor(given) == FACTORS[nearest]
             assert one.loss_after(given) == nearest
@@ -100,9 +102,9 @@ class TestTheRule:
 
     def test_weights_count_as_repeated_rounds_do_in_means(self):
         losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
-        once = Tried(np.array(PASSES[:3]), losses, losses, np.ones(3), w.astype(float))
+        once = ValidationCurve(np.array(PASSES[:3]), losses, losses, np.ones(3), w.astype(float))
         many = np.repeat(losses, w, axis=1)
-        again = Tried(once.passes, many, many, np.ones(3), np.ones(w.sum()))
+        again = ValidationCurve(once.passes, many, many, np.ones(3), np.ones(w.sum()))
         np.testing.assert_allclose(once.curve, again.curve, rtol=1e-12)
         np.testing.assert_array_equal(once.curve[:, 0], [1, 2, 3])
         light = once._replace(losses=np.where(w > 0, losses, 1e9))

@@ -75,12 +75,12 @@ def alone(monkeypatch):
     """Rows that were learned by themselves, as they come."""
     learn, found = OnlineEstimator._learned_alone, []
 
-    def noting(self, X, *given):
+    def recording(self, X, *given):
         done = learn(self, X, *given)
         found.extend([X] if done else [])
         return done
 
-    monkeypatch.setattr(OnlineEstimator, "_learned_alone", noting)
+    monkeypatch.setattr(OnlineEstimator, "_learned_alone", recording)
     return found
 
 

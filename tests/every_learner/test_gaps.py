@@ -123,7 +123,7 @@ def test_they_are_learned_as_the_completed_rows(name, missing, dtype, rng):
     X, y = problem(name, rng, dtype)
     ours = learned(new(name, missing), X, y)
     read, gap = X.astype(ours._dtype), np.isnan(X)
-    Z = ours._scale.anew().apply(Rows.from_array(read))[0].matrix
+    Z = ours._scale.reset_copy().apply(Rows.from_array(read))[0].matrix
     scale = RunningScale(P, ours._scale.centred, True, ours._scale.dtype)
     alone = scale.apply(Rows.from_array(read))[0].matrix
     assert not alone[gap].any()
@@ -244,7 +244,7 @@ def test_shards_are_put_together(missing, rng):
     means = np.average([shard._scale.statistics[0] for shard in shards], 0, weights)
     np.testing.assert_allclose(merged._scale.statistics[0], means, rtol=1e-12)
     np.testing.assert_allclose(scores_of(merged, X), linear_scores(merged, X), 1e-9, 1e-9)
-    assert merged._scale.anew().indicators == (missing == "indicator")
+    assert merged._scale.reset_copy().indicators == (missing == "indicator")
     if missing == "indicator":
         wanted = np.average([shard.missing_coef_ for shard in shards], 0, weights)
         np.testing.assert_allclose(merged.missing_coef_, wanted, rtol=1e-9, atol=1e-12)
@@ -259,7 +259,7 @@ def test_label_sequences(rng):
     model = sk.OnlineStructuredPredictor("sequence", missing="indicator")
     model.partial_fit(X, y, classes=range(3))
     stacked = np.vstack(X)
-    Z = model._scale.anew().apply(Rows.from_array(stacked))[0].matrix
+    Z = model._scale.reset_copy().apply(Rows.from_array(stacked))[0].matrix
     parts = np.split(Z, np.cumsum(lengths)[:-1])
     plain = sk.OnlineStructuredPredictor("sequence", standardize=False)
     plain.partial_fit(parts, y, classes=range(3))

@@ -61,8 +61,8 @@ def functions():
 
 def length_of(function):
     """Lines of a function from the first after its docstring on."""
-    documented = ast.get_docstring(function) and function.body[1:]
-    return function.end_lineno - function.body[1 if documented else 0].lineno + 1
+    inherit_parameters = ast.get_docstring(function) and function.body[1:]
+    return function.end_lineno - function.body[1 if inherit_parameters else 0].lineno + 1
 
 
 def test_arrows_point_down():

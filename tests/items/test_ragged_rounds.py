@@ -291,7 +291,7 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     X = [1e3 * x + 7.0 for x in X]
     weight = some_weights(len(X))
     model = learner(standardize=True, optimizer="ogd").partial_fit([storage(x) for x in X], V)
-    scale = model._model.scale.anew()
+    scale = model._model.scale.reset_copy()
     rows = Rows.from_array(storage(np.concatenate(X)))
     lengths = np.array([len(x) for x in X])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -300,7 +300,7 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     ready = scale.apply(rows, weight=each)[0].matrix
     ready = ready.toarray() if rows.is_sparse else ready
     for r, (start, stop) in enumerate(itertools.pairwise(offsets)):
-        before = model._model.scale.anew()
+        before = model._model.scale.reset_copy()
         before.offsets = offsets[: r + 2]
         before.apply(rows, np.arange(stop), each[:stop])
         if rows.is_sparse:

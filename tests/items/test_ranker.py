@@ -24,7 +24,7 @@ from skstructured.evaluation import progressive_validate
 from skstructured.items import metrics
 from skstructured.items._loss import TiedRanks
 from skstructured.items._reading import mean_ranks, read_items, shares_of
-from skstructured.items.ranker import QuantileSteps
+from skstructured.items.ranker import QuantileBinner
 
 
 def queries(seed=0, n=60, p=5, most=9):
@@ -194,7 +194,7 @@ def test_curves_are_steps_at_quantiles():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.randn(400), rng.randint(3, size=400), np.ones(400)])
     X[::7, 0] = np.nan
-    steps = QuantileSteps(X, np.ones(len(X)))
+    steps = QuantileBinner(X, np.ones(len(X)))
     known = X[~np.isnan(X[:, 0]), 0]
     np.testing.assert_allclose(
         steps.thresholds[steps.features == 0], np.quantile(known, np.arange(1, 20) / 20)
@@ -334,7 +334,7 @@ class TestRandomFeatures:
         played = []
         model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
         found, features = model._model.concatenated(played).unstack(), model._model.scale.features
-        scale, wanted = model._model.scale.inner.anew(), []
+        scale, wanted = model._model.scale.inner.reset_copy(), []
         linear = ListwiseRanker(standardize=False, average=False, random_state=0)
         for x, grades in zip(X, y, strict=True):
             scale.offsets = np.array([0, len(x)])

@@ -16,7 +16,7 @@ class Round(NamedTuple):
     norms: list
 
 
-class Played(NamedTuple):
+class BlockResult(NamedTuple):
     """The scores and W (experts, …) of every round, losses times weights, and averages of W."""
 
     scores: list
@@ -62,7 +62,7 @@ def learn_rounds(learners, rounds, loss, weight, mix=None, average=False):
         for one, now, (g, _) in zip(learners, W, found, strict=False):
             one.learn(w * (A.T @ g).reshape(now.shape))
     weights.append([one.play(0.0, 0.0) for one in learners])
-    return Played(played, np.array(weights), np.array(losses), sums)
+    return BlockResult(played, np.array(weights), np.array(losses), sums)
 
 
 def of_rows(X, V, columns=(slice(None),)):

@@ -165,7 +165,7 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
         w = heaviest if t % 3 else 1.0
         surrogate = [
             model.loss_.value(
-                model._model.upcoming(X[t : t + 1], v[None], np.array([w]))[0], v[None]
+                model._model.peek_scores(X[t : t + 1], v[None], np.array([w]))[0], v[None]
             )
             for v in vertices
         ]

@@ -336,7 +336,7 @@ def test_the_mixture_loses_no_more_than_any_expert_and_the_overhead():
     model = learned(X[:1], y[:1], optimizer="mixture")
     first = model.expert_losses_
     for t in range(1, len(X)):
-        theta, _ = model._model.upcoming(X[t : t + 1], None, np.ones(1))
+        theta, _ = model._model.peek_scores(X[t : t + 1], None, np.ones(1))
         if t % 5:
             y[t] = np.argmin(theta.unary, axis=1)
         truth = Ragged.from_lengths(y[t], [len(X[t])])

@@ -16,7 +16,7 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import Learned, at_once
+from skstructured._engine.state import State, at_once
 from skstructured._learners.metadata import routed, router_of
 from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import (
@@ -69,7 +69,7 @@ def reads_sparse(estimator):
     return bool(estimator.__sklearn_tags__().input_tags.sparse)
 
 
-class TreeLearners(Learned):
+class TreeLearners(State):
     """Trees that play and learn in a compiled loop."""
 
     block = 1024
@@ -100,7 +100,7 @@ class TreeLearners(Learned):
         """They have learned as they played."""
 
 
-class OtherLearners(Learned):
+class OtherLearners(State):
     """Copies of any classifier, which see a row at a time; classes are their positions."""
 
     block = 1

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import Learned, at_once
+from skstructured._engine.state import State, at_once
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.lock import locked
 from skstructured._learners.passes import with_progress
@@ -158,7 +158,7 @@ def losses_of(votes, logs, codes, random_state):
     return Losses((u < expected).astype(np.float64), expected, -logs[every, codes])
 
 
-class Trees(Learned):
+class Trees(State):
     """Arrays of N trees for K classes, as kernels read them.
 
     Parameters

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured.estimators.kernel._gram import KeptKernels
 from skstructured.estimators.kernel._values import BLOCK, ForeignKernel, summed
 
@@ -28,7 +28,7 @@ WIDE = 256
 CELLS = 1 << 22
 
 
-class Support(Learned):
+class Support(State):
     """Rows in the order in which they were added, each with a number and coefficients.
 
     Coefficients are (c, room), and 0 behind the last row; there is room for whole blocks.
@@ -187,7 +187,7 @@ LONG_BLOCK = 128
 RIDGE = 1e-4
 
 
-def handed_over(G, coefs, stay, leave):
+def projected_onto_kept(G, coefs, stay, leave):
     """Coefficients (c, rows) where those that stay stand for those that leave as well as they can.
 
     ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to theirs, with
@@ -207,7 +207,7 @@ def handed_over(G, coefs, stay, leave):
     return out
 
 
-class Expansion(Learned):
+class Expansion(State):
     """Support rows with their coefficients, and the block that is being learned.
 
     Coefficients of a row are those of the function, and behind them those of the sum of the
@@ -266,7 +266,7 @@ class Expansion(Learned):
             return self.support.scores(coefs, Z[which])
         return self.gram.read(coefs, which)
 
-    def settle(self, rows):
+    def finish_fit(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
         self.close()
         if self.gram is not None:
@@ -347,7 +347,7 @@ class Expansion(Learned):
             return 0.0
         G, before = self._kernels(), support.coefs[:, :count].copy()
         stay, leave = self._divided(G, before[:dim])
-        after = handed_over(G, before, stay, leave)
+        after = projected_onto_kept(G, before, stay, leave)
         lost = np.sum((before[:dim] - after[:dim]) @ G * (before[:dim] + after[:dim]))
         support.coefs[:, :count] = after
         support.select(stay)

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_choice, check_finite, check_integer
-from skstructured._engine.move_and_score import with_near
+from skstructured._engine.move_and_score import with_feature_subset
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.sincos import write_waves
 from skstructured._engine.standardize import FIRST
-from skstructured._engine.state import Learned
+from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
@@ -52,7 +52,7 @@ def frequencies_of(kernel, p, m, rng):
     return np.sqrt(2.0) * orthogonal_frequencies(p, m, rng)
 
 
-class RandomMap(Learned):
+class RandomMap(State):
     """What makes φ(z) of rows z, `columns` numbers each.
 
     Parameters
@@ -236,7 +236,7 @@ def new_features(learner, multiscale, rng):
     return FourierMap(kernel.function, p, n, multiscale, rng)
 
 
-class MappedScale(Learned):
+class MappedScale(State):
     """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
 
     Nothing of φ is stored: it is computed for each block of rows, which are dense.
@@ -297,12 +297,12 @@ class MappedScale(Learned):
     completed = transformed
 
     def fold(self, W, columns=None):
-        """Weights of `completed` rows, which are those of transformed ones."""
+        """Weights of `imputed` rows, which are those of transformed ones."""
         return W
 
-    def anew(self):
+    def reset_copy(self):
         """A new scale with the same features, which has seen no rows."""
-        return MappedScale(dense(self.inner.anew()), self.features)
+        return MappedScale(dense(self.inner.reset_copy()), self.features)
 
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
@@ -362,7 +362,7 @@ class FeatureModel(LinearModel):
         if self.has_lines:
             state, many = self.state, len(self.state.vectors)
             near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
-            state.totals, state.which[many // 2 :] = with_near(state.totals, *near), 1
+            state.totals, state.which[many // 2 :] = with_feature_subset(state.totals, *near), 1
 
     def _experts(self):
         return super()._experts() * (1 + self.has_lines)
@@ -416,7 +416,7 @@ class FeatureModel(LinearModel):
 
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
-        features, scale = self.scale.features, self.scale.anew().inner
+        features, scale = self.scale.features, self.scale.reset_copy().inner
         chosen = counted_rows(batch.weights, SEEN)
         weight, some = batch.weights[chosen], batch.rows.matrix[chosen]
         some = Rows.from_array(some.toarray() if batch.rows.is_sparse else some)
@@ -447,7 +447,7 @@ class FeatureModel(LinearModel):
         """The model over z alone, which has learned nothing."""
         twin, state = object.__new__(FeatureModel), self.state
         vars(twin).update({name: value for name, value in vars(self).items() if name != "_loops"})
-        twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
+        twin.given_scale = MappedScale(self.scale.reset_copy().inner, self.scale.features.none())
         few = len(state.vectors) // (1 + self.has_lines)
         twin._set_up(learner, state.vectors[:few].copy())
         del twin.given_scale

@@ -145,7 +145,7 @@ class KernelModel(Model):
         if passes > 1:
             self.expansion.fill(self.given, self.cache)
 
-    def trial(self):
+    def fresh_copy(self):
         """See `Model`: rows and kernels are shared."""
         twin = copy.copy(self)
         twin.state, twin.expansion = self.state.copy(), self.expansion.twin()
@@ -159,9 +159,9 @@ class KernelModel(Model):
         coefs = self.coefficients(averaged)
         return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
-    def settle(self, n_rounds):
+    def finish_fit(self, n_rounds):
         """Let rows without coefficients go."""
-        self.expansion.settle(n_rounds)
+        self.expansion.finish_fit(n_rounds)
         self.given = None
 
     def _kernels(self):
@@ -250,11 +250,11 @@ class KernelModel(Model):
                 f"k(x, x) = {square:.4g} for row {row} of X."
             )
 
-    def upcoming(self, x, V, weight):
+    def peek_scores(self, x, V, weight):
         """See `Model`."""
         if self.is_precomputed:
             raise ValueError("kernel='precomputed' has no k(x, x) of a row that is not in X.")
-        return super().upcoming(x, V, weight)
+        return super().peek_scores(x, V, weight)
 
     def comparison(self, batch, weight):
         """No comparator can be found by search: a GuaranteeError says what to use."""

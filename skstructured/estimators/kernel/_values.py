@@ -21,7 +21,7 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of
-from skstructured._learners.pass_selection import Trial
+from skstructured._learners.pass_selection import HoldoutFit
 
 
 @kernel
@@ -420,7 +420,7 @@ def some_of(rounds):
 
 def losses_of(learner, rounds, gamma, learned, held_out):
     """Surrogate losses of the rows held out after one pass over the others."""
-    trial = Trial(learner, rounds, held_out, np.sort(learned))
+    trial = HoldoutFit(learner, rounds, held_out, np.sort(learned))
     features = trial.learner._model.scale.features
     features.set_width(gamma, features.square)
     trial.learn(1, np.random.RandomState(0))

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters, parameters_with, resolve
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK
@@ -113,16 +113,16 @@ class Errors:
 
     def losses(self, V, random_state=None):
         """`Losses` where V was true: |f(x) − y|."""
-        surrogate, error = self.sure_losses(V)
+        surrogate, error = self.point_losses(V)
         return Losses(error, error, surrogate)
 
-    def sure_losses(self, V):
+    def point_losses(self, V):
         """Surrogate losses, and |f(x) − y|."""
         error = np.abs(self.space.decode(self.theta) - self.space.decode(V))
         return self.loss.value(self.theta, V), error
 
 
-@documented(KernelStructuredPredictor)
+@inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
 class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
@@ -225,7 +225,7 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
         return MarginLoss(space, self.loss), pistol_of(self)
 
 
-@documented(PiSTOLClassifier)
+@inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
 class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
@@ -389,7 +389,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
         return with_rows(super().__sklearn_tags__(), self)
 
 
-@documented(PiSTOLClassifier)
+@inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
 class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
@@ -468,7 +468,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         return Certificate("Orabona (2014), (3)", 1.0 / eta, offset, constants=numbers)
 
 
-@documented(PiSTOLClassifier)
+@inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
 class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.

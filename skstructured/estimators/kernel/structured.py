@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
@@ -21,7 +21,7 @@ from skstructured.losses import FenchelYoung
 __all__ = ["KernelStructuredPredictor"]
 
 
-@documented(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     r"""Predict structured outputs by kernels, with nothing to tune.

@@ -26,7 +26,7 @@ from skstructured._engine.rows import LONGEST, Rows
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.lock import learned_aside, locked
+from skstructured._learners.lock import learning_on_a_copy, locked
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
@@ -53,7 +53,8 @@ WIDEST = 1e60
 class LogisticLearner(DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
-    `_new_weights(K, width)` of a subclass makes it, `Rounds`; it has a parameter `feature_norm`.
+    `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
+    `feature_norm`.
     """
 
     _: KW_ONLY
@@ -212,7 +213,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""
-        rows = self._scale.anew().apply(rounds.rows)[0]
+        rows = self._scale.reset_copy().apply(rounds.rows)[0]
         return Comparison(
             self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
         )
@@ -250,7 +251,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Learn a block; the logits played."""
         if self._weights.in_place:
             return self._learn_part(rows, block, V, weight)
-        with learned_aside(self) as twin:
+        with learning_on_a_copy(self) as twin:
             return twin._learn_part(rows, block, V, weight)
 
     def _learn_part(self, rows, block, V, weight):
@@ -279,7 +280,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         with self.lock:
             return self._logits(self._weights, self._scale, batch.rows)
 
-    def warn_of_trouble(self) -> None:
+    def _warn_diagnostics(self) -> None:
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from skstructured._base.validation import writable
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import Learned, at_once
+from skstructured._engine.state import State, at_once
 from skstructured.estimators.logistic._curvature import inner
 
 #: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
@@ -197,7 +197,7 @@ class RoundLimit:
     """
 
     def __init__(self, longest, power, trouble):
-        self.longest, self.power, self.trouble = longest, power, trouble
+        self.longest, self.power, self.diagnostics = longest, power, trouble
 
     def concerns(self, weight):
         """Whether rows of these weights may exceed it."""
@@ -230,7 +230,7 @@ def limit_of_matrix(start, power, name):
     return RoundLimit(longest, power, trouble)
 
 
-class Rounds(Learned):
+class SecondOrderRounds(State):
     """Rounds of a kernel: ``rounds(X, truth, weight, learns, *constants, learned, Q, logits)``.
 
     It plays the rows, learns them if it `learns`, and writes what was played. A subclass has the
@@ -281,7 +281,7 @@ class Rounds(Learned):
         return float(self.numbers[RESIDUAL])
 
 
-class FullMatrix(Rounds):
+class FullMatrix(SecondOrderRounds):
     """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
 
     Parameters

@@ -20,7 +20,7 @@ from skstructured.estimators.logistic._full_matrix import (
     RESIDUAL,
     WAITING,
     FullMatrix,
-    Rounds,
+    SecondOrderRounds,
     add_products,
     downdate,
     products,
@@ -381,7 +381,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
                 G[k, a] += w * c * x[a]
 
 
-class ClassBlocks(Rounds):
+class ClassBlocks(SecondOrderRounds):
     """The blocks of A of one class each, kept as inverses (K, p, p): where all of A is too large.
 
     Parameters

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skstructured._base.component import parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._full_matrix import Rounds
+from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
@@ -61,7 +61,7 @@ def matrices_of(learner, kind, K, width):
     return [kind(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
 
 
-class MixtureCertificate(Certificate):
+class RadiusMixtureCertificate(Certificate):
     """The regret of a mixture: that of its best part whose ball has U, plus the mixture's own.
 
     Parameters
@@ -85,7 +85,7 @@ class MixtureCertificate(Certificate):
         return self.price + min(part.regret(norm) for part in allowed)
 
 
-class Mixture(Rounds):
+class Mixture(SecondOrderRounds):
     r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
     In round t, with m the largest weight up to it, or 1 where that is less,
@@ -124,7 +124,7 @@ class Mixture(Rounds):
         return sum(part.products for part in self.parts)
 
     def calls(self, X, truth, weight, logits):
-        """See `Rounds`; what is played are the logarithms (n, K) of the mixture."""
+        """See `SecondOrderRounds`; what is played are the logarithms (n, K) of the mixture."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
@@ -334,7 +334,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         if len(bounds) == 1:
             return bounds[0]
         price = self.loss_.scale_ * math.log(len(parts)) * self._weights.heaviest
-        return MixtureCertificate(bounds, price)
+        return RadiusMixtureCertificate(bounds, price)
 
 
 def _bound_of(learner, part):
@@ -344,7 +344,7 @@ def _bound_of(learner, part):
     return learner._bound("Theorem 3.3", part.lam, part.potential, constants)
 
 
-@documented(FolkloreClassifier)
+@inherit_parameters(FolkloreClassifier)
 @parameters
 class AioliClassifier(LogisticLearner, BaseEstimator):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, p² products per row.

@@ -10,12 +10,12 @@ from scipy.stats.qmc import Sobol
 from sklearn.base import BaseEstimator
 
 from skstructured._base.component import parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature, reach_of
-from skstructured.estimators.logistic._full_matrix import FullMatrix, Rounds
+from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
     cholesky,
@@ -176,7 +176,7 @@ class GaussianMatrix(FullMatrix):
         return self.reach, gaussian_points(len(self.Q))
 
 
-@documented(FolkloreClassifier)
+@inherit_parameters(FolkloreClassifier)
 @parameters
 class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
@@ -240,7 +240,7 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     _no_theorem = "Its paper's bound has no explicit constants."
 
 
-class Particles(Rounds):
+class Particles(SecondOrderRounds):
     """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is renewed.
 
     Particles are weighed by their losses. Where fewer than half of them count, they are drawn
@@ -271,7 +271,7 @@ class Particles(Rounds):
         self._past = ([], [], [])
 
     def calls(self, X, truth, weight, logits):
-        """See `Rounds`; what is played are logarithms of probabilities."""
+        """See `SecondOrderRounds`; what is played are logarithms of probabilities."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
@@ -328,7 +328,7 @@ class Particles(Rounds):
         return copy.deepcopy(self)
 
 
-@documented(FolkloreClassifier)
+@inherit_parameters(FolkloreClassifier)
 @parameters
 class AggregatingForecaster(LogisticLearner, BaseEstimator):
     r"""Predicts the mean of softmax over a ball of weights, each counting by how well it predicted.

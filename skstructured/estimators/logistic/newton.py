@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skstructured._base.component import parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
@@ -137,7 +137,7 @@ class NewtonMatrix(FullMatrix):
         return [limit_of_matrix(self.lam, 2, f"1/(K exp_concavity² radius²)={self.lam:g}")]
 
 
-@documented(FolkloreClassifier)
+@inherit_parameters(FolkloreClassifier)
 @parameters
 class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.

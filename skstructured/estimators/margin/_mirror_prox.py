@@ -21,7 +21,7 @@ SQUARED, LOG, LOGIT = range(3)
 TINY = 1e-300
 
 
-class Game(NamedTuple):
+class SaddlePointGame(NamedTuple):
     """Outputs as mirror prox sees them: ``max_μ min_ν <ν, Aμ + b> + <a + v, μ>``.
 
     `loss` is (A, a, b), `mean` the kernel of ``argmax <θ, μ> − Ω(μ)`` with its `work`, `kind` that
@@ -37,11 +37,13 @@ class Game(NamedTuple):
 
 
 def game_of(space, regularizer, loss, eta, best):
-    """The `Game` whose Ω is the regularizer of a space."""
+    """The `SaddlePointGame` whose Ω is the regularizer of a space."""
     oracle = find_oracle(space, regularizer)
     kind = LOGIT if isinstance(space, Hypercube) else LOG
     kind = SQUARED if isinstance(regularizer, SquaredNorm) else kind
-    return Game(loss, oracle.kernel_for(space), oracle.work(len(loss[1])), kind, eta, best)
+    return SaddlePointGame(
+        loss, oracle.kernel_for(space), oracle.work(len(loss[1])), kind, eta, best
+    )
 
 
 @kernel

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
 from skstructured.estimators._batch import check_run
@@ -205,7 +205,7 @@ class DualLearner(MarginLearner):
         return blocks.found()
 
 
-@documented(DualLearner)
+@inherit_parameters(DualLearner)
 class MaxMinMarginNetwork(DualLearner):
     r"""Predict classes, label sets or label rankings by max-min margins, which are consistent.
 
@@ -307,7 +307,7 @@ class MaxMinMarginNetwork(DualLearner):
         )
 
 
-@documented(DualLearner)
+@inherit_parameters(DualLearner)
 class StructuralSVM(DualLearner):
     r"""Predict classes, label sets or label rankings by the structural SVM (M3N).
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from skstructured._base.component import parameters
-from skstructured._base.docstrings import documented
+from skstructured._base.docstrings import inherit_parameters
 from skstructured.estimators._batch import Found, chains_of, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner
@@ -128,7 +128,7 @@ def _without(U, damped, E, offsets, ridge):
     return rest
 
 
-@documented(DualLearner)
+@inherit_parameters(DualLearner)
 @parameters
 class QuadraticSurrogate(MarginLearner):
     r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
