@@ -32,13 +32,6 @@ Packed: TypeAlias = Any
 #: What users may give or leave out: labels, weights.
 Given: TypeAlias = ArrayLike | None
 
-if TYPE_CHECKING:
-    from skstructured.extend.surrogate import Surrogate
-    from skstructured.losses.fenchel_young import FenchelYoung
-
-#: What learners, optimisers and decoders compute losses by.
-Loss: TypeAlias = "FenchelYoung | Surrogate"
-
 if not TYPE_CHECKING:  # for `help`, which else shows all that they stand for
     Features, Outputs, Given = (NewType(name, object) for name in ("Features", "Outputs", "Given"))
 
@@ -51,3 +44,50 @@ class Bound(Protocol):
 
     def regret(self, norm: float) -> float:
         """The part of it that is beyond the comparator's loss."""
+
+
+class Loss(Protocol):
+    """What learners, optimisers and decoders ask of a `Surrogate` or a `FenchelYoung` loss."""
+
+    #: What the parameter is: a short-cut or a space, a fitted space once learners have set it.
+    space: Any
+
+    @property
+    def norm(self) -> str:
+        """The norm in which ŷ is compared with vertices."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """Writes the gradient of a row of scores, and returns its loss."""
+
+    @property
+    def lipschitz(self) -> float:
+        """The largest ‖∇ℓ‖ in θ."""
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether means are probabilities."""
+
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
+        """Parameters, and scratch, of the kernel."""
+
+    def mean(self, theta: Floats) -> Floats:
+        """What decoders are given as ŷ."""
+
+    def value(self, theta: Floats, V: Floats) -> Floats:
+        """Losses where V was true."""
+
+    def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """`mean` and `value`."""
+
+    def omega(self, mu: Floats) -> Floats:
+        """Ω of means."""
+
+    def conjugate(self, theta: Floats) -> Floats:
+        """Ω* of scores."""
+
+    def constants_of(self, dim: int | None = None) -> Any:
+        """Constants of theory, where there are any."""
+
+    def check_residual(self, work: Floats) -> None:
+        """Warn of a solver that was left with a residual."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from skstructured._base.plugins import is_builtin
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
+from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
 from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
 from skstructured.regularizers import resolve_regularizer
@@ -105,7 +106,7 @@ class FenchelYoung(Component):
     #: Whether means are probabilities where the space says what of.
     has_probabilities = True
 
-    space: Any = None
+    space: str | OutputSpace | None = None
     regularizer: str | Regularizer | None = None
     scale: str | float = "theory"
     constants: str = "paper"
