@@ -294,7 +294,7 @@ class MappedScale(State):
         return self._mapped(self.inner.transformed_matrix(rows))
 
     #: Weights are those of transformed rows.
-    completed = transformed
+    imputed = transformed
 
     def fold(self, W, columns=None):
         """Weights of `imputed` rows, which are those of transformed ones."""

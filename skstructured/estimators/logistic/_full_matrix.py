@@ -197,7 +197,7 @@ class RoundLimit:
     """
 
     def __init__(self, longest, power, trouble):
-        self.longest, self.power, self.diagnostics = longest, power, trouble
+        self.longest, self.power, self.trouble = longest, power, trouble
 
     def concerns(self, weight):
         """Whether rows of these weights may exceed it."""
