@@ -67,7 +67,7 @@ def test_indicators_stand_behind_the_features(centred, dtype, rng):
     np.testing.assert_array_equal(before[:, :p], first.reshape(40, p))
     np.testing.assert_array_equal(before[:, p:], gaps)
     assert not counted.all() and len(places) == 40
-    for of in ("transformed", "completed"):
+    for of in ("transformed", "imputed"):
         wide, narrow = (getattr(one, of)(Rows.from_array(X)).matrix for one in (scale, plain))
         np.testing.assert_array_equal(wide, np.hstack([narrow, gaps]))
     W = rng.randn(3, 2 * p + 1)
