@@ -155,12 +155,14 @@ def check_range_of_weights(name: str, weight: Floats) -> Floats:
 def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
     """Sample weights as a non-negative float64 vector; ones where None.
 
-    scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
+    Weights that are all zero are refused, but in a chunk of a stream.
     """
     if sample_weight is None:
         return np.ones(n)
     given = np.asarray(sample_weight)
-    if stream and given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
+    if given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
+        if not stream:
+            raise ValueError("sample_weight must have a positive sum, got zeros only.")
         return np.zeros(n)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 

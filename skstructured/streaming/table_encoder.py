@@ -97,7 +97,9 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
     if any(isinstance(value, np.datetime64) for value in there):
         return None
     try:
-        numbers[~missing] = [float(v / SECOND if isinstance(v, SPANS) else v) for v in there]
+        numbers[~missing] = [
+            float(np.timedelta64(v) / SECOND if isinstance(v, SPANS) else v) for v in there
+        ]
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers

@@ -111,9 +111,18 @@ def test_a_model_is_kept_before_anything_is_printed_and_may_be_replaced(iris_csv
     assert load_checkpoint(cli.model)[-1].max_iter == 1
 
 
+class Missing:
+    """A finder by which modules are not installed."""
+
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("skops", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     for name in ("skops", "skops.io", "pandas"):
-        monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert cli.refused(iris_csv, "--save", cli.model).endswith("pip install skops\n")
     assert cli.refused(iris_csv).endswith("pip install pandas\n")
     assert cli.said()[0] == "digits (1797 rows, 64 features)"

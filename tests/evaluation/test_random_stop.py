@@ -69,7 +69,7 @@ def test_its_expected_loss_on_new_rows_is_the_mean_of_the_rounds():
 
 def test_bad_input_is_refused():
     X, y = rows()
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="positive sum, got zeros"):
         random_stop(sk.FolkloreClassifier(), X, y, sample_weight=np.zeros(60))
     with pytest.raises(ValueError, match="sample_weight"):
         random_stop(sk.FolkloreClassifier(), X, y, sample_weight=-np.ones(60))

@@ -35,8 +35,8 @@ def _best_ratio(a):
 
 def _table():
     """``2 + a − f(a)`` and its derivative in ln(1 + a), times the step, at the nodes (·, 2)."""
-    a = np.expm1(np.arange(1, LAST + 1) / PER_UNIT)
-    value, p, apart, distance = _ratio(_best_ratio(a), a)
+    a = np.expm1(np.arange(1, LAST + 1, dtype=np.longdouble) / PER_UNIT)
+    value, p, apart, distance = _ratio(_best_ratio(a.astype(np.float64)), a)
     q = np.exp(-a) / (1.0 + np.exp(-a))
     slope = value * (2.0 / apart - (p - q) / distance)  # the best t moves no value
     table = np.zeros((LAST + 1, 2))
