@@ -65,7 +65,7 @@ class CommandLine:
     def predicted(self, *arguments):
         """What ``predict`` prints, as a frame."""
         told = self.said("predict", self.model, *arguments)
-        return pd.read_csv(io.StringIO("\n".join(told)), float_precision="round_trip")
+        return pd.read_csv(io.StringIO("\n".join(told)))
 
 
 def one(lines, start):
