@@ -21,10 +21,12 @@ from sklearn.metrics import make_scorer
 
 from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import weighted_mean
-from skstructured.extend._types import Features, Floats, Given, Outputs
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
 from skstructured.spaces.permutahedron import relevances
 
 __all__ = [
+    "as_positions",
+    "as_ranks",
     "expected_target_loss_scorer",
     "kendall_tau",
     "kendall_tau_scorer",
@@ -204,6 +206,39 @@ def ndcg_of_rankings(
         )
     values = ndcg(truth.shape[1] - 1 - guess, truth, gain)
     return float(values.mean()) if average else values
+
+
+def as_positions(y: ArrayLike) -> Ints:
+    """Rankings as positions, as "birkhoff" has them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n, m)
+        Ranks 1 … m, m for the best, or positions 0 … m − 1, 0 for the first.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        Positions: m less the ranks.
+
+    Raises
+    ------
+    ValueError
+        For rows that are neither.
+
+    Examples
+    --------
+    >>> from skstructured.metrics import as_positions, as_ranks
+    >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
+    (array([[0, 2, 1]]), array([[3, 1, 2]]))
+    """
+    behind = relevances("y", y)
+    return behind.shape[1] - 1 - behind
+
+
+def as_ranks(y: ArrayLike) -> Ints:
+    """Rankings as ranks, as "permutahedron" has them: m less the positions; see `as_positions`."""
+    return relevances("y", y) + 1
 
 
 #: Mean Kendall's τ, Spearman's ρ and NDCG of predicted rankings.

@@ -266,3 +266,12 @@ def test_displays_of_ordered_classes():
     binary = ordinal().fit(Z, y > 0)
     assert len(CalibrationDisplay.from_estimator(binary, Z, y > 0).prob_true) > 0
     pyplot.close("all")
+
+
+def test_rankings_are_converted_between_positions_and_ranks(rng):
+    ranks = np.array([rng.permutation(5) + 1 for _ in range(20)])
+    for given in (ranks, 5 - ranks):
+        np.testing.assert_array_equal(sk.metrics.as_ranks(given), ranks)
+        np.testing.assert_array_equal(sk.metrics.as_positions(given), 5 - ranks)
+    with pytest.raises(ValueError, match=r"positions 0..m-1 .* or ranks 1..m"):
+        sk.metrics.as_ranks([[1, 1, 2]])
