@@ -37,10 +37,10 @@ def sequence_optimizer(given):
 
 
 def mean_costs(gap, truth, costs):
-    """Mean costs (n,) of the most likely label at each position, from means less truths (N, k)."""
+    """Mean costs (n,) of the labels of the least expected cost, from means less truths (N, k)."""
     means = gap.copy()
     means[np.arange(len(gap)), truth.values] += 1.0
-    return mean_of(costs[np.argmax(means, axis=1), truth.values], truth.offsets)
+    return mean_of(costs[np.argmin(means @ costs.T, axis=1), truth.values], truth.offsets)
 
 
 class ChainRounds(RoundKind):

@@ -273,11 +273,13 @@ def test_steps_count_where_features_are_small():
         assert ratio == pytest.approx(max(2.0 + M * 1e-6, M - 1.0), rel=1e-12)
 
 
-def test_the_cost_is_that_of_the_answer_where_the_label_is_true():
+def test_the_cost_is_that_of_the_least_risk_where_the_label_is_true():
     costs = np.array([[0.0, 0.2, 0.9], [1.0, 0.0, 0.4], [0.3, 0.6, 0.0]])  # [answer, truth]
     labels = np.array([0, 1, 2, 2])
     means = np.array([[0.6, 0.3, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.2, 0.3]])
-    wanted = np.mean(costs[means.argmax(axis=1), labels])
+    answers = [min(range(3), key=lambda i: costs[i] @ mu) for mu in means]
+    assert answers != means.argmax(axis=1).tolist()
+    wanted = np.mean(costs[answers, labels])
     found = mean_costs(means - np.eye(3)[labels], Ragged(labels, np.array([0, 4])), costs)
     assert found == pytest.approx([wanted], rel=1e-12)
 
