@@ -195,9 +195,15 @@ SHARE = {
 }
 
 
+#: The first few pairs, and the others for the nightly run.
+FIRST_PAIRS = [
+    pytest.param(*pair, marks=[pytest.mark.slow] if i > 2 else []) for i, pair in enumerate(LARGEST)
+]
+
+
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("which", list(OPTIMIZERS))
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
+@pytest.mark.parametrize(("name", "dim"), FIRST_PAIRS)
 def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which, kind):
     space, rng = space_of(name, dim), np.random.RandomState(0)
     rows = stream_of_kind(kind, space, rng, rounds_of(name))
@@ -346,12 +352,17 @@ def test_certificates_know_the_largest_weighted_row(which, kind, rng):
 #: Optimizers whose bound for 20,000 rows of norm 1 is above chance, and pairs for which it is not.
 FEEBLE = ("ogd, small ball", "adaptive, small ball", "ogd, a number", "pistol")
 EASY = ("simplex-s", "simplex-tsallis1.5", "hypercube", "ordinal-squared", "permutahedron")
+EASY_PAIRS = [
+    pytest.param(name, marks=[pytest.mark.slow] if "tsallis" in name or "perm" in name else [])
+    for name in PAIRS
+    if name.startswith(EASY)
+]
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs long streams")
 @pytest.mark.parametrize("noise", [0.0, pytest.param(0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", [name for name in OPTIMIZERS if name not in FEEBLE])
-@pytest.mark.parametrize("name", [name for name in PAIRS if name.startswith(EASY)])
+@pytest.mark.parametrize("name", EASY_PAIRS)
 @pytest.mark.short(every=37)
 def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     n, space = 20_000, space_of(name, PAIRS[name][2][0])

@@ -106,7 +106,7 @@ def test_chunks_and_pickles_are_bit_identical(name, dim, which, average, storage
 @pytest.mark.parametrize("growth", ["as they come", "zeros, then huge", "lognormal", "geometric"])
 @pytest.mark.parametrize("storage", ["dense", "csr", "one in 20 csr"])
 @pytest.mark.parametrize("which", list(ALL))
-@pytest.mark.parametrize("average", ["polynomial", "uniform"])
+@pytest.mark.parametrize("average", ["polynomial", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_averages_are_those_of_the_weights_played(average, which, storage, growth, rng):
     """They do not cancel where features grow, across storages and weights put into Θ."""
     space, X, V, weight = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
