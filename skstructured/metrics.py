@@ -237,7 +237,23 @@ def as_positions(y: ArrayLike) -> Ints:
 
 
 def as_ranks(y: ArrayLike) -> Ints:
-    """Rankings as ranks, as "permutahedron" has them: m less the positions; see `as_positions`."""
+    """Rankings as ranks, as "permutahedron" has them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n, m)
+        Positions 0 … m − 1, 0 for the first, or ranks 1 … m, m for the best.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        Ranks: m less the positions.
+
+    Raises
+    ------
+    ValueError
+        For rows that are neither.
+    """
     return relevances("y", y) + 1
 
 
