@@ -205,12 +205,14 @@ def test_pickles_hold_no_addresses_of_kernels(name):
     assert not list(differences(twin._model.state, learner._model.state))
 
 
-def test_an_error_leaves_the_lengths_of_sequences():
+def test_errors_and_looks_ahead_leave_the_lengths_of_sequences():
     case = FITTED["sequences"]
     learner = case.started()
     loss, sizes = learner._model.loss, learner.loss_.sizes
     learner.set_params(class_weight={"a": 2.0})
     long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
+    learner.expected_losses(long[0][:1], learner.space_.pack(long[1][:1]))
+    assert learner._model.loss is loss
     with pytest.raises(ValueError, match="class_weight"):
         learner.partial_fit(*long)
     assert learner._model.loss is loss and learner.loss_.sizes == sizes

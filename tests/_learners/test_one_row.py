@@ -234,3 +234,13 @@ def test_a_signal_before_the_row_leaves_it(monkeypatch):
     other = begun(clone(model), X, y)
     assert_same(model, other, X)
     assert_same(*(one.partial_fit(X[3:4], y[3:4]) for one in (model, other)), X)
+
+
+@pytest.mark.parametrize(("name", "size"), [("defaults", 1e151), ("rows as they are", 1e101)])
+def test_a_row_that_is_too_long_is_refused_by_itself(name, size):
+    model, X, y, _ = predictor(name)
+    begun(model, X, y)
+    before = fresh(model)
+    with pytest.raises(ValueError, match="Row 0 of X is too large"):
+        model.partial_fit(np.full((1, X.shape[1]), size), y[:1])
+    assert_same(model, before, X)
