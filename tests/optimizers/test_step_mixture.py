@@ -275,3 +275,19 @@ def test_evidence_of_a_round_that_weighs_far_more_is_kept(first, rates):
         np.testing.assert_allclose(u[0], wanted.u, rtol=1e-9, atol=1e-15)
         assert totals[mixing.GAP] == pytest.approx(wanted.gap, rel=1e-9)
     assert u.max() > 2.0 * u.min()
+
+
+def test_all_experts_are_mixed_or_those_that_are_no_averages(rng):
+    X, y = rng.randn(60, 3), rng.randint(3, size=60)
+    model = OnlineStructuredPredictor(random_state=0).partial_fit(X, y, classes=[0, 1, 2])
+    inner, batch, found = model._model, model._read(X), []
+    W = inner._stored_matrices(inner.state.parts, True)
+    for averaged in (True, False):
+        shares = inner.shares(averaged)
+        found.append(inner.scores(batch, averaged))
+        for z, played in zip(inner.scale.transformed_matrix(batch.rows), found[-1], strict=True):
+            theta, wanted, v = W @ np.r_[z, 1.0], np.empty(3), np.empty(len(W))
+            mixing.mix(inner.state.kind, shares, theta, model.loss_.mean(theta), v, wanted)
+            np.testing.assert_allclose(played, wanted, rtol=1e-9, atol=1e-9)
+        assert shares[:, :, 7:].any() == averaged
+    assert np.abs(found[0] - found[1]).max() > 1e-3
