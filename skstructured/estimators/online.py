@@ -342,7 +342,7 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
         return surrogate, descent
 
 
-@inherit_parameters(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor, GaptronClassifier)
 @parameters
 class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
@@ -353,11 +353,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
         A Perceptron's weights jump by whole rows for as long as there are mistakes, so the
         mean of all of them is more accurate than one of the late ones.
     {OnlineStructuredPredictor: standardize, missing, fit_intercept}
-    max_iter : int, default=10
-        Most passes (epochs) of `fit`.
-    tol : float or None, default=1e-4
-        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
-        before it, by this share of it. None makes all passes.
+    {GaptronClassifier: max_iter, tol}
     {OnlineStructuredPredictor: shuffle, class_weight, verbose, random_state}
 
     Attributes

@@ -264,7 +264,7 @@ def random_stop(
     classes : array-like or None, default=None
         All labels; None is those of `y`.
     sample_weight : array-like of shape (n,) or None, default=None
-        Non-negative weights of the rounds, for learners that take them.
+        Non-negative weights of the rounds, by which they are learned as well.
     random_state : int, RandomState instance or None, default=None
         Draws the order and the round.
 
@@ -275,8 +275,11 @@ def random_stop(
 
     Raises
     ------
+    TypeError
+        For an estimator that is no `OnlineLearner`, such as a pipeline.
     ValueError
-        For what ``partial_fit`` of the learner refuses, and weights that are all 0.
+        For what ``partial_fit`` of the learner refuses, weights that are all 0, and weights for a
+        learner that takes none.
 
     References
     ----------
@@ -293,8 +296,12 @@ def random_stop(
     9
     """
     rng, learner = check_random_state(random_state), clone(estimator)
+    if not isinstance(learner, OnlineLearner):
+        raise TypeError(f"estimator must be an OnlineLearner of this library, got {learner!r}.")
     rounds = learner.begin(X, y, classes)
     if sample_weight is not None:
+        if rounds.weight is None:
+            raise ValueError(f"sample_weight must be None for {learner!r}, which takes no weights.")
         weight = check_weights(sample_weight, X, rounds.n_rounds)
         rounds = rounds._replace(weight=weight * rounds.weights)
     order = rng.permutation(rounds.n_rounds)

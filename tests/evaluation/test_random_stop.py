@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
 import skstructured as sk
 from skstructured.evaluation import random_stop
@@ -73,3 +74,7 @@ def test_bad_input_is_refused():
         random_stop(sk.FolkloreClassifier(), X, y, sample_weight=np.zeros(60))
     with pytest.raises(ValueError, match="sample_weight"):
         random_stop(sk.FolkloreClassifier(), X, y, sample_weight=-np.ones(60))
+    with pytest.raises(ValueError, match="sample_weight must be None for BanditronClassifier"):
+        random_stop(LEARNERS["bandit"], X, y, sample_weight=np.ones(60))
+    with pytest.raises(TypeError, match="must be an OnlineLearner .*, got Ridge"):
+        random_stop(Ridge(), X, y)
