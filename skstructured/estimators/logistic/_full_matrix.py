@@ -22,6 +22,9 @@ LOOK, DRIFT = 1024, 1e-10
 #: Rows wait until so many are added to A together.
 WAITING = 16
 
+#: Numbers of a block that stay in a processor's cache while rows are added to it.
+TILE = 32_768
+
 #: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
 POTENTIAL, COUNT, RESIDUAL = range(3)
 
@@ -44,20 +47,25 @@ def panel(blocks, i, r, p):
 def add_products(block, sign, left, right, start, count):
     """Row a of block ← itself + sign Σ_m left[m, start + a] right[m, start:], m below `count`.
 
-    `start` is an ``np.int64``: numba would compile anew for a literal.
+    Four m at a time, the last ones again times 0, but for one that is left by itself. `start` is an
+    ``np.int64``: numba would compile anew for a literal.
     """
-    width, quads = block.shape[1], count // 4 * 4
-    for a in range(block.shape[0]):
-        row = block[a]
+    n, width, last = block.shape[0], block.shape[1], count - 1
+    tile, quads = max(TILE // width, 1), count if count % 4 != 1 else count - 1
+    for first in range(0, n, tile):
         for q in range(0, quads, 4):
-            c0, c1 = sign * left[q, start + a], sign * left[q + 1, start + a]
-            c2, c3 = sign * left[q + 2, start + a], sign * left[q + 3, start + a]
-            l0, l1 = right[q][start:], right[q + 1][start:]
-            l2, l3 = right[q + 2][start:], right[q + 3][start:]
-            for b in range(width):
-                row[b] += c0 * l0[b] + c1 * l1[b] + c2 * l2[b] + c3 * l3[b]
-        for q in range(quads, count):
-            c, only = sign * left[q, start + a], right[q][start:]
+            m1, m2, m3 = min(q + 1, last), min(q + 2, last), min(q + 3, last)
+            s1, s2, s3 = sign * (m1 > q), sign * (m2 > q + 1), sign * (m3 > q + 2)
+            k0, k1, k2, k3 = left[q], left[m1], left[m2], left[m3]
+            l0, l1 = right[q][start:], right[m1][start:]
+            l2, l3 = right[m2][start:], right[m3][start:]
+            for a in range(first, min(first + tile, n)):
+                row, c0, c1 = block[a], sign * k0[start + a], s1 * k1[start + a]
+                c2, c3 = s2 * k2[start + a], s3 * k3[start + a]
+                for b in range(width):
+                    row[b] += c0 * l0[b] + c1 * l1[b] + c2 * l2[b] + c3 * l3[b]
+        for a in range(first, min(first + tile, n) if quads < count else first):
+            row, c, only = block[a], sign * left[last, start + a], right[last][start:]
             for b in range(width):
                 row[b] += c * only[b]
 

@@ -280,12 +280,11 @@ def learn_row(x, w, kappa, learned, Q, space):
     root_of_cells(Q, s, space.cell, space.mass, rank + 1, M)
     gram_of(M, rank, space.hessian)
     woodbury(space, w * kappa, rank)
-    rows = rank if rank % 4 < 2 else rank // 4 * 4 + 4  # P is read once for four of them
-    for m in range(rows):  # L_m = Σ_j F_jm V_j
+    for m in range(rank):  # L_m = Σ_j F_jm V_j
         for b in range(L.shape[1]):
             L[m, b] = 0.0
     add_products(L[:rank], 1.0, F, space.V, np.int64(0), F.shape[0])
-    downdate(P, L, F.shape[0], rows)
+    downdate(P, L, F.shape[0], rank)
     means_of_cells(space)
     move_gradient(G, Q, x, w, kappa, space)
     wait(x, space.hessian, w * kappa, A, waiting, factors, numbers, space.scaled)
