@@ -502,9 +502,9 @@ class LinearModel(Model):
             return None
         out = np.empty((2, self.space.dim_))
         known = play(
-            *(*norms, X, scale.statistics, scale.used, averaged),
-            *(state.Theta, state.vectors, state.shares, state.kind, out),
-        )
+            norms[0], norms[1], X, scale.statistics, scale.used, averaged,
+            state.Theta, state.vectors, state.shares, state.kind, out,
+        )  # fmt: skip
         return out if known else None
 
     def _play_loop(self) -> Kernel | None:

@@ -1,6 +1,5 @@
 """Predictions of learners over an output space, given the scores of new rows."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -42,18 +41,16 @@ def over_sequences(learner: Any, fresh: bool = False) -> bool:
     return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
 
 
-def answers_empty(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a prediction of label sequences, one per sequence, answer empty ones by empty ones."""
+def has_empty_sequence(learner: Any, X: Any) -> bool:
+    """Whether one of the label sequences to be predicted is empty."""
+    return isinstance(X, list) and has_empty(X) and over_sequences(learner)
 
-    @functools.wraps(method)
-    def answered(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (isinstance(X, list) and has_empty(X) and over_sequences(self)):
-            return method(self, X, *args, **kwargs)
-        check_is_fitted(self)
-        position = np.zeros((1, self.n_features_in_))
-        return around_empty(X, lambda rest: method(self, rest, *args, **kwargs), position)
 
-    return answered
+def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: Any) -> list[Any]:
+    """Answers of a prediction, one per sequence, with empty ones for sequences that are empty."""
+    check_is_fitted(learner)
+    position = np.zeros((1, learner.n_features_in_))
+    return around_empty(X, lambda rest: method(rest, **options), position)
 
 
 def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:
@@ -294,7 +291,6 @@ class DecodedPredictions:
         """The `Losses` of scores that were played where V was true."""
         return self._decode(theta).losses(V, random_state)
 
-    @answers_empty
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.
 
@@ -302,9 +298,10 @@ class DecodedPredictions:
         for "map". With costs, the output of the least expected cost. Empty sequences get empty
         arrays.
         """
+        if has_empty_sequence(self, X):
+            return answer_empty(self, X, self.predict)
         return self._decoding(X).most_likely()
 
-    @answers_empty
     def sample(self, X: Features, random_state: Seed = None) -> Any:
         """Draw the decoder's output of every row: what the guarantees are about.
 
@@ -321,6 +318,8 @@ class DecodedPredictions:
         ndarray
             Outputs in the form of y.
         """
+        if has_empty_sequence(self, X):
+            return answer_empty(self, X, self.sample, random_state=random_state)
         decoding = self._decoding(X)
         return decoding.draw(self.random_state_ if random_state is None else random_state)
 

@@ -7,7 +7,7 @@ from sklearn.utils.metaestimators import available_if
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
-from skstructured._learners.predictions import answers_empty, over_sequences
+from skstructured._learners.predictions import answer_empty, has_empty_sequence, over_sequences
 from skstructured.extend._types import Array, Features, Floats, Outputs
 
 
@@ -39,7 +39,6 @@ def weights_of_sequences(what, part):
 
 
 @available_if(_has_sequences)
-@answers_empty
 def predict_marginals(self: Any, X: Features) -> list[Floats]:
     """Mean of the labels at every position.
 
@@ -54,11 +53,12 @@ def predict_marginals(self: Any, X: Features) -> list[Floats]:
         For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
         for "squared" their sparse counterpart.
     """
+    if has_empty_sequence(self, X):
+        return answer_empty(self, X, self.predict_marginals)
     return self._decoding(X).means()
 
 
 @available_if(_has_sequences)
-@answers_empty
 def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
     """The n label sequences of the largest scores.
 
@@ -76,6 +76,8 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
         probability of labels is their score less a number of the sequence, `log_partition`.
     """
     check_integer("n", n)
+    if has_empty_sequence(self, X):
+        return answer_empty(self, X, self.predict_nbest, n=n)
     theta = self._scores(X)
     codes, scores, found = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
     best = [Ragged(row, theta.offsets) for row in codes]

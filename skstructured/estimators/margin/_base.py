@@ -8,7 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_bool, takes_gaps, weighted_mean
-from skstructured._learners.predictions import answers_empty, over_sequences, with_task
+from skstructured._learners.predictions import (
+    answer_empty,
+    has_empty_sequence,
+    over_sequences,
+    with_task,
+)
 from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
 from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.estimators.margin._outputs import outputs_of
@@ -143,9 +148,10 @@ class MarginLearner(BatchPredictor):
             return theta[:, 1] - theta[:, 0]
         return theta
 
-    @answers_empty
     def predict(self, X: Features) -> Any:
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
+        if has_empty_sequence(self, X):
+            return answer_empty(self, X, self.predict)
         theta = self._scores(X)
         return self._outputs.decode(theta)
 
