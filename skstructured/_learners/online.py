@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import check_dimension, is_builtin
+from skstructured._base.ragged import stack_labels
 from skstructured._base.validation import (
     ITEMS,
     check_bool,
@@ -49,6 +50,7 @@ from skstructured._learners.models import (
 from skstructured._learners.pass_selection import PASSES, learned_rows
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.platt_calibration import Calibrator
+from skstructured._learners.predictions import over_sequences
 from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import (
@@ -168,6 +170,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if self.standardize:  # afterwards, what was out of range is not seen any more
             self._check_rows(batch, fresh=True)
         self._expect(batch)
+        if over_sequences(self, fresh=True):  # once, for the space and for the rounds
+            y = stack_labels(y)
         self._start(self._space_of(batch, y, sample_weight), self._most_passes())
         self._make_passes(self._with_outputs(batch, y, sample_weight))
 
