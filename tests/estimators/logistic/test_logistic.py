@@ -188,7 +188,7 @@ class TestImproperLogits:
 
 
 class TestMatrices:
-    @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9), (2, 17), (1, 200)])
+    @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9), (2, 17), (2, 140)])
     def test_blocks_are_the_matrix(self, r, p):
         rng = np.random.RandomState(0)
         root = rng.randn(r * p, r * p)
