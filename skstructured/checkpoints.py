@@ -1,9 +1,4 @@
-"""Checkpoints: a fitted estimator in a file that is whole at any moment, and runs no code.
-
-Compiled loops do not check indices. So every array that they read or write must have the shape, the
-dtype and the layout that a new learner of the same parameters, features and outputs has, and
-every number that is an index must be in its range.
-"""
+"""Checkpoints: a fitted estimator in a file that is whole at any moment, and runs no code."""
 
 import contextlib
 import copy
@@ -25,18 +20,8 @@ from zipfile import ZipFile
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, clone
 
 import skstructured
-from skstructured._engine.mixing import GAP
-from skstructured._engine.state import NORM_AT, LinearState, State
-from skstructured._learners.online import OnlineEstimator
-from skstructured.estimators.boosting.tree import Trees
-from skstructured.estimators.kernel._expansion import Expansion, Support
-from skstructured.estimators.kernel._model import KernelModel
-from skstructured.estimators.logistic._full_matrix import COUNT, FullMatrix
-from skstructured.extend.learner import OnlineLearner
-from skstructured.spaces._labels import LabelSpace
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
@@ -86,8 +71,8 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
         For an `estimator` that is a class, or no object of a class with attributes.
     ValueError
         For what could not be read back: lambdas, classes defined within functions, dicts with keys
-        that are bool, None or tuples, memory-mapped arrays, objects that hold themselves; arrays
-        that do not fit the parameters; a `path` that exists and is no regular file.
+        that are bool, None or tuples, memory-mapped arrays, objects that hold themselves; a `path`
+        that exists and is no regular file.
     OSError
         If the file cannot be written; the checkpoint that was there is as it was.
 
@@ -117,7 +102,8 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
 
     Needs skops: ``pip install skops``. The classes of this package, of scikit-learn's estimators
     and of numpy's and scipy's arrays are trusted; the file may name no others but those in
-    `trusted`. Arrays must have the shapes and dtypes that a new learner of the same parameters has.
+    `trusted`. Arrays are taken as they are, and compiled loops do not check indices: read no file
+    of people whom you do not trust.
 
     Parameters
     ----------
@@ -143,8 +129,8 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
         For a `trusted` that is a str, True, or has anything but types, functions and str.
     ValueError
         For a file that is damaged, cut off, or not of `save_checkpoint`; that unpacks to many times
-        its size; that has arrays that fit no learner of its parameters; that has a newer format
-        than this version knows; or that names a type that is not trusted; for a pipe or a device.
+        its size; that has a newer format than this version knows; or that names a type that is not
+        trusted; for a pipe or a device.
 
     Warns
     -----
@@ -165,7 +151,6 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
                     stacklevel=2,
                 )
             found = skops.load(file, trusted=[*names, *ours, "numpy.dtype"])
-            check_shapes(found)
         except Warning:
             raise
         except RefusedError as error:
@@ -265,7 +250,7 @@ def _serialized(estimator):
             file.writestr(HEADER, json.dumps(versions, indent=2))
         _, schema = _opened(buffer)
         _refuse_changed(schema)
-        check_shapes(skops.load(buffer, trusted=sorted(_types_in(schema))))
+        skops.load(buffer, trusted=sorted(_types_in(schema)))
     except MemoryError:
         raise
     except Exception as error:
@@ -387,159 +372,3 @@ def _names_of(trusted):
         if not isinstance(kind, str) and not hasattr(kind, "__name__"):
             raise TypeError(f"trusted must have types, functions or str in it, got {kind!r}.")
     return [k if isinstance(k, str) else f"{k.__module__}.{k.__name__}" for k in kinds]
-
-
-#: Attributes that say what was learned, and no form.
-FREE = {
-    *("_kind", "_loops", "_past", "arrived", "count", "divided", "factor", "fitted", "forgotten"),
-    *("gamma", "given", "known", "learned", "lengths", "loss", "n_taught", "optimizer", "placed"),
-    *("random_state", "refactored", "rng", "sizes", "space", "used"),
-}
-
-#: Fitted arrays of any estimator over a space, as numbers of outputs d and of features p.
-WEIGHTS = {
-    **{"coef_": "dp", "intercept_": "d", "start_": "d", "end_": "d", "transitions_": "dd"},
-    "transition_coef_": "ddp",
-}
-
-
-def check_shapes(estimator: object) -> None:
-    """A ValueError that names the first attribute with another form than a new learner's."""
-    for part in _estimators_in(estimator):
-        learned = vars(part).keys() & {"space_", "_model"}
-        if "space_" in learned:
-            _check_space(part)
-        if learned and isinstance(part, OnlineLearner) and hasattr(part, "_start"):
-            _check_learned(part)
-
-
-def _estimators_in(found: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """All estimators in an object."""
-    seen = set() if seen is None else seen
-    if id(found) in seen or isinstance(found, (str, bytes, np.ndarray)):
-        return
-    seen.add(id(found))
-    if isinstance(found, BaseEstimator):
-        yield found
-    inner = vars(found) if hasattr(found, "__dict__") and not isinstance(found, type) else found
-    if isinstance(inner, dict):
-        inner = list(inner.values())
-    if isinstance(inner, (list, tuple, set)):
-        for value in inner:
-            yield from _estimators_in(value, seen)
-
-
-def _require(holds: Any, name: str) -> None:
-    if not holds:
-        raise ValueError(f"its {name} does not fit a learner of its parameters")
-
-
-def _check_space(learner: Any) -> None:
-    """Numbers of outputs agree, and weights in units of X have their shapes."""
-    space, fitted = learner.space_, vars(learner)
-    dim, p = getattr(space, "dim_", 0), fitted.get("n_features_in_", 0)
-    if isinstance(space, LabelSpace):
-        _require(dim == space._dim_of(len(space.classes_)), "space_.dim_")
-    if hasattr(space, "n_items_"):
-        _require(dim == space.n_items_**2, "space_.n_items_")
-    for owner in (learner, fitted.get("_model")):
-        loss = getattr(owner, "loss_", None) or getattr(owner, "loss", None)
-        for other in (getattr(loss, "space", None), getattr(owner, "space", None)):
-            _require(getattr(other, "dim_", dim) == dim, "loss_")
-    for name in WEIGHTS.keys() & fitted.keys():
-        wanted = tuple({"d": dim, "p": p}[axis] for axis in WEIGHTS[name])
-        _require(np.shape(fitted[name]) == wanted, name)
-
-
-def _check_learned(learner: Any) -> None:
-    """What a learner has learned has the form of what a new one starts with."""
-    fitted, fresh = vars(learner), _started(learner)
-    given = fresh.get_params(deep=False).keys() | {"space_", "loss_"}
-    for name in vars(fresh).keys() - given:
-        value = getattr(fresh, name)
-        if isinstance(value, (State, np.ndarray, tuple)):
-            _require(name in fitted, name)
-            _check_alike(fitted[name], value, name)
-    for owner in (learner, fitted.get("_weak")):
-        for name in ("_trees", "trees"):
-            if isinstance(getattr(owner, name, None), Trees):
-                _check_trees(getattr(owner, name), learner.n_features_in_, name)
-
-
-def _started(learner: Any) -> Any:
-    """A new learner of the same parameters, features and outputs, which has learned nothing."""
-    fresh = clone(learner)
-    if not isinstance(learner, OnlineEstimator):
-        for name in vars(learner).keys() & {"n_features_in_", "_dtype"}:
-            setattr(fresh, name, getattr(learner, name))
-        fresh._start(copy.deepcopy(learner.space_))
-        return fresh
-    own = fresh.get_params(deep=False).keys() | {"_model"}
-    vars(fresh).update({name: value for name, value in vars(learner).items() if name not in own})
-    fresh.random_state_ = copy.deepcopy(learner.random_state_)
-    model = fresh._model = fresh._new_model()
-    if isinstance(model, KernelModel):  # the loop is handed the block of its expansion
-        model.state.Theta = learner._model.state.Theta
-        model.state.by_feature = learner._model.state.by_feature
-    if isinstance(learner._calibrator, State):
-        fresh._calibrator = type(learner._calibrator)()
-    return fresh
-
-
-def _check_alike(found: Any, fresh: Any, name: str) -> None:
-    """`found` has the form of `fresh`: types, shapes, dtypes, layouts, and sizes that are kept."""
-    if found is fresh or isinstance(fresh, float):
-        return
-    _require(type(found) is type(fresh), name)
-    if isinstance(fresh, np.ndarray):
-        same = (found.shape, found.dtype) == (fresh.shape, fresh.dtype)
-        _require(same and (found.flags.c_contiguous or not fresh.flags.c_contiguous), name)
-    elif isinstance(fresh, (tuple, list)):
-        _require(len(found) == len(fresh), name)
-        for i, value in enumerate(fresh):
-            _check_alike(found[i], value, f"{name}[{i}]")
-    elif isinstance(fresh, State):
-        _prepare(found, fresh)
-        for key in vars(fresh).keys() - FREE:
-            _require(key in vars(found), f"{name}.{key}")
-            _check_alike(vars(found)[key], vars(fresh)[key], f"{name}.{key}")
-        _check_ranges(found, fresh, name)
-    elif isinstance(fresh, (bool, int, str)):
-        _require(found == fresh, name)
-
-
-def _prepare(found: Any, fresh: Any) -> None:
-    """Bring what is fresh to the storage, and to the number of rows, of what was found."""
-    if isinstance(fresh, LinearState) and found.Theta is not None and fresh.Theta is None:
-        fresh.store_for(bool(found.by_feature))
-    if isinstance(fresh, Support):
-        fresh._reserve(len(found.index))
-
-
-def _check_ranges(found: Any, fresh: Any, name: str) -> None:
-    """Numbers that are indices are in their ranges."""
-    for key in ("vector", "vectors"):
-        if isinstance(vars(fresh).get(key), np.ndarray) and vars(fresh)[key].size:
-            same = vars(found)[key][..., NORM_AT] == vars(fresh)[key][..., NORM_AT]
-            _require(np.all(same), f"{name}.{key}")
-    if "slot" in vars(fresh):
-        _require(np.all(found.slot == -1), f"{name}.slot")
-    if isinstance(fresh, Support):
-        _require(0 <= found.count <= len(found.index), f"{name}.count")
-    if isinstance(fresh, Expansion):
-        most = min(found.size, len(found.opened.index))
-        _require(0 <= found.count <= most, f"{name}.count")
-    if isinstance(fresh, FullMatrix):
-        _require(0 <= found.numbers[COUNT] < len(found._waiting[0]), f"{name}.numbers")
-    if "totals" in vars(fresh):  # the last entry is a norm
-        _require(np.array_equal(found.totals[GAP + 1 : -1], fresh.totals[GAP + 1 : -1]), name)
-
-
-def _check_trees(trees: Trees, p: int, name: str) -> None:
-    """Nodes test features that there are, the lowest none, and answer classes that there are."""
-    inner = trees.tried.shape[1]
-    _require(np.all(trees.feature[:, inner:] == -1), f"{name}.feature")
-    for array, most in ((trees.feature, p), (trees.answer, trees.counts.shape[2])):
-        _require(np.all((array >= -1) & (array < most)), name)
-    _require(np.all((trees.tried >= 0) & (trees.tried < p)), f"{name}.tried")
-    _require(np.all(trees.answer >= 0) and np.all(trees.seen >= 0), name)
