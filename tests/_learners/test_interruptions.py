@@ -19,6 +19,7 @@ from sklearn.base import clone
 from waiting import stream
 
 import skstructured as sk
+from skstructured._learners.online import OnlineEstimator
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
 SIGNALS = 25
@@ -201,6 +202,20 @@ def test_any_number_of_signals_comes_in_one_block():
         with handling(leave), pytest.raises((Interruption, RuntimeError)):
             model.partial_fit(X[:60], y[:60])
         assert Slow.left <= 0 and not list(differences(before, copy.deepcopy(model)))
+
+
+def test_a_first_call_is_not_seen_before_it_is_over(monkeypatch):
+    X, y = stream(300)
+    model, seen, learn = clone(EVERY_LEARNER["online"]), [], OnlineEstimator._learn
+    before = vars(model).copy()
+
+    def learned(self, *given):
+        seen.append(vars(model).copy())
+        learn(self, *given)
+
+    monkeypatch.setattr(OnlineEstimator, "_learn", learned)
+    model.partial_fit(X, y, classes=[0, 1, 2])
+    assert seen == [before] and model.t_ == 300
 
 
 @needs_timer
