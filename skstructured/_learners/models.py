@@ -246,11 +246,15 @@ class Model(State, ABC):
 
     def _optimizer_diagnostics(self) -> list[str]:
         """Sentences about what went wrong with the optimisers."""
-        found = []
-        for i, expert in enumerate(self._experts()):
-            if type(expert).check is not OnlineOptimizer.check:
-                found.append(expert.check(self.state.vectors[i]))
-        return [said for said in found if said is not None]
+        said = [
+            expert.check(self.state.vectors[i]) for i, expert in self._kept("checks", self._checks)
+        ]
+        return [sentence for sentence in said if sentence is not None]
+
+    def _checks(self) -> list[tuple[int, OnlineOptimizer]]:
+        """The experts that may find something wrong, with their places."""
+        plain = OnlineOptimizer.check
+        return [(i, e) for i, e in enumerate(self._experts()) if type(e).check is not plain]
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Parts of `order`, each to be learned by one call of `learn`."""
