@@ -82,7 +82,7 @@ def add_gradient(theta, y, kind, share, g):
     other = best_other(theta, y)
     margin = theta[y] - theta[other]
     if kind == HINGE:
-        if best_class(theta) == y and margin > 1.0 / dim:
+        if margin > 1.0 / dim:
             return 0.0
         value, slope = max(1.0 - margin, 0.0), 1.0 if margin < 1.0 else 0.0
     elif margin <= 0.0:
