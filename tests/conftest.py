@@ -12,6 +12,9 @@ from selection import (  # noqa: F401
     pytest_report_header,
 )
 
+#: Pictures without a screen, in every process that the tests start.
+os.environ["MPLBACKEND"] = "Agg"
+
 for _name, _examples in {"short": 15, "exhaustive": 60}.items():
     settings.register_profile(
         _name,

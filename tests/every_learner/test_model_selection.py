@@ -253,7 +253,7 @@ def test_cross_validated_scores_of_ordered_classes():
 
 
 def test_displays_of_ordered_classes():
-    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("matplotlib")
     from matplotlib import pyplot
     from sklearn.inspection import DecisionBoundaryDisplay
 
