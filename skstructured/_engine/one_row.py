@@ -122,7 +122,7 @@ def play_row(
     finite and in range; else `out` is not to be read.
     """
     (rows, width), dim, few, x_sq = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors), 0.0
-    room = np.empty(width + 3 * rows)  # a few allocations would take a tenth of the time
+    room = np.empty(width + 3 * rows)  # one allocation in the place of three
     z, raws = room[:width], room[width : width + rows].reshape((1, rows))
     theta = room[width + rows :].reshape((2, rows // dim, dim))
     for j in range(width):

@@ -298,7 +298,7 @@ class DecodedPredictions:
         for "map". With costs, the output of the least expected cost. Empty sequences get empty
         arrays.
         """
-        if type(X) is list and has_empty_sequence(self, X):
+        if has_empty_sequence(self, X):
             return answer_empty(self, X, self.predict)
         return self._decoding(X).most_likely()
 
