@@ -33,6 +33,7 @@ from skstructured.estimators.online import (
     OnlineStructuredPredictor,
     SecondOrderPerceptron,
 )
+from skstructured.estimators.structured import StructuredPredictor, StructuredRegressor
 from skstructured.evaluation.conformal import PredictionSets
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.extend.learner import OnlineLearner
@@ -86,6 +87,8 @@ __all__ = [
     "SecondOrderPerceptron",
     "SequenceTransformer",
     "StructuralSVM",
+    "StructuredPredictor",
+    "StructuredRegressor",
     "TableEncoder",
     "__version__",
     "average_fitted",

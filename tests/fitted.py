@@ -83,6 +83,8 @@ FITTED |= {
     "bool labels": Case(online(), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
     "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),
+    "numbers, mixed": Case(sk.StructuredRegressor(random_state=0), _X, _numbers),
+    "mixed": Case(sk.StructuredPredictor(random_state=0), _X, _letters),
     "own generator": Case(
         online(decoder="sampled", random_state=np.random.RandomState(3)), np.float32(_X), _letters
     ),

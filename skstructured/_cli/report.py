@@ -19,6 +19,7 @@ from skstructured._learners.models import SCORES
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.estimators.structured import StructuredPredictor, StructuredRegressor
 from skstructured.evaluation import RegretDisplay
 from skstructured.evaluation.validation import progressive_validate, warm_up
 from skstructured.extend.learner import OnlineLearner
@@ -52,6 +53,9 @@ FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
 #: The part of the rows that units of amounts are taken from: learned and not counted.
 FIRST, FEWEST, MOST = 10, 10, 1000
 
+#: Of more rows a mixture is only made to be kept, for it takes long.
+SHORT = 20_000
+
 #: The line that says that a stream changes.
 CHANGES = (
     "Changes          the rows changed on the way, or became harder to predict:\n"
@@ -81,6 +85,9 @@ def lines_of(options, given, table):
         yield from amount_lines(rows, learner, options.seed)
     else:
         learner = yield from class_lines(options, table, rows, learner)
+    if _may_mix(options, table):
+        learner = mixture_of(options, table)
+        yield from mixture_lines(learner, table)
     if options.save:
         yield from _kept(options, table, learner)
     yield next_command(options, given)
@@ -97,6 +104,36 @@ def _learner(options, table):
         return PiSTOLRegressor(**given)
     space = make_space(table.space, options.order)
     return OnlineStructuredPredictor(space, decoder="nearest", **given)
+
+
+def _may_mix(options, table):
+    """Whether the model to keep is a mixture: of rows in memory, to be learned in any order."""
+    asked = options.learner or options.in_order or options.passes is not None
+    is_plain = not asked and table.chunks is None and table.qid is None
+    return is_plain and (options.save is not None or len(table.y) <= SHORT)
+
+
+def mixture_of(options, table):
+    """A mixture that has learned all rows."""
+    seed = options.seed
+    if table.space == "real":
+        return StructuredRegressor(random_state=seed).fit(table.X, table.y)
+    space = make_space(table.space, options.order)
+    model = StructuredPredictor(space, random_state=seed).fit(table.X, table.y)
+    return model.set_params(decoder="f1") if table.space == "hypercube" else model
+
+
+def mixture_lines(model, table):
+    """Lines on what a mixture was worth on rows that were held out."""
+    score, kernels = model.validation_score_, len(model.estimators_) - 1
+    if np.isnan(score):
+        return
+    told = f"{score:.1%} right"
+    if table.space == "real":
+        told = f"R² {score:.3f}"
+    elif table.space != "simplex":
+        told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"
+    yield f"Held out         {told}, by a line and {kernels} kernels together: --save keeps them."
 
 
 def _bounded(options, learner):
@@ -143,7 +180,7 @@ def _kept(options, table, learner):
     With ``--in-order`` `fit` learns the rows in this order, and once if nothing else is asked for:
     the last rows are those that a model of a drifting stream is made of.
     """
-    if table.chunks is None:
+    if table.chunks is None and not hasattr(learner, "weights_"):
         given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
         given |= {} if options.passes is None else {"max_iter": options.passes}
         known = learner.get_params()
@@ -159,6 +196,8 @@ def _kept(options, table, learner):
         f"Model            {options.save}; in Python: "
         f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
     )
+    if hasattr(learner, "weights_") and table.space != "real":
+        yield "                 The bound is about one pass of a line, which --passes 1 keeps."
     passes = getattr(learner, "n_iter_", 1)
     if passes > 1 and table.space != "real" and table.chunks is None:
         yield (

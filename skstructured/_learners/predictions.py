@@ -97,7 +97,7 @@ def _space_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: Any) -> bool:
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
     _space_has("mean_proba")(estimator)
     loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
@@ -254,7 +254,7 @@ class DecodedPredictions:
         """
         return self._decoding(X).means()
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities that the mean prediction stands for.
 
@@ -267,7 +267,7 @@ class DecodedPredictions:
         mu = self._mean(X)
         return self.space_.mean_proba(mu)
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms of `predict_proba`.
 

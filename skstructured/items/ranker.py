@@ -97,7 +97,7 @@ LOSSES = {
 
 
 #: What `kernel` may be.
-KERNELS = ("linear", "additive", "rbf")
+KERNELS = ("auto", "linear", "additive", "rbf")
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -105,9 +105,9 @@ KERNELS = ("linear", "additive", "rbf")
 class ListwiseRanker(ItemLearner):
     r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
 
-    One score for each item, ``x w``, learned from whole queries with graded relevance, as many
-    items as there happen to be: documents of a search, products of a page. Raw features in, nothing
-    to tune, queries as a stream by ``partial_fit`` or whole by ``fit``.
+    One score for each item, learned from whole queries with graded relevance, as many items as
+    there happen to be: documents of a search, products of a page. Raw features in, nothing to tune,
+    queries as a stream by ``partial_fit`` or whole by ``fit``.
 
     With "listnet" the loss of a query with scores θ and shares ``y_i ∝ 2^{grade_i} − 1`` is the
     cross-entropy
@@ -125,7 +125,8 @@ class ListwiseRanker(ItemLearner):
     ----------
     loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
         What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
-    kernel : {"linear", "additive", "rbf"}, default="linear"
+    kernel : {"auto", "linear", "additive", "rbf"}, default="auto"
+        "auto" is "additive" in a `fit` of dense rows, and "linear" for CSR rows and streams.
         "linear": scores are ``x w``. "additive": sums of a curve for each feature, a step at each
         of 19 quantiles of the rows of `fit`; features count by their order alone. `partial_fit`
         then goes on after `fit`. For dense rows. "rbf": functions of all features together, by
@@ -157,9 +158,9 @@ class ListwiseRanker(ItemLearner):
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the features that predictions use: averaged with `average`, else the last. Of a
-        mixture the mean over its experts. With ``kernel="linear"``.
+        mixture the mean over its experts. If scores are linear.
     thresholds_, steps_ : list of n_features_in_ ndarrays
-        With ``kernel="additive"``: where the curve of each feature has steps, and how much the
+        If they are additive: where the curve of each feature has steps, and how much the
         score grows at each.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
     missing_coef_ : ndarray of shape (1, n_features_in_)
@@ -202,7 +203,7 @@ class ListwiseRanker(ItemLearner):
     """
 
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
-    kernel: Literal["linear", "additive", "rbf"] = "linear"
+    kernel: Literal["auto", "linear", "additive", "rbf"] = "auto"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
@@ -237,7 +238,7 @@ class ListwiseRanker(ItemLearner):
 
     def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
         """See `OnlineEstimator`; the steps of curves are taken as well."""
-        if self.kernel == "additive":
+        if self.kernel == "additive" or (self.kernel == "auto" and not batch.rows.is_sparse):
             lengths = batch.X.lengths
             weight = check_weights(sample_weight, lengths, len(lengths))
             self._steps = QuantileBinner(batch.rows.matrix, np.repeat(weight, lengths))

@@ -14,10 +14,15 @@ import pytest
 from conftest import ROOT
 from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.pipeline import make_pipeline
-from table_files import compiled, iris, load, one, people, results, trips
+from table_files import compiled, homes, iris, load, one, people, results, trips
 
 import skstructured
-from skstructured import ListwiseRanker, OnlineStructuredPredictor, TableEncoder
+from skstructured import (
+    ListwiseRanker,
+    OnlineStructuredPredictor,
+    StructuredPredictor,
+    TableEncoder,
+)
 from skstructured.__main__ import main
 from skstructured._cli.tables import Table
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
@@ -152,7 +157,8 @@ def test_the_next_command_installs_what_is_missing_and_asks_for_a_file(iris_csv,
 def test_a_picture_of_the_run(iris_csv, cli):
     pytest.importorskip("matplotlib").use("agg")
     picture = cli.folder / "run.png"
-    assert cli.said(iris_csv, "--plot", picture)[-2] == f"Picture          {picture}"
+    told = cli.said(iris_csv, "--plot", picture)
+    assert one(told, "Picture") == f"Picture          {picture}"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -181,9 +187,34 @@ def test_the_model_that_is_kept_knows_its_columns(cli):
             model.predict(given)
 
 
-def test_passes_of_the_model_are_the_learners_own_by_default(iris_csv, cli):
+def test_a_mixture_is_kept_whose_score_was_shown(iris_csv, cli):
+    lines, table = cli.kept(iris_csv), load(iris_csv)
+    model = load_checkpoint(cli.model)[-1]
+    same = StructuredPredictor(random_state=0).fit(table.X, table.y)
+    np.testing.assert_array_equal(model.predict_proba(table.X), same.predict_proba(table.X))
+    assert one(lines, "Held out") == (
+        f"Held out         {same.validation_score_:.1%} right, by a line and 3 kernels together: "
+        "--save keeps them."
+    )
+    assert lines[-2].endswith("The bound is about one pass of a line, which --passes 1 keeps.")
+    assert one(lines, "Held out") in cli.said(iris_csv)
+
+
+def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
+    frame = people()
+    frame["old"] = (frame["age"] > 30).astype(int)
+    frame["saved"] = (frame["saved"] == "yes").astype(int)
+    lines = cli.kept(frame, "--target", "saved,old", "--space", "hypercube")
+    assert load_checkpoint(cli.model)[-1].decoder == "f1"
+    assert "% of labels wrong, by a line" in one(lines, "Held out")
+    lines = cli.kept(homes(), "--target", "price")
+    model = load_checkpoint(cli.model)[-1]
+    assert f"R² {model.validation_score_:.3f}, by a line" in one(lines, "Held out")
+
+
+def test_passes_of_the_model_are_the_learners_own_if_asked_for(iris_csv, cli):
     """What the bound is about, one pass, is kept where it is asked for."""
-    lines = cli.kept(iris_csv)
+    lines = cli.kept(iris_csv, "--passes", "auto")
     model = load_checkpoint(cli.model)[-1]
     assert model.max_iter == "auto" and model.n_iter_ > 1
     assert lines[-3].startswith(f"Model            {cli.model}")

@@ -16,14 +16,14 @@ LOGGER = logging.getLogger("skstructured")
 #: α n that are tried, the largest first: of 1 is C=1 of LogisticRegression.
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
-#: Until so many in turn are no better.
-PATIENCE = 2
-
 #: Parts that few rounds are divided into, each held out in turn; of more than `FEW` one is.
-PARTS, FEW = 5, 500
+PARTS, FEW = 5, 100
 
 #: Losses that differ by less than this share are as good as each other.
-ALIKE = 0.01
+ALIKE = 0.003
+
+#: Iterations of each α, which begin where those of the one before ended.
+BRIEF = 25
 
 #: Fewer rounds tell nothing, and are learned with α = 1/n.
 LEAST = 10
@@ -68,6 +68,7 @@ def held_out_losses(field, batch, share, held_out, learned):
     """The losses of rounds held out as a function of α; each fit begins where the last ended."""
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
     field.warm_start, field.random_state_ = field._is_linear(), rng
+    field.max_iter = min(field.max_iter, BRIEF) if field.warm_start else field.max_iter
     share, batch, held = (
         share[learned] / share[learned].sum(),
         batch.take(learned),
@@ -99,7 +100,7 @@ def tried_alphas(field, batch, share):
     for strength in STRENGTHS:
         found = np.concatenate([part(strength / len(counted)) for part in held])
         losses.append(np.average(found, weights=weight))
-        if len(losses) > int(np.argmin(losses)) + PATIENCE:
+        if len(losses) > 1 + int(np.argmin(losses)):
             break
     return Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
 

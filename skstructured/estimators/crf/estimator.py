@@ -69,9 +69,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         which leaves labels that do not see each other.
     alpha : float or "auto", default="auto"
         α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
-        ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each from the weights of the one before,
-        until two in turn lose more than the best on rows, or sequences, held out: of at most 500
-        each once, of more the fifth part. It takes the largest within 1 % of the least loss.
+        ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each in 25 iterations from the weights of
+        the one before, until one loses more than the best on rows, or sequences, held out: of at
+        most 100 each once, of more the fifth part. It takes the largest within 0.3 % of the least.
     decoder : str or Decoder, default="auto"
         How scores become outputs. "auto" is "min_risk" if costs are given, else "nearest".
         "nearest": the output nearest to the mean. "map": the most likely output as a whole.

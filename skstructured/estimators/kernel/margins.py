@@ -18,8 +18,9 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
+from skstructured.estimators.kernel._features import FeatureModel, wants_features
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
+from skstructured.estimators.kernel._values import MANY, Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
@@ -225,7 +226,7 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
         return MarginLoss(space, self.loss), pistol_of(self)
 
 
-@inherit_parameters(PiSTOLClassifier)
+@inherit_parameters(PiSTOLClassifier, KernelStructuredPredictor)
 @parameters_with(KernelParameters)
 class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
@@ -256,6 +257,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     {PiSTOLClassifier: a}
     optimizer : PiSTOL or None, default=None
         None is ``PiSTOL(a)``, see `PiSTOLClassifier`.
+    {KernelStructuredPredictor: approximation}
     {PiSTOLClassifier: average, standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
@@ -298,12 +300,27 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     quantile: float = 0.5
     a: float = 0.3
     optimizer: PiSTOL | None = None
+    approximation: Literal["none", "fourier", "relu", "auto"] = "none"
     _: KW_ONLY
     max_iter: int = 10
 
     class_weight = None
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-    _wants_intercept = wants_intercept
+    n_components = "auto"
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+
+    def _expect(self, rounds):
+        self._rows_to_fit = rounds.rows.n_rows
+
+    def _start(self, space, passes=1):
+        rows = vars(self).pop("_rows_to_fit", 0)
+        self._many_rows, self._approximates = rows > MANY, wants_features(self, rows)
+        super()._start(space, passes)
+
+    def _wants_intercept(self):
+        return wants_intercept(self) or self._approximates
+
+    def _new_model(self):
+        return FeatureModel(self) if self._approximates else new_model(self)
 
     def _unfitted_space(self):
         return RealLine()

@@ -27,7 +27,7 @@ def by_hand(model, X, y, parts):
             theta = one.embedding_scores(X[part])
             losses += one.loss_.value(theta, one.space_.encode(y[part])).tolist()
         found.append(np.mean(losses))
-        if len(found) > np.argmin(found) + 2:
+        if len(found) > np.argmin(found) + 1:
             return found
     return found
 
@@ -43,13 +43,18 @@ def test_losses_are_those_of_fits_to_the_others(space, n):
     wanted = by_hand(model, X, y, parts)
     np.testing.assert_allclose(model.alpha_path_[:, 1], wanted, rtol=1e-6)
     np.testing.assert_allclose(model.alpha_path_[:, 0], STRENGTHS[: len(wanted)] / np.array(n))
-    alike = np.array(wanted) <= 1.01 * np.min(wanted)
+    alike = np.array(wanted) <= 1.003 * np.min(wanted)
     assert model.alpha_ == model.alpha_path_[np.argmax(alike), 0]
 
 
 @pytest.mark.parametrize(
     ("losses", "best"),
-    [((0.5, 0.4, 0.4), 2.0), ((0.403, 0.4, 0.5), 3.0), ((0.405, 0.4, 0.39), 1.0)],
+    [
+        ((0.5, 0.4, 0.4), 2.0),
+        ((0.401, 0.4, 0.5), 3.0),
+        ((0.402, 0.4, 0.5), 2.0),
+        ((0.405, 0.4, 0.39), 1.0),
+    ],
 )
 def test_of_those_alike_the_largest(losses, best):
     assert Path(np.array([3.0, 2.0, 1.0]), np.array(losses)).best == best

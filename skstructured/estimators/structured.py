@@ -1,0 +1,405 @@
+"""The estimators to try first: a line and three kernels, mixed by rows held out."""
+
+from typing import Literal, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils import check_consistent_length, check_random_state, indexable
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.validation import check_weights, unchanged_on_error
+from skstructured._learners.decoding import Decoding
+from skstructured._learners.predictions import (
+    DecodedPredictions,
+    has_probabilities,
+    over_sequences,
+    with_rows,
+)
+from skstructured.decoders import MAP, GapDecoder
+from skstructured.estimators._auto import given_decoder
+from skstructured.estimators._mixing import mixed, mixing_weights, splits_of, squared_distance
+from skstructured.estimators.kernel._features import WIDEST
+from skstructured.estimators.kernel._values import Kernel, check_cache_size
+from skstructured.estimators.kernel.margins import PiSTOLRegressor
+from skstructured.estimators.kernel.structured import KernelStructuredPredictor
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.output_space import OutputSpace
+from skstructured.losses import FenchelYoung
+from skstructured.losses.surrogates import ResidualLoss
+from skstructured.spaces import Simplex
+from skstructured.spaces._real_line import RealLine
+
+__all__ = ["StructuredPredictor", "StructuredRegressor"]
+
+#: Kernels of the members besides the line, and the random features that stand for them.
+KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
+
+#: Passes of kernel members, and of those of numbers, whose steps are bolder by a smaller `a`.
+PASSES, PASSES_OF_NUMBERS, CAUTION = 10, 40, 0.1
+
+#: Seeds of members are below this.
+SEEDS = 2**31 - 1
+
+
+class Ensemble(BaseEstimator):
+    """Members that learn the same rows, whose predictions are mixed by `weights_`.
+
+    A subclass brings `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
+    `_default_members(X, rng)`, a function `_predict(member, X)`, and `_judge(predictions, packed,
+    weight)`, which returns the loss of weights of members and the score of predictions of rows held
+    out; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
+    """
+
+    #: As members do, which is why they take gaps.
+    standardize = True
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+        """Fit all members, and find their weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features; for label sequences a list of (length, p) arrays.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, which all members and their weights go by.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X, y, sample_weight):
+        self.random_state_ = check_random_state(self.random_state)
+        packed, weight = self._start(y, sample_weight)
+        check_consistent_length(X, packed)
+        X, y = indexable(X, y)
+        members = self._members(X)
+        splits = splits_of(packed, weight, self.random_state_) if len(members) > 1 else []
+        given = X, y, sample_weight
+        found = mixed([e for _, e in members], self._predict, splits, *given, self.n_jobs)
+        self.estimators_ = found.fitted
+        self.named_estimators_ = dict(zip(dict(members), found.fitted, strict=True))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(found.fitted[0], name):
+                setattr(self, name, getattr(found.fitted[0], name))
+        self.weights_ = np.full(len(members), 1.0 / len(members))
+        self.validation_scores_, self.validation_score_ = np.full(len(members), np.nan), np.nan
+        if splits:
+            at, said = found.held_out, found.predictions
+            lost, score = self._judge(said, packed[at], weight[at])
+            rows = weight[at].sum() ** 2 / (weight[at] @ weight[at])
+            self.weights_ = mixing_weights(lost, len(said), rows)
+            self.validation_scores_ = np.array([score(one) for one in said])
+            self.validation_score_ = score(np.tensordot(self.weights_, said, 1))
+
+    def _members(self, X):
+        """Pairs of a name and an estimator."""
+        if isinstance(self.estimators, str) and self.estimators == "auto":
+            return self._default_members(X, self.random_state_)
+        given = self.estimators
+        pairs = isinstance(given, (list, tuple)) and len(given) > 0
+        if not pairs or any(not isinstance(pair, tuple) or len(pair) != 2 for pair in given):
+            raise ValueError(
+                f'estimators must be "auto" or a list of (name, estimator) pairs, got {given!r}.'
+            )
+        if len(dict(given)) < len(given):
+            raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
+        return list(given)
+
+    def _mixed_predictions(self, X):
+        """Σ_e v_e μ_e(x) of every row."""
+        pairs = zip(self.weights_, self.estimators_, strict=True)
+        return sum(v * self._predict(member, X) for v, member in pairs)
+
+    def _fits_in_cache(self, n_rows):
+        return 4.0 * n_rows**2 <= check_cache_size(self.cache_size)
+
+
+@inherit_parameters(OnlineStructuredPredictor, Kernel)
+@parameters
+class StructuredPredictor(DecodedPredictions, Ensemble):
+    r"""Predict structured outputs with nothing to tune: the estimator to try first.
+
+    A linear model and three kernels learn all rows. Their mean predictions are mixed with weights
+    that are right most nearly on a fifth of the rows, which were held out from models like them.
+    Classes, label sets, ordinal classes, rankings and assignments have the same rule.
+
+    Parameters
+    ----------
+    space : str or OutputSpace, default="multiclass"
+        What an output is: "multiclass", "multilabel", "ordinal", "assignment", "ranking",
+        "sequence", or a space of `skstructured.spaces`.
+    estimators : "auto" or list of (str, estimator) tuples, default="auto"
+        The members. "auto" is `OnlineStructuredPredictor`, and `KernelStructuredPredictor` with
+        "rbf", "laplacian" and "arc-cosine", ten passes each; random features stand for the kernels
+        of more rows than `cache_size` holds. Label sequences, and CSR rows of more than 4,096
+        columns, have the first alone. Others need `predict_mean` over the same space, as all
+        predictors of this package have it; for classes `predict_proba` will do.
+    decoder : str or Decoder, default="min_risk"
+        How a mean prediction becomes an output. "min_risk" has the least expected costs if the
+        space has costs, and is "nearest" otherwise; "f1" predicts label sets for F1. "map" and
+        "gap" are refused: they read scores, which a mixture has none of.
+    {OnlineStructuredPredictor: missing, class_weight}
+        Both are for the members of "auto", and `class_weight` also for the rows held out.
+    cache_size : float, default=500
+        Megabytes for the kernels of all pairs of rows: 11,000 rows need 484.
+    n_jobs : int or None, default=None
+        Members that learn at the same time, in threads. None is 1, unless joblib is told otherwise.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the members of "auto", what is held out, and `sample`.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The members, fitted to all rows.
+    named_estimators_ : dict
+        The same by name: "linear", "rbf", "laplacian" and "arc-cosine".
+    weights_ : ndarray of shape (n_members,)
+        Their weights, positive, of sum 1. All the same below 20 rows.
+    validation_scores_ : ndarray of shape (n_members,)
+        The `score` of each on the rows held out; NaN if there were none.
+    validation_score_ : float
+        That of the mixture, whose weights were chosen on the same rows.
+    {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, NaN or inf in X unless `missing` takes gaps, and
+        outputs outside the space; the fitted state is then unchanged.
+
+    Notes
+    -----
+    With the means μ_e(x) of the members on n rows held out, of weights w_i,
+
+    .. math:: v = \arg\min \frac{n D(v)}{2 D(v_0)} - \sum_e \ln v_e, \quad
+        D(v) = \sum_i w_i \| \sum_e v_e μ_e(x_i) - y_i \|^2,
+
+    over the simplex, with equal weights v₀. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y)
+    as its parts are, and is decoded as any mean. Below 200 rows each is held out once, in five
+    parts. No certificate is known: for streams and bounds take `OnlineStructuredPredictor`.
+
+    References
+    ----------
+    Wolpert (1992), "Stacked generalization"; Breiman (1996), "Stacked regressions", for convex
+    weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import StructuredPredictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = StructuredPredictor(random_state=0).fit(X, y)
+    >>> model.predict(X[:2])
+    array([0, 0])
+    >>> model.weights_.shape
+    (4,)
+    """
+
+    space: str | OutputSpace = "multiclass"
+    estimators: Literal["auto"] | list = "auto"
+    decoder: str | Decoder = "min_risk"
+    missing: Literal["mean", "indicator", "error"] = "mean"
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 500
+    n_jobs: int | None = None
+    random_state: Seed = None
+
+    loss = "fenchel_young"
+    _given_decoder = given_decoder
+
+    def _start(self, y, sample_weight):
+        self.space_ = self._unfitted_space().fit(y)
+        self.loss_ = self._unfitted_loss()
+        if not over_sequences(self):
+            self.loss_ = FenchelYoung(self.space_)
+        if hasattr(self.space_, "classes_"):
+            self.classes_ = self.space_.classes_
+        self._take_decoder()
+        packed = self.space_.pack(y)
+        weight = check_weights(sample_weight, packed, len(packed))
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, np.asarray(y))
+        return packed, weight
+
+    def _take_decoder(self):
+        decoder = self._given_decoder()
+        if isinstance(decoder, (MAP, GapDecoder)):
+            raise ValueError(
+                f"decoder={self.decoder!r} reads scores, and a mixture of predictions has none: "
+                'take "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
+            )
+        decoder.check_space(self.loss_)
+        self._calibrator = None
+
+    def _default_members(self, X, rng):
+        shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
+        seeds = rng.randint(SEEDS, size=1 + len(KERNELS))
+        members = [("linear", OnlineStructuredPredictor(**shared, random_state=seeds[0]))]
+        if over_sequences(self) or (issparse(X) and X.shape[1] > WIDEST):
+            return members
+        exact = self._fits_in_cache(_num_samples(X))
+        for (name, features), seed in zip(KERNELS.items(), seeds[1:], strict=True):
+            approximation = "none" if exact else features
+            kernel = Kernel(name, cache_size=self.cache_size)
+            given = {"kernel": kernel, "approximation": approximation, "max_iter": PASSES}
+            members.append((name, KernelStructuredPredictor(**shared, **given, random_state=seed)))
+        return members
+
+    def _judge(self, means, packed, weight):
+        V, decoder = self.space_.unpack(packed), self._given_decoder()
+        y = self.space_.decode(V)
+
+        def score(mu):
+            return Decoding(None, self.loss_, decoder, mu).score(y, weight)
+
+        return squared_distance(means, V, weight), score
+
+    def _predict(self, member, X):
+        """Mean predictions (n, dim) of a member."""
+        if hasattr(member, "predict_mean"):
+            return member.predict_mean(X)
+        if isinstance(self.space_, Simplex) and hasattr(member, "predict_proba"):
+            return member.predict_proba(X)
+        raise ValueError(
+            f"estimators must have predict_mean, or predict_proba for classes, got {member!r}."
+        )
+
+    def _decoding(self, X):
+        check_is_fitted(self)
+        if over_sequences(self):
+            member = self.estimators_[0]
+            return Decoding(member._scores(X), member.loss_, self._given_decoder())
+        return Decoding(None, self.loss_, self._given_decoder(), self._mean(X))
+
+    def _mean(self, X):
+        check_is_fitted(self)
+        return self._mixed_predictions(X)
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Features) -> Floats:
+        """Logarithms of `predict_proba`, −inf for 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def embedding_scores(self):
+        """Not available: predictions are mixed, and not scores."""
+        raise AttributeError(
+            "A mixture of predictions has no scores: use predict_mean, predict_proba, or the "
+            "scores of estimators_."
+        )
+
+    decision_function = embedding_scores
+
+
+@inherit_parameters(StructuredPredictor, PiSTOLRegressor)
+@parameters
+class StructuredRegressor(RegressorMixin, Ensemble):
+    r"""Predict numbers with nothing to tune: the regressor to try first.
+
+    A linear `PiSTOLRegressor` and three with kernels learn all rows. Their predictions are mixed
+    with weights that lose least by `loss` on a fifth of the rows, which were held out from models
+    like them: the rule of `StructuredPredictor`.
+
+    Parameters
+    ----------
+    {StructuredPredictor: estimators}
+        "auto" is four `PiSTOLRegressor`; random features stand for the kernels of more rows than
+        `cache_size` holds. Others are any regressors.
+    loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
+        Of members and weights; see `PiSTOLRegressor`.
+    {PiSTOLRegressor: quantile, missing}
+    {StructuredPredictor: cache_size, n_jobs, random_state}
+
+    Attributes
+    ----------
+    {StructuredPredictor: estimators_, named_estimators_, weights_}
+    validation_scores_ : ndarray of shape (n_members,)
+        R² of each on the rows held out; NaN if there were none.
+    {StructuredPredictor: validation_score_}
+    {StructuredPredictor: n_features_in_, feature_names_in_}
+
+    References
+    ----------
+    Breiman (1996), "Stacked regressions".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstructured import StructuredRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StructuredRegressor(random_state=0).fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.4
+    True
+    """
+
+    estimators: Literal["auto"] | list = "auto"
+    loss: str = "huber"
+    quantile: float = 0.5
+    missing: Literal["mean", "indicator", "error"] = "mean"
+    cache_size: float = 500
+    n_jobs: int | None = None
+    random_state: Seed = None
+
+    def _start(self, y, sample_weight):
+        self._line = RealLine().fit(y, sample_weight)
+        self._loss = ResidualLoss(self._line, self.loss, quantile=self.quantile)
+        self._loss.kernel_arguments(1)
+        packed = self._line.pack(y)
+        return packed, check_weights(sample_weight, packed, len(packed))
+
+    def _default_members(self, X, rng):
+        shared = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
+        shared |= {"a": CAUTION, "max_iter": PASSES_OF_NUMBERS}
+        exact, members = self._fits_in_cache(_num_samples(X)), {"linear": "none", **KERNELS}
+        seeds = rng.randint(SEEDS, size=len(members))
+        return [
+            (name, PiSTOLRegressor(
+                Kernel(name, cache_size=self.cache_size),
+                approximation="none" if exact else features, random_state=seed, **shared,
+            ))
+            for (name, features), seed in zip(members.items(), seeds, strict=True)
+        ]  # fmt: skip
+
+    def _judge(self, predictions, packed, weight):
+        y, share = self._line.decode(packed[:, None]), weight / weight.sum()
+        thetas, V = self._line.pack(predictions.ravel()).reshape(predictions.shape), packed[:, None]
+
+        def lost(v):
+            theta = (v @ thetas)[:, None]
+            value, slope = self._loss.value_and_gradient(theta, V)
+            return share @ value, thetas @ (share * slope[:, 0])
+
+        return lost, lambda said: r2_score(y, said, sample_weight=weight)
+
+    @staticmethod
+    def _predict(member, X):
+        return np.asarray(member.predict(X), dtype=np.float64)
+
+    def predict(self, X: Features) -> Array:
+        """Predictions (n,)."""
+        check_is_fitted(self)
+        return self._mixed_predictions(X)
+
+    def __sklearn_tags__(self):
+        return with_rows(super().__sklearn_tags__(), self)
