@@ -4,7 +4,7 @@ A learner is (name, whether it is ours, the package it needs, a function that ma
 """
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import (
     LogisticRegression,
     PassiveAggressiveClassifier,
@@ -14,6 +14,7 @@ from sklearn.linear_model import (
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from benchmarks.data import load
@@ -25,6 +26,7 @@ from skstructured import (
     MaxMinMarginNetwork,
     OnlineStructuredPredictor,
     PiSTOLClassifier,
+    StructuredPredictor,
 )
 from skstructured.metrics import kendall_tau
 
@@ -108,6 +110,7 @@ def one_pass():
 def batch():
     """Classes, as many passes as the defaults make."""
     learners = [
+        ours("StructuredPredictor", lambda: StructuredPredictor(random_state=0)),
         ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor(random_state=0)),
         ours("PiSTOL, kernels", lambda: PiSTOLClassifier(kernel="rbf", random_state=0)),
         ours("MaxMinMargin, kernels", lambda: MaxMinMarginNetwork(kernel="rbf", random_state=0)),
@@ -116,6 +119,8 @@ def batch():
         theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
         theirs("SVC, scaled", scaled(SVC)),
         theirs("HistGradientBoosting", lambda: HistGradientBoostingClassifier(random_state=0)),
+        theirs("random forest", lambda: RandomForestClassifier(random_state=0)),
+        theirs("MLP, scaled", scaled(lambda: MLPClassifier(random_state=0))),
         theirs(
             "SGDClassifier, scaled, searched",
             searched(scaled(lambda: SGDClassifier(random_state=0)), ALPHAS, mistakes),
@@ -154,6 +159,7 @@ def skordinal(kind):
 def grades():
     """Ordered classes; the loss is the mean distance in classes."""
     learners = [
+        ours("StructuredPredictor", lambda: StructuredPredictor("ordinal", random_state=0)),
         ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("ordinal")),
         ours("MaxMinMargin, linear", lambda: MaxMinMarginNetwork("ordinal", random_state=0)),
         ours("MaxMinMargin, kernels", lambda: MaxMinMarginNetwork("ordinal", kernel="rbf")),
@@ -193,6 +199,7 @@ def tags():
     logistic = LogisticRegression(max_iter=1000)
     crf = lambda: ConditionalRandomField("hypercube")  # noqa: E731
     learners = [
+        ours("StructuredPredictor", lambda: StructuredPredictor("multilabel", random_state=0)),
         ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("hypercube")),
         ours("ConditionalRandomField", crf),
         theirs("MultiOutput(Logistic), scaled", scaled(lambda: MultiOutputClassifier(logistic))),
@@ -239,6 +246,7 @@ def rankings():
     margin = lambda: MaxMinMarginNetwork("permutahedron", kernel="rbf")  # noqa: E731
     neighbours = lambda: KNeighborsRegressor(n_neighbors=10)  # noqa: E731
     learners = [
+        ours("StructuredPredictor", lambda: StructuredPredictor("ranking", random_state=0)),
         ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("permutahedron")),
         ours("KernelStructuredPredictor", lambda: KernelStructuredPredictor("permutahedron")),
         ours("MaxMinMargin, kernels", margin),

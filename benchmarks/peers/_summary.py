@@ -23,13 +23,13 @@ NAMES = {"grades": "ordinal classes"}
 #: What a problem's name ends with -> our learner, as the kept table and the package name it.
 FIXED = {
     "one pass": ("FolkloreClassifier", "FolkloreClassifier"),
-    "defaults": ("PiSTOL, kernels", 'PiSTOLClassifier("rbf")'),
-    "grades": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("ordinal")'),
-    "rankings": ("KernelStructuredPredictor", 'KernelStructuredPredictor("permutahedron")'),
-    "tags": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("hypercube")'),
-    "table": ("TableEncoder, OnlineStructuredPredictor", "OnlineStructuredPredictor"),
+    "defaults": ("StructuredPredictor", "StructuredPredictor()"),
+    "grades": ("StructuredPredictor", 'StructuredPredictor("ordinal")'),
+    "rankings": ("StructuredPredictor", 'StructuredPredictor("ranking")'),
+    "tags": ("StructuredPredictor", 'StructuredPredictor("multilabel")'),
+    "table": ("TableEncoder, StructuredPredictor", "StructuredPredictor()"),
     "moving stream": ("OnlineStructuredPredictor", "OnlineStructuredPredictor"),
-    "queries": ('kernel="additive"', 'ListwiseRanker(kernel="additive")'),
+    "queries": ("ListwiseRanker()", "ListwiseRanker()"),
     "choices": ("ConditionalLogit", "ConditionalLogit"),
     "bandit feedback": ("Confidit", "ConfiditClassifier"),
     "letter error": (
