@@ -165,7 +165,6 @@ TABLES = (
     ("modeldata", "mlc_churn", "churn"),
     ("modeldata", "lending_club", "Class"),
     ("openintro", "email", "spam"),
-    ("wooldridge", "loanapp", "approve"),
 )
 
 

@@ -271,7 +271,7 @@ def summary(out, found, losses):
             counts.append(len(sure) - sum(counts))
             fewer = sum(d.mean() > 0.0 for d in apart), sum(d.mean() < 0.0 for d in apart)
             pairs = zip(mine, theirs, strict=True)
-            mine_to = np.mean([a.mean() / max(b.mean(), 1e-12) for a, b in pairs])
+            mine_to = np.mean([a.mean() / max(b.mean(), 1e-4) for a, b in pairs])
             times = np.median([s / t for (_, s), (_, t) in zip(found[first], sets, strict=True)])
             beside = f"{counts[0]}/{counts[1]}/{counts[2]}  {fewer[0]}:{fewer[1]}"
             beside += f"  ratio {mine_to:.3f}  seconds {times:.2f}"

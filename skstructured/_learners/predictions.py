@@ -1,5 +1,6 @@
 """Predictions of learners over an output space, given the scores of new rows."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,18 @@ def played_alone(learner: Any, X: Any) -> Floats | None:
     return play(X, norms_of(learner), bool(learner.average))
 
 
+def warn_of_costs(decoder: Decoder, space: OutputSpace) -> None:
+    """Warn if the costs of a space do not enter what the decoder answers."""
+    if decoder.ignores_costs and getattr(space, "cost_matrix", None) is not None:
+        name = type(decoder).__name__
+        warnings.warn(
+            f'{name}() ignores the cost_matrix of {type(space).__name__}: decoder="min_risk" '
+            "answers with the least expected cost.",
+            UserWarning,
+            stacklevel=7,
+        )
+
+
 class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
@@ -150,6 +163,7 @@ class DecodedPredictions:
         """Check that the decoder is for the loss, and have scores calibrated where it asks for."""
         decoder, loss = self._given_decoder(), self.loss_
         decoder.check_space(loss)
+        warn_of_costs(decoder, loss.space)
         self._calibrator = calibrator_for(loss, decoder)
         if not isinstance(loss, Surrogate):
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it

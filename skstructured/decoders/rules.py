@@ -28,7 +28,7 @@ def _least_risk(mu, loss):
 class MAP(Decoder):
     """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
 
-    by_scores = True
+    by_scores = ignores_costs = True
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax <θ, y> and p = 0."""
@@ -43,6 +43,8 @@ class Nearest(Decoder):
     well, it is also the calibrated decoding ``argmin_{y'} L(y'; ŷ_Ω(θ))`` (Blondel 2019), but for
     costs that were given and for label sequences, where steps count in the norm: see `MinimumRisk`.
     """
+
+    ignores_costs = True
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = 0."""

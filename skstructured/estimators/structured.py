@@ -19,18 +19,21 @@ from skstructured._learners.predictions import (
     DecodedPredictions,
     has_probabilities,
     over_sequences,
+    warn_of_costs,
     with_rows,
 )
 from skstructured.decoders import MAP, GapDecoder
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._mixing import mixed, mixing_weights, splits_of, squared_distance
+from skstructured.estimators._stream import StreamMixture
 from skstructured.estimators.kernel._features import WIDEST
 from skstructured.estimators.kernel._values import Kernel, check_cache_size
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.losses.surrogates import ResidualLoss
@@ -44,6 +47,9 @@ KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
 
 #: Passes of kernel members, and of those of numbers, whose steps are bolder by a smaller `a`.
 PASSES, PASSES_OF_NUMBERS, CAUTION = 10, 40, 0.1
+
+#: Features of rows of a stream, at most, for random features and bins of columns.
+NARROW = 50
 
 #: Seeds of members are below this.
 SEEDS = 2**31 - 1
@@ -92,6 +98,7 @@ class Ensemble(BaseEstimator):
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         X, y = indexable(X, y)
+        vars(self).pop("_stream", None)
         members = self._members(X)
         splits = splits_of(packed, weight, self.random_state_) if len(members) > 1 else []
         given = X, y, sample_weight
@@ -136,7 +143,7 @@ class Ensemble(BaseEstimator):
 
 @inherit_parameters(OnlineStructuredPredictor, Kernel)
 @parameters
-class StructuredPredictor(DecodedPredictions, Ensemble):
+class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     r"""Predict structured outputs with nothing to tune: the estimator to try first.
 
     A linear model and three kernels learn all rows. Their mean predictions are mixed with weights
@@ -249,6 +256,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble):
                 'take "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
             )
         decoder.check_space(self.loss_)
+        warn_of_costs(decoder, self.space_)
         self._calibrator = None
 
     def _default_members(self, X, rng):
@@ -283,6 +291,109 @@ class StructuredPredictor(DecodedPredictions, Ensemble):
         raise ValueError(
             f"estimators must have predict_mean, or predict_proba for classes, got {member!r}."
         )
+
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
+        """Learn rows of a stream in order; chunks of any size learn the same.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like
+            Outputs of the space.
+        classes : array-like or None, default=None
+            All labels, needed on the first call for classes.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For what `fit` refuses, labels not in `classes`, and after `fit`, whose members learn in
+            passes.
+        """
+        if hasattr(self, "estimators_") and not hasattr(self, "_stream"):
+            raise ValueError(
+                "partial_fit goes on with a stream that it began, and this model was fitted: begin "
+                "with a new one."
+            )
+        if hasattr(self, "_stream"):
+            rounds = self._stream.read(X, y, classes, sample_weight)
+            self._learn_stream(rounds)
+            return self
+        with unchanged_on_error(self, aside=True) as new:
+            new._learn_stream(new._begin_stream(X, y, classes, sample_weight))
+        return self
+
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
+        """Start a stream; see `OnlineLearner`."""
+        known = np.unique(y) if classes is None and self._task() == "multiclass" else classes
+        with unchanged_on_error(self, aside=True) as new:
+            return new._begin_stream(X, y, known, None)
+
+    def resume(self, X: Features, y: Outputs) -> Batch:
+        """Check further rows of a stream; see `OnlineLearner`."""
+        return self._stream.read(X, y, None, None)
+
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """The `Losses` of rounds that are predicted and not learned."""
+        rounds = rounds.take(which)
+        return self._losses_of(self.predict_mean(rounds.X), rounds, random_state)
+
+    def learn(self, rounds: Batch, which: Ints) -> None:
+        """Learn rounds in the order of `which`."""
+        self._learn_stream(rounds.take(which))
+
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """Predict each round, and learn it before the next; the `Losses`."""
+        rounds = rounds.take(which)
+        return self._losses_of(self._learn_stream(rounds), rounds, random_state)
+
+    def _begin_stream(self, X, y, classes, sample_weight):
+        """Set up members; the `Batch` of the first rows."""
+        for name in ("estimators_", "weights_", "validation_scores_", "validation_score_"):
+            vars(self).pop(name, None)
+        self.random_state_ = check_random_state(self.random_state)
+        self.t_ = 0
+        self._stream = StreamMixture(*self._stream_members(X), self.random_state_)
+        rounds = self._stream.read(X, y, classes, sample_weight)
+        first = self._stream.members[0].learner
+        for name in ("space_", "loss_", "classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+        self._take_decoder()
+        return rounds
+
+    def _stream_members(self, X):
+        """What learns rows of a stream, and what learns their bins, if they have any."""
+        seeds = self.random_state_.randint(SEEDS, size=2)
+        shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
+        narrow = not over_sequences(self) and not issparse(X) and np.shape(X)[1] <= NARROW
+        if not narrow:
+            return OnlineStructuredPredictor(**shared, random_state=seeds[0]), None
+        given = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
+        bins = OnlineStructuredPredictor(**shared, standardize=False, random_state=seeds[1])
+        return KernelStructuredPredictor(**shared, **given), bins.set_params(missing="error")
+
+    def _learn_stream(self, rounds):
+        """Learn rounds; what was said of each before (n, dim)."""
+        y = self.space_.decode(self.space_.unpack(rounds.packed))
+        said, stream = self._stream.learn(rounds, y), self._stream
+        self.t_ += rounds.n_rounds
+        self.estimators_, self.weights_ = stream.members, stream.weights
+        return said
+
+    def _losses_of(self, mu, rounds, random_state):
+        V, decoder = self.space_.unpack(rounds.packed), self._given_decoder()
+        drawn = decoder.decode(None, mu, self.loss_, random_state)
+        expected = decoder.expected_loss(None, mu, V, self.loss_)
+        return Losses(self.space_.expected_loss(drawn, V), expected, np.full(len(V), np.nan))
 
     def _decoding(self, X):
         check_is_fitted(self)

@@ -20,6 +20,9 @@ class Decoder(Component, ABC):
     #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
     exploits_gap = False
 
+    #: Whether costs of the space do not enter what it answers.
+    ignores_costs = False
+
     #: Whether `most_likely` reads finite scores alone, and may be given None for their means.
     by_scores = False
 

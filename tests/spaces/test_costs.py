@@ -1,12 +1,19 @@
 """Cost matrices of spaces, and the decoder of the least expected cost."""
 
+import warnings
+
 import numpy as np
 import pytest
 from naive import chains
 from pairs import PAIRS, loss_of, space_of
 from sklearn.base import clone
 
-from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuralSVM
+from skstructured import (
+    ConditionalRandomField,
+    OnlineStructuredPredictor,
+    StructuralSVM,
+    StructuredPredictor,
+)
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._learners.decoding import Decoding
@@ -121,7 +128,8 @@ class TestLearners:
         X, y = data(rng)
         model = OnlineStructuredPredictor(Simplex(self.costs), decoder="min_risk", random_state=0)
         result = progressive_validate(model, X, y)
-        near = progressive_validate(clone(model).set_params(decoder="nearest"), X, y)
+        with pytest.warns(UserWarning, match="ignores the cost_matrix of Simplex"):
+            near = progressive_validate(clone(model).set_params(decoder="nearest"), X, y)
         assert set(np.unique(result.target_loss)) <= {0.0, 0.125, 1.0}
         assert result.target_loss.sum() < near.target_loss.sum()
         np.testing.assert_array_equal(result.expected_target_loss, result.target_loss)
@@ -157,6 +165,25 @@ def test_costs_given_are_used_by_decoders_that_draw(space, decoder, rng):
     assert score == pytest.approx(1.0 - np.mean(costs[answers, y]) / 20.0)
     np.testing.assert_array_equal(answers, model.set_params(decoder="min_risk").predict(X))
     assert score > model.set_params(decoder="nearest").score(X, y) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("kind", "decoder"),
+    [
+        (OnlineStructuredPredictor, "nearest"),
+        (OnlineStructuredPredictor, "map"),
+        (StructuredPredictor, "nearest"),
+    ],
+)
+def test_decoders_without_costs_warn(kind, decoder, rng):
+    (X, y), costs = data(rng), [[0, 9, 1], [1, 0, 1], [1, 1, 0]]
+    model = kind(OrdinalChain(cost_matrix=costs), decoder=decoder, random_state=0)
+    with pytest.warns(UserWarning, match="ignores the cost_matrix of OrdinalChain: decoder="):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(decoder="min_risk").fit(X, y)
+        model.set_params(space=OrdinalChain(), decoder="nearest").fit(X, y)
 
 
 @pytest.mark.parametrize("space", ["simplex", "sequence"])

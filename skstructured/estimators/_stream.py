@@ -1,0 +1,158 @@
+"""A mixture of learners of one stream: random features beside a line, and bins of columns."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+from skstructured._learners.models import SCORES
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend.learner import Batch
+
+#: Rows whose quantiles are edges of bins, bins of a column, and of each column of a pair; pairs.
+FIRST, BINS, COARSE, PAIRS = 300, 16, 8, 60
+
+#: What a row's squared distances are multiplied by in exponents, and the share that is levelled.
+RATE, SHARE = 1.0, 1e-3
+
+
+def edges_of(X: Array, bins: int) -> list[Floats]:
+    """Quantiles of each column, by which it is cut into so many bins; NaN does not count."""
+    shares = np.arange(1, bins) / bins
+    known = [column[~np.isnan(column)] for column in X.T]
+    return [np.unique(np.quantile(k, shares)) if len(k) else np.zeros(0) for k in known]
+
+
+class QuantileBins:
+    """1 in one bin of each column, and of each of some pairs of columns: CSR rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows whose quantiles are edges.
+    rng : RandomState
+        Draws the pairs, of more than `PAIRS`.
+    """
+
+    def __init__(self, X: Array, rng: np.random.RandomState) -> None:
+        self.fine, self.coarse = edges_of(X, BINS), edges_of(X, COARSE)
+        pairs = np.array([*itertools.combinations(range(X.shape[1]), 2)], dtype=int).reshape(-1, 2)
+        self.pairs = pairs[np.sort(rng.permutation(len(pairs))[:PAIRS])]
+
+    def transform(self, X: Array) -> csr_matrix:
+        """Ones in the bins of rows."""
+        fine, coarse = (codes_of(X, edges) for edges in (self.fine, self.coarse))
+        sizes = np.array([len(edges) + 2 for edges in self.coarse])
+        first, second = self.pairs.T
+        places = np.hstack([fine, coarse[:, first] * sizes[second] + coarse[:, second]])
+        widths = np.array([len(edges) + 2 for edges in self.fine])
+        starts = np.concatenate([[0], np.cumsum([*widths, *(sizes[first] * sizes[second])])])
+        n, ones = places.shape
+        places = (places + starts[:-1]).astype(np.int32).ravel()
+        steps = np.arange(0, n * ones + 1, ones, dtype=np.int32)
+        return csr_matrix((np.ones(n * ones), places, steps), shape=(n, int(starts[-1])))
+
+
+def codes_of(X: Array, edges: list[Floats]) -> Array:
+    """The bin of every number, the last one for NaN."""
+    codes = [np.searchsorted(cuts, X[:, j], side="right") for j, cuts in enumerate(edges)]
+    return np.where(np.isnan(X), [len(cuts) + 1 for cuts in edges], np.column_stack(codes))
+
+
+class StreamMember:
+    """An online learner of rows as they are, or of their bins."""
+
+    def __init__(self, learner: Any, bins: QuantileBins | None = None) -> None:
+        self.learner, self.bins = learner, bins
+
+    def _rows(self, X: Features) -> Any:
+        return X if self.bins is None else self.bins.transform(np.asarray(X, dtype=np.float64))
+
+    def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
+        """The `Batch` of rows that come first or next."""
+        if hasattr(self.learner, "space_"):
+            return self.learner._next_rounds(self._rows(X), y, classes, weight)
+        return self.learner._first_rounds(self._rows(X), y, classes, weight)
+
+    def learned_means(self, batch: Batch) -> Floats:
+        """Learn rounds one after the other; the mean predictions (n, dim) before each."""
+        played: list[Any] = []
+        order = np.arange(batch.n_rounds)
+        self.learner._learn(batch, order, lambda block, _: played.append(block.theta), SCORES)
+        return self.learner.loss_.mean(np.concatenate(played))
+
+    def predict_mean(self, X: Features) -> Floats:
+        """Mean predictions (n, dim)."""
+        return self.learner.predict_mean(self._rows(X))
+
+
+class StreamMixture:
+    """Members that learn a stream, mixed by how near they were to what came.
+
+    The weight of a member is multiplied by ``exp(−‖μ_e(x) − y‖²)`` after each row, the distance in
+    units of the largest one of a coordinate; then a share of the weights is levelled, so that a
+    member comes back soon after the stream has changed (Herbster, Warmuth 1998). Bins begin once
+    their edges are known.
+
+    Parameters
+    ----------
+    learner : OnlineEstimator
+        What learns rows as they are.
+    binned : OnlineEstimator or None
+        What learns their bins; None if there are none.
+    rng : RandomState
+        Draws pairs of columns.
+    """
+
+    def __init__(self, learner: Any, binned: Any, rng: np.random.RandomState) -> None:
+        self.members = [StreamMember(clone(learner))]
+        self.binned, self.rng = binned, rng
+        self.weights, self.total, self.rounds = np.ones(1), 0.0, 0
+        self._waiting: list[tuple[Any, ...]] = []
+
+    def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
+        """Check rows that come first or next; nothing is learned."""
+        return self.members[0].read(X, y, classes, weight)
+
+    def learn(self, batch: Batch, y: Outputs) -> Floats:
+        """Learn rounds; what the mixture said of each before (n, dim)."""
+        n, means = batch.n_rounds, [self.members[0].learned_means(batch)]
+        ready = 0 if self.binned is None or len(self.members) > 1 else self._wait(batch, y)
+        if len(self.members) > 1:
+            means.append(means[0].copy())
+            if ready < n:
+                X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
+                rest = self.members[1].read(X, y[ready:], None, weight)
+                means[1][ready:] = self.members[1].learned_means(rest)
+        V = self.members[0].learner.space_.unpack(batch.packed)
+        return self._mix(np.array(means), V, batch.weights)
+
+    def _wait(self, batch: Batch, y: Outputs) -> int:
+        """Keep the first rows, and once there are enough begin with bins; how many were taken."""
+        known = sum(len(X) for X, *_ in self._waiting)
+        taken = min(FIRST - known, batch.n_rounds)
+        self._waiting.append((batch.rows.matrix[:taken], y[:taken], batch.weights[:taken]))
+        if known + taken == FIRST:
+            X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
+            member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
+            classes = getattr(self.members[0].learner.space_, "classes_", None)
+            member.learned_means(member.read(X, outputs, classes, weight))
+            self.members.append(member)
+            self.weights, self._waiting = np.full(2, 0.5), []
+        return taken
+
+    def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
+        """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
+        unit = max(1.0, float(np.ptp(V[0]))) if len(V) else 1.0
+        distances = np.sum(((means - V) / unit) ** 2, axis=2)
+        mixed, v = np.empty(V.shape), self.weights
+        for i, w in enumerate(weight):
+            mixed[i] = v @ means[:, i]
+            if w > 0.0 and len(v) > 1:
+                self.total, self.rounds = self.total + w, self.rounds + 1
+                v = v * np.exp(-RATE * w * self.rounds / self.total * distances[:, i])
+                v = (1.0 - SHARE) * v / v.sum() + SHARE / len(v)
+        self.weights = v
+        return mixed
