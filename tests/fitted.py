@@ -70,6 +70,13 @@ _numbers, _orders = _X @ np.arange(4.0), np.argsort(_X[:, :3], axis=1)
 
 online = partial(sk.OnlineStructuredPredictor, random_state=0)
 
+_once = {"max_iter": 1, "shuffle": False, "random_state": 0}
+_MIXED = [
+    ("line", sk.OnlineStructuredPredictor(**_once)),
+    ("features", sk.KernelStructuredPredictor(approximation="fourier", **_once)),
+]
+_MIXED_NUMBERS = [(k, sk.PiSTOLRegressor(k, **_once)) for k in ("linear", "rbf", "arc-cosine")]
+
 #: name -> Case.
 FITTED = {name: _of_list(model) for name, model in EVERY_LEARNER.items() if name != "toy"}
 FITTED |= {name: _of_list(*given) for name, given in OVER_SPACES.items()}
@@ -83,8 +90,8 @@ FITTED |= {
     "bool labels": Case(online(), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
     "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),
-    "numbers, mixed": Case(sk.StructuredRegressor(random_state=0), _X, _numbers),
-    "mixed": Case(sk.StructuredPredictor(random_state=0), _X, _letters),
+    "numbers, mixed": Case(sk.StructuredRegressor(_MIXED_NUMBERS, random_state=0), _X, _numbers),
+    "mixed": Case(sk.StructuredPredictor(estimators=_MIXED, random_state=0), _X, _letters),
     "own generator": Case(
         online(decoder="sampled", random_state=np.random.RandomState(3)), np.float32(_X), _letters
     ),

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from skstructured._learners.lock import locked
 from skstructured._learners.models import SCORES
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch
@@ -70,9 +71,14 @@ class StreamMember:
     def _rows(self, X: Features) -> Any:
         return X if self.bins is None else self.bins.transform(np.asarray(X, dtype=np.float64))
 
+    @property
+    def began(self) -> bool:
+        """Whether rows were read."""
+        return hasattr(self.learner, "space_")
+
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """The `Batch` of rows that come first or next."""
-        if hasattr(self.learner, "space_"):
+        if self.began:
             return self.learner._next_rounds(self._rows(X), y, classes, weight)
         return self.learner._first_rounds(self._rows(X), y, classes, weight)
 
@@ -88,6 +94,7 @@ class StreamMember:
         return self.learner.predict_mean(self._rows(X))
 
 
+@locked
 class StreamMixture:
     """Members that learn a stream, mixed by how near they were to what came.
 
@@ -98,7 +105,7 @@ class StreamMixture:
 
     Parameters
     ----------
-    learner : OnlineEstimator
+    learners : list of OnlineEstimator
         What learns rows as they are.
     binned : OnlineEstimator or None
         What learns their bins; None if there are none.
@@ -106,30 +113,31 @@ class StreamMixture:
         Draws pairs of columns.
     """
 
-    def __init__(self, learner: Any, binned: Any, rng: np.random.RandomState) -> None:
-        self.members = [StreamMember(clone(learner))]
+    def __init__(self, learners: list[Any], binned: Any, rng: np.random.RandomState) -> None:
+        self.members = [StreamMember(clone(learner)) for learner in learners]
         self.binned, self.rng = binned, rng
-        self.weights, self.total, self.rounds = np.ones(1), 0.0, 0
+        self.weights = np.full(len(learners), 1.0 / len(learners))
+        self.total, self.rounds = 0.0, 0
         self._waiting: list[tuple[Any, ...]] = []
 
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """Check rows that come first or next; nothing is learned."""
         return self.members[0].read(X, y, classes, weight)
 
-    def learn(self, batch: Batch, y: Outputs) -> Floats:
+    def learn(self, batch: Batch, y: Any) -> Floats:
         """Learn rounds; what the mixture said of each before (n, dim)."""
-        n, means = batch.n_rounds, [self.members[0].learned_means(batch)]
-        ready = 0 if self.binned is None or len(self.members) > 1 else self._wait(batch, y)
-        if len(self.members) > 1:
+        first, means = self.members[0], [self.members[0].learned_means(batch)]
+        ready = self._wait(batch, y) if self.binned is not None else 0
+        X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
+        for member in self.members[1:]:
             means.append(means[0].copy())
-            if ready < n:
-                X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
-                rest = self.members[1].read(X, y[ready:], None, weight)
-                means[1][ready:] = self.members[1].learned_means(rest)
-        V = self.members[0].learner.space_.unpack(batch.packed)
-        return self._mix(np.array(means), V, batch.weights)
+            if len(X) > 0:
+                known = getattr(first.learner, "classes_", None)
+                rest = member.read(X, y[ready:], None if member.began else known, weight)
+                means[-1][ready:] = member.learned_means(rest)
+        return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
 
-    def _wait(self, batch: Batch, y: Outputs) -> int:
+    def _wait(self, batch: Batch, y: Any) -> int:
         """Keep the first rows, and once there are enough begin with bins; how many were taken."""
         known = sum(len(X) for X, *_ in self._waiting)
         taken = min(FIRST - known, batch.n_rounds)
@@ -140,7 +148,9 @@ class StreamMixture:
             classes = getattr(self.members[0].learner.space_, "classes_", None)
             member.learned_means(member.read(X, outputs, classes, weight))
             self.members.append(member)
-            self.weights, self._waiting = np.full(2, 0.5), []
+            few = len(self.members)
+            self.weights, self._waiting = np.full(few, 1.0 / few), []
+            self.binned = None
         return taken
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:

@@ -15,6 +15,8 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.validation import check_weights, unchanged_on_error
 from skstructured._learners.decoding import Decoding
+from skstructured._learners.lock import lock_of
+from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import (
     DecodedPredictions,
     has_probabilities,
@@ -98,7 +100,8 @@ class Ensemble(BaseEstimator):
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         X, y = indexable(X, y)
-        vars(self).pop("_stream", None)
+        for name in ("_model", "t_"):  # of a stream
+            vars(self).pop(name, None)
         members = self._members(X)
         splits = splits_of(packed, weight, self.random_state_) if len(members) > 1 else []
         given = X, y, sample_weight
@@ -134,8 +137,9 @@ class Ensemble(BaseEstimator):
 
     def _mixed_predictions(self, X):
         """Σ_e v_e μ_e(x) of every row."""
-        pairs = zip(self.weights_, self.estimators_, strict=True)
-        return sum(v * self._predict(member, X) for v, member in pairs)
+        with lock_of(self):
+            pairs = zip(self.weights_, self.estimators_, strict=True)
+            return sum(v * self._predict(member, X) for v, member in pairs)
 
     def _fits_in_cache(self, n_rows):
         return 4.0 * n_rows**2 <= check_cache_size(self.cache_size)
@@ -297,6 +301,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     ) -> Self:
         """Learn rows of a stream in order; chunks of any size learn the same.
 
+        After `fit` its members go on, and their weights stay as they are.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
@@ -315,31 +321,28 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         Raises
         ------
         ValueError
-            For what `fit` refuses, labels not in `classes`, and after `fit`, whose members learn in
-            passes.
+            For what `fit` refuses, and labels not in `classes`.
         """
-        if hasattr(self, "estimators_") and not hasattr(self, "_stream"):
-            raise ValueError(
-                "partial_fit goes on with a stream that it began, and this model was fitted: begin "
-                "with a new one."
-            )
-        if hasattr(self, "_stream"):
-            rounds = self._stream.read(X, y, classes, sample_weight)
-            self._learn_stream(rounds)
-            return self
-        with unchanged_on_error(self, aside=True) as new:
-            new._learn_stream(new._begin_stream(X, y, classes, sample_weight))
+        if hasattr(self, "_model"):
+            self._learn_stream(self._model.read(X, y, classes, sample_weight))
+        elif hasattr(self, "estimators_"):
+            for member in self.estimators_:
+                member.partial_fit(X, y, sample_weight=sample_weight)
+        else:
+            with unchanged_on_error(self, aside=True) as new:
+                new._learn_stream(new._begin_stream(X, y, classes, sample_weight))
         return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream; see `OnlineLearner`."""
-        known = np.unique(y) if classes is None and self._task() == "multiclass" else classes
+        if classes is None and self._task() == "multiclass":
+            classes = np.unique(np.asarray(y))
         with unchanged_on_error(self, aside=True) as new:
-            return new._begin_stream(X, y, known, None)
+            return new._begin_stream(X, y, classes, None)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """Check further rows of a stream; see `OnlineLearner`."""
-        return self._stream.read(X, y, None, None)
+        return self._model.read(X, y, None, None)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds that are predicted and not learned."""
@@ -357,13 +360,14 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     def _begin_stream(self, X, y, classes, sample_weight):
         """Set up members; the `Batch` of the first rows."""
-        for name in ("estimators_", "weights_", "validation_scores_", "validation_score_"):
+        for name in ("named_estimators_", "validation_scores_", "validation_score_"):
             vars(self).pop(name, None)
         self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0
-        self._stream = StreamMixture(*self._stream_members(X), self.random_state_)
-        rounds = self._stream.read(X, y, classes, sample_weight)
-        first = self._stream.members[0].learner
+        self._model = StreamMixture(*self._stream_members(X), self.random_state_)
+        self.estimators_, self.weights_ = self._model.members, self._model.weights
+        rounds = self._model.read(X, y, classes, sample_weight)
+        first = self._model.members[0].learner
         for name in ("space_", "loss_", "classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
@@ -372,21 +376,28 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     def _stream_members(self, X):
         """What learns rows of a stream, and what learns their bins, if they have any."""
+        if self.estimators != "auto":
+            given = self._members(X)
+            wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
+            if wrong:
+                raise ValueError(f"partial_fit is for online estimators, and {wrong} are not.")
+            return [member for _, member in given], None
         seeds = self.random_state_.randint(SEEDS, size=2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
         narrow = not over_sequences(self) and not issparse(X) and np.shape(X)[1] <= NARROW
         if not narrow:
-            return OnlineStructuredPredictor(**shared, random_state=seeds[0]), None
+            return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         given = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
         bins = OnlineStructuredPredictor(**shared, standardize=False, random_state=seeds[1])
-        return KernelStructuredPredictor(**shared, **given), bins.set_params(missing="error")
+        return [KernelStructuredPredictor(**shared, **given)], bins.set_params(missing="error")
 
     def _learn_stream(self, rounds):
         """Learn rounds; what was said of each before (n, dim)."""
         y = self.space_.decode(self.space_.unpack(rounds.packed))
-        said, stream = self._stream.learn(rounds, y), self._stream
-        self.t_ += rounds.n_rounds
-        self.estimators_, self.weights_ = stream.members, stream.weights
+        with self._model.lock:
+            said = self._model.learn(rounds, y)
+            self.t_ += rounds.n_rounds
+            self.estimators_, self.weights_ = self._model.members, self._model.weights
         return said
 
     def _losses_of(self, mu, rounds, random_state):

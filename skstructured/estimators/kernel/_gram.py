@@ -140,7 +140,7 @@ class KeptKernels:
     matrix : ndarray of shape (kept, n)
         Kernels of the first rows with all, less `middle`, in single precision.
     middle : float
-        The mean of the first of them.
+        The median of the first of them: a mean would go by few rows that are far away.
     centred : ndarray of shape (n, p) or None
         Rows whose products give the kernels; None if differences of rows must.
     """
@@ -148,7 +148,7 @@ class KeptKernels:
     def __init__(self, support, Z, cache):
         self.support, self.Z, n = support, Z, len(Z)
         self.centred = self._centred()
-        self.middle = float(self.values(np.arange(min(FIRST, n))).mean())
+        self.middle = float(np.median(self.values(np.arange(min(FIRST, n)))))
         kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
         self.matrix = np.empty((kept, n), dtype=np.float32)
         for start in range(0, kept, step):

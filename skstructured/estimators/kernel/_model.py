@@ -141,6 +141,8 @@ class KernelModel(Model):
             )
         self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
+        if not self.is_precomputed and (batch.weights == 0.0).any():
+            self.given = np.where(batch.weights[:, None] > 0.0, self.given, 0.0)  # however far
         self.expansion = self._new_expansion(self.given, batch.weights)
         if passes > 1:
             self.expansion.fill(self.given, self.cache)

@@ -1,0 +1,225 @@
+"""`StructuredPredictor` on streams: bins, weights after every row, and what is learned when."""
+
+import pickle
+
+import numpy as np
+import pytest
+from naive import stream as naive
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
+
+import skstructured as sk
+from skstructured.estimators import _stream
+from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMixture
+from skstructured.evaluation import progressive_validate
+
+
+def steps(n=700, seed=0, p=4):
+    """Rows of a chessboard, which bins of pairs learn and lines do not."""
+    rng = np.random.RandomState(seed)
+    X = rng.rand(n, p)
+    return X, np.array(["black", "white"])[
+        ((4 * X[:, 0]).astype(int) + (4 * X[:, 1]).astype(int)) % 2
+    ]
+
+
+def outputs(space, X):
+    return {
+        "multiclass": np.argmax(X[:, :3], axis=1),
+        "multilabel": (X[:, :3] > 0.5).astype(int),
+        "ordinal": (X[:, :3] > 0.5).sum(axis=1),
+        "ranking": np.argsort(np.argsort(X[:, :3])) + 1,
+        "assignment": np.argsort(X[:, :3], axis=1),
+    }[space]
+
+
+every_space = pytest.mark.parametrize(
+    "space", ["multiclass", "multilabel", "ordinal", "ranking", "assignment"]
+)
+
+
+class TestBins:
+    @pytest.mark.parametrize("p", [1, 2, 5])
+    def test_are_those_of_the_literal_form(self, p, rng):
+        X = rng.randn(300, p).round(1)
+        X[::9, 0] = np.nan
+        X[:, -1] = np.abs(X[:, -1])
+        bins, Z = QuantileBins(X, rng), np.vstack([X[:40], 10.0 * rng.randn(40, p)])
+        found = bins.transform(Z)
+        columns = list(naive.names(bins.fine, bins.coarse, bins.pairs.tolist()))
+        assert found.shape == (80, len(columns)) and found.has_sorted_indices
+        for row, one in zip(Z, found, strict=True):
+            wanted = naive.ones_of(row.tolist(), bins.fine, bins.coarse, bins.pairs.tolist())
+            assert {columns[j] for j in one.indices} == wanted and np.all(one.data == 1.0)
+
+    def test_hold_as_many_rows_each(self, rng):
+        X = rng.gamma(0.5, size=(1600, 2))
+        counts = np.asarray(QuantileBins(X, rng).transform(X)[:, :17].sum(axis=0)).ravel()
+        np.testing.assert_allclose(counts[:16], 100.0, atol=2.0)
+        np.testing.assert_array_equal(counts[16:], 0.0)
+
+    def test_of_pairs_are_of_different_ones_and_not_too_many(self, rng):
+        pairs = QuantileBins(rng.randn(50, 30), rng).pairs
+        assert len({tuple(pair) for pair in pairs}) == len(pairs) == 60
+        assert np.all(pairs[:, 0] < pairs[:, 1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_those_of_the_literal_rule(seed):
+    rng = np.random.RandomState(seed)
+    n, dim, few = 60, 4, 2 + seed % 2
+    V = np.eye(dim)[rng.randint(dim, size=n)]
+    if seed == 3:
+        V = np.argsort(rng.rand(n, dim), axis=1) + 1.0
+    means, weight = rng.dirichlet(np.ones(dim), (few, n)), rng.exponential(size=n)
+    weight[::5] = 0.0
+    mixture = StreamMixture([sk.OnlineStructuredPredictor()], None, rng)
+    mixture.weights = start = rng.dirichlet(np.ones(few))
+    parts = [
+        mixture._mix(means[:, part], V[part], weight[part])
+        for part in (slice(0, 1), slice(1, 17), slice(17, n))
+    ]
+    unit = 3.0 if seed == 3 else 1.0
+    given = means.tolist(), V.tolist(), weight.tolist(), start.tolist(), unit, SHARE
+    said, v = naive.mixed(*given)
+    np.testing.assert_allclose(np.concatenate(parts), said, atol=1e-12)
+    np.testing.assert_allclose(mixture.weights, v, rtol=1e-9)
+
+
+class TestStreams:
+    def test_chessboards_are_learned_by_bins(self):
+        X, y = steps(4000)
+        run = progressive_validate(sk.StructuredPredictor(random_state=0), X, y, random_state=0)
+        line = progressive_validate(sk.OnlineStructuredPredictor(random_state=0), X, y)
+        assert run.target_loss[2000:].mean() < 0.2 < line.target_loss[2000:].mean()
+        assert run.estimator.weights_[1] > 0.9
+        assert run.risk_bound() > run.target_loss[2000:].mean()
+
+    @every_space
+    def test_chunks_of_any_size_learn_the_same(self, space, rng):
+        X = rng.rand(FIRST + 60, 4)
+        y, labels = outputs(space, X), None
+        if space in ("multiclass", "ordinal"):
+            labels = np.unique(y)
+        whole = sk.StructuredPredictor(space, random_state=0).partial_fit(X, y, classes=labels)
+        parts = clone(whole)
+        for part in np.split(np.arange(len(X)), [1, 8, FIRST - 1, FIRST + 1, FIRST + 30]):
+            parts.partial_fit(X[part], y[part], classes=labels)
+        np.testing.assert_array_equal(parts.weights_, whole.weights_)
+        np.testing.assert_array_equal(parts.predict_mean(X), whole.predict_mean(X))
+        assert whole.t_ == parts.t_ == len(X) and len(whole.estimators_) == 2
+        assert whole.score(X, y) > 0.7
+
+    def test_what_is_said_is_of_rows_before_alone(self, rng):
+        X, y = steps(FIRST + 50)
+        other = np.where(y == "black", "white", "black")
+        runs = []
+        for late in (y, other):
+            mixture = sk.StructuredPredictor(random_state=0)
+            rounds = mixture.begin(X, np.concatenate([y[: FIRST + 20], late[FIRST + 20 :]]))
+            runs.append(mixture._learn_stream(rounds))
+        np.testing.assert_array_equal(runs[0][: FIRST + 21], runs[1][: FIRST + 21])
+        assert np.abs(runs[0][FIRST + 21 :] - runs[1][FIRST + 21 :]).max() > 1e-3
+
+    def test_bins_begin_with_all_rows_before(self):
+        X, y = steps(FIRST)
+        model = sk.StructuredPredictor(random_state=0).partial_fit(X, y, classes=np.unique(y))
+        assert [member.learner.t_ for member in model.estimators_] == [FIRST, FIRST]
+        np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
+        before = clone(model).partial_fit(X[:-1], y[:-1], classes=np.unique(y))
+        assert len(before.estimators_) == 1
+
+    def test_pickles_and_errors_change_nothing(self):
+        X, y = steps(FIRST + 40)
+        model = sk.StructuredPredictor(random_state=0)
+        model.partial_fit(X[:100], y[:100], classes=np.unique(y))
+        other = pickle.loads(pickle.dumps(model))
+        bad = X.copy()
+        bad[120] = np.inf
+        with pytest.raises(ValueError, match="inf"):
+            model.partial_fit(bad[100:], y[100:])
+        with pytest.raises(ValueError, match="green"):
+            model.partial_fit(X[100:], np.full(len(X) - 100, "green"))
+        for one in (model, other):
+            one.partial_fit(X[100:], y[100:])
+        np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+        assert model.t_ == len(X)
+
+    def test_weights_of_rows_count(self, rng):
+        X, y = steps(FIRST + 100)
+        labels, weight = np.unique(y), rng.exponential(size=len(X))
+        some = sk.StructuredPredictor(random_state=0)
+        some.partial_fit(X, y, classes=labels, sample_weight=weight)
+        before, mean = some.weights_, some.predict_mean(X)
+        assert before.sum() == pytest.approx(1.0)
+        assert not np.allclose(clone(some).partial_fit(X, y, labels).weights_, before)
+        some.partial_fit(X[:50], y[:50], sample_weight=np.zeros(50))
+        np.testing.assert_array_equal(some.weights_, before)
+        np.testing.assert_allclose(some.predict_mean(X), mean, atol=1e-12)
+
+    def test_wide_sparse_and_long_rows_have_the_line_alone(self, rng):
+        y = np.arange(40) % 2
+        for X in (rng.randn(40, 51), sparse.random(40, 60, 0.1, "csr", random_state=0)):
+            model = sk.StructuredPredictor(random_state=0).partial_fit(X, y, classes=[0, 1])
+            line = sk.OnlineStructuredPredictor(random_state=0)
+            seed = np.random.RandomState(0).randint(2**31 - 1, size=2)[0]
+            line.set_params(random_state=seed).partial_fit(X, y, classes=[0, 1])
+            np.testing.assert_allclose(model.predict_proba(X), line.predict_proba(X), atol=1e-12)
+
+    def test_members_that_are_given_are_mixed(self, rng):
+        X, y = steps(200)
+        members = [
+            ("line", sk.OnlineStructuredPredictor(random_state=0)),
+            ("kernel", sk.KernelStructuredPredictor(random_state=0)),
+        ]
+        model = sk.StructuredPredictor(estimators=members, random_state=0)
+        model.partial_fit(X, y, classes=np.unique(y))
+        alone = [clone(member).partial_fit(X, y, np.unique(y)) for _, member in members]
+        means = [v * one.predict_mean(X) for v, one in zip(model.weights_, alone, strict=True)]
+        np.testing.assert_allclose(model.predict_mean(X), sum(means), atol=1e-12)
+        assert model.weights_[0] != model.weights_[1]
+        model.set_params(estimators=[("tree", DecisionTreeClassifier())])
+        with pytest.raises(ValueError, match="is for online estimators, and .'tree'. are not"):
+            clone(model).partial_fit(X, y, classes=np.unique(y))
+
+    def test_after_fit_members_go_on_and_weights_stay(self, rng):
+        X, y = steps(120)
+        model = sk.StructuredPredictor(random_state=0).fit(X[:80], y[:80])
+        before = model.weights_.copy()
+        wanted = [pickle.loads(pickle.dumps(member)) for member in model.estimators_]
+        model.partial_fit(X[80:], y[80:])
+        np.testing.assert_array_equal(model.weights_, before)
+        for member, alone in zip(model.estimators_, wanted, strict=True):
+            alone.partial_fit(X[80:], y[80:])
+            np.testing.assert_array_equal(member.predict_mean(X), alone.predict_mean(X))
+        model.fit(X, y)
+        assert len(model.estimators_) == 4
+
+    def test_gaps_have_bins_of_their_own(self, rng):
+        X, y = steps(1500)
+        missing = rng.rand(1500) < 0.3
+        X[missing, 2], y = np.nan, np.where(missing, "white", "black")
+        run = progressive_validate(sk.StructuredPredictor(random_state=0), X, y, random_state=0)
+        assert run.target_loss[700:].mean() < 0.02
+
+    def test_late_labels_are_batches(self):
+        X, y = steps(1200)
+        model = sk.StructuredPredictor(random_state=0)
+        late = progressive_validate(model, X, y, batch_size=50, random_state=0)
+        soon = progressive_validate(model, X, y, random_state=0)
+        assert soon.target_loss.mean() < late.target_loss.mean() < 0.5
+        np.testing.assert_allclose(late.estimator.weights_, soon.estimator.weights_, rtol=1e-9)
+
+
+def test_shares_come_back_after_a_change(rng):
+    V = np.eye(2)[rng.randint(2, size=400)]
+    right, wrong = 0.9 * V + 0.05, 0.9 * (1.0 - V) + 0.05
+    first = np.where(np.arange(400)[:, None] < 200, right, wrong)
+    second = np.where(np.arange(400)[:, None] < 200, wrong, right)
+    mixture = StreamMixture([sk.OnlineStructuredPredictor()], None, rng)
+    mixture.weights = np.full(2, 0.5)
+    said = mixture._mix(np.array([first, second]), V, np.ones(400))
+    errors = np.argmax(said, axis=1) != np.argmax(V, axis=1)
+    assert errors.sum() < 15 and mixture.weights[1] > 0.99
+    assert _stream.RATE == 1.0
