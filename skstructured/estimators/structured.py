@@ -152,7 +152,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     A linear model and three kernels learn all rows. Their mean predictions are mixed with weights
     that are right most nearly on a fifth of the rows, which were held out from models like them.
-    Classes, label sets, ordinal classes, rankings and assignments have the same rule.
+    Classes, label sets, ordinal classes, rankings and assignments have the same rule, and streams a
+    rule of their own.
 
     Parameters
     ----------
@@ -190,6 +191,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         The `score` of each on the rows held out; NaN if there were none.
     validation_score_ : float
         That of the mixture, whose weights were chosen on the same rows.
+    t_ : int
+        Rows of a stream so far.
     {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
@@ -207,12 +210,19 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     over the simplex, with equal weights v₀. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y)
     as its parts are, and is decoded as any mean. Below 200 rows each is held out once, in five
-    parts. No certificate is known: for streams and bounds take `OnlineStructuredPredictor`.
+    parts. No certificate is known: for bounds of regret take `OnlineStructuredPredictor`.
+
+    As a stream, by `partial_fit`, dense rows of at most 50 features are learned by
+    ``KernelStructuredPredictor(approximation="fourier")``, a line and random features, and after
+    300 rows also by a line over bins: of each column 16 between its quantiles, and 8 × 8 of each of
+    at most 60 pairs of columns. Other rows have a line alone. After each row the weight of a member
+    is multiplied by ``exp(−‖μ_e(x) − y‖²)``, and a thousandth of all weights is levelled.
 
     References
     ----------
     Wolpert (1992), "Stacked generalization"; Breiman (1996), "Stacked regressions", for convex
-    weights.
+    weights; Herbster, Warmuth (1998), "Tracking the best expert", section 5, for weights of
+    streams.
 
     Examples
     --------
@@ -381,6 +391,11 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
             wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
             if wrong:
                 raise ValueError(f"partial_fit is for online estimators, and {wrong} are not.")
+            weighs = [n for n, one in given if getattr(one, "class_weight", None) is not None]
+            if weighs:
+                raise ValueError(
+                    f"class_weight of {weighs} is not for partial_fit: give sample_weight to it."
+                )
             return [member for _, member in given], None
         seeds = self.random_state_.randint(SEEDS, size=2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
@@ -388,8 +403,10 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         if not narrow:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         given = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
-        bins = OnlineStructuredPredictor(**shared, standardize=False, random_state=seeds[1])
-        return [KernelStructuredPredictor(**shared, **given)], bins.set_params(missing="error")
+        binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already
+            self.space, standardize=False, missing="error", random_state=seeds[1]
+        )
+        return [KernelStructuredPredictor(**shared, **given)], binned
 
     def _learn_stream(self, rounds):
         """Learn rounds; what was said of each before (n, dim)."""

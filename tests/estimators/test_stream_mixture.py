@@ -59,6 +59,13 @@ class TestBins:
         np.testing.assert_allclose(counts[:16], 100.0, atol=2.0)
         np.testing.assert_array_equal(counts[16:], 0.0)
 
+    def test_hold_as_many_rows_each_beside_gaps(self, rng):
+        X = 1.0 + rng.rand(1000, 1)
+        X[::2] = np.nan
+        counts = np.asarray(QuantileBins(X, rng).transform(X).sum(axis=0)).ravel()
+        np.testing.assert_allclose(counts[:16], 500 / 16, atol=2.0)
+        assert counts[16] == 500.0
+
     def test_of_pairs_are_of_different_ones_and_not_too_many(self, rng):
         pairs = QuantileBins(rng.randn(50, 30), rng).pairs
         assert len({tuple(pair) for pair in pairs}) == len(pairs) == 60
@@ -182,6 +189,20 @@ class TestStreams:
         model.set_params(estimators=[("tree", DecisionTreeClassifier())])
         with pytest.raises(ValueError, match="is for online estimators, and .'tree'. are not"):
             clone(model).partial_fit(X, y, classes=np.unique(y))
+
+    def test_class_weights_count_once(self):
+        X, y = steps(FIRST + 60)
+        given = {"black": 3.0, "white": 0.5}
+        weight = np.array([given[label] for label in y])
+        one = sk.StructuredPredictor(class_weight=given, random_state=0)
+        other = sk.StructuredPredictor(random_state=0)
+        one.partial_fit(X, y, classes=np.unique(y))
+        other.partial_fit(X, y, classes=np.unique(y), sample_weight=weight)
+        np.testing.assert_allclose(one.predict_mean(X), other.predict_mean(X), atol=1e-12)
+        members = [("line", sk.OnlineStructuredPredictor(class_weight=given))]
+        model = sk.StructuredPredictor(estimators=members)
+        with pytest.raises(ValueError, match="class_weight of .'line'. is not for partial_fit"):
+            model.partial_fit(X, y, classes=np.unique(y))
 
     def test_after_fit_members_go_on_and_weights_stay(self, rng):
         X, y = steps(120)

@@ -11,6 +11,7 @@ from learners import OVER_SPACES
 from plain import predictor, with_kernel
 from scipy import sparse
 from scipy.spatial.distance import pdist
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import pairwise
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -641,3 +642,12 @@ class TestBudget:
 
     def test_other_optimisers_need_not_know(self):
         assert OnlineOptimizer.forget(GradientDescent(), np.zeros(9), 1.0) is None
+
+
+def test_rows_of_weight_zero_that_are_far_take_no_digits(rng):
+    X, far = rng.randn(60, 4), 1e9 * rng.randn(60, 4)
+    y, weight = np.arange(60) % 3, np.r_[np.ones(60), np.zeros(60)]
+    model = KernelStructuredPredictor(kernel="arc-cosine", max_iter=5, shuffle=False)
+    alone = clone(model).fit(X, y)
+    both = clone(model).fit(np.vstack([X, far]), np.r_[y, y], weight)
+    np.testing.assert_allclose(both.predict_mean(X), alone.predict_mean(X), atol=1e-5)
