@@ -50,7 +50,7 @@ def _rows_are_matrices(X: Any) -> bool:
     return False
 
 
-INT32_MAX, INT64_MAX = np.iinfo(np.int32).max, 2**63 - 1
+INT32, INT32_MAX, INT64_MAX = np.dtype(np.int32), np.iinfo(np.int32).max, 2**63 - 1
 
 #: Sample weights are 0 or lie between these (docs/numbers.md).
 LIGHTEST, HEAVIEST = 1e-20, 1e20
@@ -125,9 +125,23 @@ def is_ready(estimator: Any, X: Any) -> bool:
     )
 
 
+def is_ready_row(estimator: Any, X: Any) -> bool:
+    """Whether X is one CSR row that the kernels can read: columns in order, and of the width."""
+    if not issparse(X) or X.format != "csr" or X.shape[:1] != (1,) or len(X.shape) != 2:
+        return False
+    known = X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
+    width, columns = getattr(estimator, "n_features_in_", None), X.indices
+    if not known or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
+        return False
+    if not (len(X.indptr) == 2 and X.indptr[0] == 0 and X.indptr[1] == len(columns) == len(X.data)):
+        return False
+    inside = len(columns) == 0 or (columns[0] >= 0 and columns[-1] < width)
+    return bool(inside and (columns[1:] > columns[:-1]).all())
+
+
 def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
-    if reset or not is_ready(estimator, X):
+    if reset or not (is_ready(estimator, X) or is_ready_row(estimator, X)):
         X = check_features(estimator, X, reset)
     return Rows.from_array(X)
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 
 import skstructured as sk
+from skstructured._base.validation import is_ready_row
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import played_alone
@@ -244,3 +246,59 @@ def test_a_row_that_is_too_long_is_refused_by_itself(name, size):
     with pytest.raises(ValueError, match="Row 0 of X is too large"):
         model.partial_fit(np.full((1, X.shape[1]), size), y[:1])
     assert_same(model, before, X)
+
+
+class TestSparseRows:
+    """One CSR row skips scikit-learn's checks if it is what kernels read, and only then."""
+
+    def rows(self):
+        X, y, _ = stream()
+        X = sparse.csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
+        X.sort_indices()
+        return X, y
+
+    def test_learn_and_answer_as_chunks_do(self):
+        X, y = self.rows()
+        whole = begun(sk.OnlineStructuredPredictor(random_state=0), X, y).partial_fit(X[3:], y[3:])
+        single = begun(sk.OnlineStructuredPredictor(random_state=0), X, y)
+        for i in range(3, len(y)):
+            assert is_ready_row(single, X[i])
+            single.partial_fit(X[i], y[i : i + 1])
+        assert_array_equal(single.last_weights_, whole.last_weights_)
+        answers = np.concatenate([whole.predict_proba(row) for row in X])
+        assert_allclose(answers, whole.predict_proba(X), atol=1e-14)
+
+    @pytest.mark.parametrize(
+        ("indices", "indptr", "wanted"),
+        [
+            ([1, 6], [0, 2], "column index|must be|exceed|valid"),
+            ([-1, 2], [0, 2], "negative|must be|valid"),
+            ([0, 2], [0, 5], "indptr|valid|size"),
+        ],
+    )
+    def test_whose_arrays_do_not_fit_are_refused(self, indices, indptr, wanted):
+        X, y = self.rows()
+        model = begun(sk.OnlineStructuredPredictor(random_state=0), X, y)
+        row = X[5].copy()
+        row.indices, row.data = np.array(indices, np.int32), np.ones(2)
+        row.indptr = np.array(indptr, np.int32)
+        assert not is_ready_row(model, row)
+        with pytest.raises(ValueError, match=wanted):
+            model.partial_fit(row, y[5:6])
+
+    def test_in_another_form_are_checked_and_mean_the_same(self):
+        X, y = self.rows()
+        model = begun(sk.OnlineStructuredPredictor(random_state=0), X, y)
+        plain, mixed = X[5], X[5].copy()
+        mixed.indices, mixed.data = mixed.indices[::-1].copy(), mixed.data[::-1].copy()
+        mixed.has_sorted_indices = False
+        others = [mixed, plain.tocsc(), plain.astype(np.float32), sparse.csr_array(plain)]
+        wide = plain.copy()
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        for row, ready in zip([*others, wide], [False, False, False, True, False], strict=True):
+            assert is_ready_row(model, row) == ready
+            assert_allclose(model.predict_proba(row), model.predict_proba(plain), atol=1e-6)
+        narrow = sparse.csr_matrix(np.ones((1, 5)))
+        assert not is_ready_row(model, narrow)
+        with pytest.raises(ValueError, match="5 features"):
+            model.predict(narrow)
