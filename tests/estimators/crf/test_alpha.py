@@ -115,7 +115,7 @@ def test_by_every_solver_and_over_sequences(space, given, rng):
     elif space == "birkhoff":
         y = np.argsort(rng.randn(30, 3), axis=1)
     model = ConditionalRandomField(space, random_state=0, **given).fit(X, y)
-    assert len(model.alpha_path_) >= 3 and np.isfinite(model.alpha_path_).all()
+    assert len(model.alpha_path_) >= 2 and np.isfinite(model.alpha_path_).all()
     assert 0.0 <= model.score(X, y) <= 1.0
 
 
