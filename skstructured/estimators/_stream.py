@@ -122,7 +122,11 @@ class StreamMixture:
 
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """Check rows that come first or next; nothing is learned."""
-        return self.members[0].read(X, y, classes, weight)
+        batch = self.members[0].read(X, y, classes, weight)
+        for member in self.members[1:]:
+            if not member.began:  # so that it can predict before it has learned
+                member.read(X, y, classes, weight)
+        return batch
 
     def learn(self, batch: Batch, y: Any) -> Floats:
         """Learn rounds; what the mixture said of each before (n, dim)."""
@@ -132,8 +136,7 @@ class StreamMixture:
         for member in self.members[1:]:
             means.append(means[0].copy())
             if len(X) > 0:
-                known = getattr(first.learner, "classes_", None)
-                rest = member.read(X, y[ready:], None if member.began else known, weight)
+                rest = member.read(X, y[ready:], None, weight)
                 means[-1][ready:] = member.learned_means(rest)
         return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
 

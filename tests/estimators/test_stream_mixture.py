@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from naive import stream as naive
 from scipy import sparse
 from sklearn.base import clone
@@ -94,6 +95,7 @@ def test_weights_are_those_of_the_literal_rule(seed):
     np.testing.assert_allclose(mixture.weights, v, rtol=1e-9)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 class TestStreams:
     def test_chessboards_are_learned_by_bins(self):
         X, y = steps(4000)
@@ -244,3 +246,18 @@ def test_shares_come_back_after_a_change(rng):
     errors = np.argmax(said, axis=1) != np.argmax(V, axis=1)
     assert errors.sum() < 15 and mixture.weights[1] > 0.99
     assert _stream.RATE == 1.0
+
+
+def test_a_short_stream_of_given_members_is_mixed():
+    X, y = steps(30)
+    members = [(str(p), sk.OnlineStructuredPredictor(average=p, random_state=0)) for p in (0, 1)]
+    members = [
+        (name, m.set_params(average=bool(m.average), optimizer="ogd")) for name, m in members
+    ]
+    model = sk.StructuredPredictor(estimators=members, random_state=0)
+    run = progressive_validate(model, X, y, random_state=0)
+    late = progressive_validate(model, X, y, batch_size=10, random_state=0)
+    assert run.estimator.t_ == late.estimator.t_ == 30
+    whole = clone(model).partial_fit(X, y, classes=np.unique(y))
+    parts = clone(model).partial_fit(X[:7], y[:7], classes=np.unique(y)).partial_fit(X[7:], y[7:])
+    np.testing.assert_allclose(parts.predict_mean(X), whole.predict_mean(X), atol=1e-12)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
@@ -26,6 +27,9 @@ from skstructured.estimators._mixing import (
     splits_of,
     squared_distance,
 )
+
+#: Interpreted kernels are a thousand times slower: few rows, and only the shortest tests.
+slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 
 RNG = np.random.RandomState(0)
 _X = RNG.randn(60, 4)
@@ -150,6 +154,7 @@ class TestSplits:
         assert sum(len(part) for _, part in splits) == 50
 
 
+@slow_as_python
 class TestPredictions:
     @every_space
     def test_are_means_of_members_mixed(self, fitted, space):
@@ -216,6 +221,7 @@ class TestPredictions:
             sk.StructuredPredictor(decoder=decoder).fit(_X, OUTPUTS["multiclass"])
 
 
+@slow_as_python
 class TestMembers:
     def test_have_learned_all_rows_by_themselves(self, fitted):
         model = fitted["multiclass"]
@@ -327,6 +333,7 @@ class TestMembers:
         assert GridSearchCV(model, grid, cv=2).fit(X, y).best_score_ > 0.9
 
 
+@slow_as_python
 class TestRegressor:
     def test_weights_lose_least_by_the_loss(self):
         X, y = load_diabetes(return_X_y=True)
@@ -393,3 +400,40 @@ class TestRegressor:
     def test_bad_losses_are_refused(self):
         with pytest.raises(ValueError, match="loss must be one of"):
             sk.StructuredRegressor(loss="square").fit(_X, _X[:, 0])
+
+
+class TestShortly:
+    """What every room's own tests pass through, also line by line."""
+
+    def test_a_predictor_mixes_means_and_goes_on(self):
+        X, y = _X[:24], OUTPUTS["multiclass"][:24]
+        members = [
+            ("line", sk.OnlineStructuredPredictor(max_iter=1, random_state=0)),
+            ("again", sk.OnlineStructuredPredictor(max_iter=2, random_state=0)),
+        ]
+        model = sk.StructuredPredictor(estimators=members, random_state=0).fit(X, y)
+        mean = sum(
+            v * member.predict_mean(X)
+            for v, member in zip(model.weights_, model.estimators_, strict=True)
+        )
+        np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-12)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), mean, atol=1e-12)
+        assert 0.0 <= model.validation_score_ <= 1.0 and not hasattr(model, "decision_function")
+        model.partial_fit(X[:2], y[:2])
+
+    def test_a_regressor_mixes_predictions(self):
+        X, y = _X[:24], _X[:24] @ np.arange(4.0)
+        members = [(str(n), sk.PiSTOLRegressor(max_iter=n, random_state=0)) for n in (1, 2)]
+        model = sk.StructuredRegressor(members, random_state=0).fit(X, y)
+        pairs = zip(model.weights_, model.estimators_, strict=True)
+        mixture = sum(v * member.predict(X) for v, member in pairs)
+        np.testing.assert_allclose(model.predict(X), mixture, rtol=1e-12)
+
+    def test_members_of_auto_are_made_for_rows(self):
+        kinds = sk.StructuredPredictor(cache_size=0.0)
+        kinds.random_state_ = np.random.RandomState(0)
+        kinds.space_ = None
+        names = [name for name, _ in kinds._default_members(_X, kinds.random_state_)]
+        assert names == ["linear", "rbf", "laplacian", "arc-cosine"]
+        numbers = sk.StructuredRegressor()._default_members(_X, np.random.RandomState(0))
+        assert [name for name, _ in numbers] == names
