@@ -73,6 +73,11 @@ def of_river(name, X, y):
         model = forest.ARFClassifier(seed=0)
     else:
         model = preprocessing.StandardScaler() | linear_model.SoftmaxRegression()
+    return row_by_row(model, X, y)
+
+
+def row_by_row(model, X, y):
+    """Error and log-loss of a model of river's, each row predicted before it is learned."""
     names, classes = [f"x{j}" for j in range(X.shape[1])], len(np.unique(y))
     wrong, loss = 0.0, 0.0
     for row, label in zip(X.tolist(), y.tolist(), strict=True):

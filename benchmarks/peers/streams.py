@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from benchmarks._common import Results, arguments
 from benchmarks.data import load
 from benchmarks.defaults._streams import moving
+from benchmarks.defaults.streams import row_by_row
 from skstructured import OnlineStructuredPredictor, StructuredPredictor
 from skstructured.evaluation import progressive_validate
 
@@ -74,19 +75,6 @@ def line(X, y):
     return run.target_loss.mean(), run.surrogate_loss.mean() / run.estimator.loss_.scale_
 
 
-def of_river(make, X, y):
-    """Error and log-loss of a model of river's, row by row."""
-    model, names = make(), [f"x{j}" for j in range(X.shape[1])]
-    classes, wrong, loss = len(np.unique(y)), 0.0, 0.0
-    for row, label in zip(X.tolist(), y.tolist(), strict=True):
-        x = dict(zip(names, row, strict=True))
-        q = model.predict_proba_one(x)
-        wrong += not q or max(q, key=q.get) != label
-        loss -= np.log(max(q.get(label, 0.0), 1e-9) if q else 1.0 / classes)
-        model.learn_one(x, label)
-    return wrong / len(y), loss / len(y)
-
-
 def forest():
     from river.forest import ARFClassifier
 
@@ -117,9 +105,9 @@ RUNS = {
     "StructuredPredictor": lambda X, y: judged(ours(1, X, y), y),
     "late, 50": lambda X, y: judged(ours(50, X, y), y),
     "late, 500": lambda X, y: judged(ours(500, X, y), y),
-    "adaptive forest": lambda X, y: of_river(forest, X, y),
-    "random patches": lambda X, y: of_river(patches, X, y),
-    "leveraging bagging": lambda X, y: of_river(bagging, X, y),
+    "adaptive forest": lambda X, y: row_by_row(forest(), X, y),
+    "random patches": lambda X, y: row_by_row(patches(), X, y),
+    "leveraging bagging": lambda X, y: row_by_row(bagging(), X, y),
 }
 
 

@@ -119,8 +119,8 @@ def mixture_of(options, table):
     if table.space == "real":
         return StructuredRegressor(random_state=seed).fit(table.X, table.y)
     space = make_space(table.space, options.order)
-    model = StructuredPredictor(space, random_state=seed).fit(table.X, table.y)
-    return model.set_params(decoder="f1") if table.space == "hypercube" else model
+    decoder = "f1" if table.space == "hypercube" else "min_risk"
+    return StructuredPredictor(space, decoder=decoder, random_state=seed).fit(table.X, table.y)
 
 
 def mixture_lines(model, table):

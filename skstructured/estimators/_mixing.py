@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 
 #: Of fewer rows each is held out once, in five parts; of more, a fifth is. Fewer tell nothing.
@@ -28,7 +29,7 @@ class Mixed(NamedTuple):
     ----------
     fitted : list of estimators
     held_out : ndarray of shape (m,)
-        Places of the rows held out; none of few rows, or with one member.
+        Places of the rows held out; none of few rows.
     predictions : ndarray of shape (n_members, m, dim)
         Those of members that have not learned these rows.
     """
@@ -60,7 +61,6 @@ def mixed(
     X: Features, y: Outputs, sample_weight: Given, n_jobs: int | None,
 ) -> Mixed:  # fmt: skip
     """Have each member learn all rows, and others like it those of each split."""
-    splits = splits if len(members) > 1 else []
     found = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_learned)(member, predict, splits, X, y, sample_weight) for member in members
     )
@@ -100,23 +100,19 @@ def mixing_weights(lost: Callable[[Floats], tuple[float, Floats]], few: int, row
     few : int
         Members.
     rows : float
-        n.
+        n: of rows that count differently the number ``(Σ w)²/Σ w²``.
     """
     equal = np.full(few, 1.0 / few)
     unit = max(lost(equal)[0], TINY)
 
-    def objective(v):
+    def objective(z):  # of logarithms, so that v = softmax(z) stays inside the simplex
+        v, logs = softmax(z), log_softmax(z)
         value, slope = lost(v)
-        prior, steepness = np.log(v).sum() / rows, 1.0 / (rows * v)
-        return value / (2.0 * unit) - prior, slope / (2.0 * unit) - steepness
+        prior, steps = logs.sum() / rows, v * (slope - v @ slope) / (2.0 * unit)
+        return value / (2.0 * unit) - prior, steps - (1.0 - few * v) / rows
 
-    total = {"type": "eq", "fun": lambda v: v.sum() - 1.0, "jac": lambda v: np.ones(few)}
-    least = 1.0 / (10.0 * few * (rows + few))
-    found = minimize(
-        objective, equal, jac=True, method="SLSQP", bounds=[(least, 1.0)] * few,
-        constraints=[total], options={"ftol": 1e-10, "maxiter": 200},
-    )  # fmt: skip
-    return found.x / found.x.sum()
+    found = minimize_lbfgs(objective, np.zeros(few), 500, lambda _, g: np.abs(g).max() < 1e-9)
+    return softmax(found.x)
 
 
 def squared_distance(predictions: Floats, truth: Floats, weight: Floats) -> Callable[..., Any]:

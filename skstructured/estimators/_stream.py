@@ -15,8 +15,8 @@ from skstructured.extend.learner import Batch
 #: Rows whose quantiles are edges of bins, bins of a column, and of each column of a pair; pairs.
 FIRST, BINS, COARSE, PAIRS = 300, 16, 8, 60
 
-#: What a row's squared distances are multiplied by in exponents, and the share that is levelled.
-RATE, SHARE = 1.0, 1e-3
+#: The share of the weights that is spread evenly after each row.
+SHARE = 1e-3
 
 
 def edges_of(X: Array, bins: int) -> list[Floats]:
@@ -98,10 +98,10 @@ class StreamMember:
 class StreamMixture:
     """Members that learn a stream, mixed by how near they were to what came.
 
-    The weight of a member is multiplied by ``exp(−‖μ_e(x) − y‖²)`` after each row, the distance in
-    units of the largest one of a coordinate; then a share of the weights is levelled, so that a
-    member comes back soon after the stream has changed (Herbster, Warmuth 1998). Bins begin once
-    their edges are known.
+    The weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)`` after each row, w the weight
+    of the row over the mean so far and s the range of y's coordinates, 1 at least; then a share of
+    the weights is spread evenly, so that a member comes back soon after the stream has changed
+    (Herbster, Warmuth 1998). Bins begin once their edges are known.
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ class StreamMixture:
 
     def learn(self, batch: Batch, y: Any) -> Floats:
         """Learn rounds; what the mixture said of each before (n, dim)."""
-        first, means = self.members[0], [self.members[0].learned_means(batch)]
         ready = self._wait(batch, y) if self.binned is not None else 0
+        first, *others = self.members
         X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
-        for member in self.members[1:]:
-            means.append(means[0].copy())
-            if len(X) > 0:
-                rest = member.read(X, y[ready:], None, weight)
-                means[-1][ready:] = member.learned_means(rest)
+        rests = [m.read(X, y[ready:], None, weight) for m in others if len(X) > 0]  # may refuse
+        means = [first.learned_means(batch)]
+        means += [means[0].copy() for _ in others]
+        for place, rest in enumerate(rests, 1):
+            means[place][ready:] = self.members[place].learned_means(rest)
         return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
 
     def _wait(self, batch: Batch, y: Any) -> int:
@@ -158,14 +158,14 @@ class StreamMixture:
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
-        unit = max(1.0, float(np.ptp(V[0]))) if len(V) else 1.0
-        distances = np.sum(((means - V) / unit) ** 2, axis=2)
+        units = np.maximum(1.0, np.ptp(V, axis=1))
+        distances = np.sum((means - V) ** 2, axis=2) / units**2
         mixed, v = np.empty(V.shape), self.weights
         for i, w in enumerate(weight):
             mixed[i] = v @ means[:, i]
             if w > 0.0 and len(v) > 1:
                 self.total, self.rounds = self.total + w, self.rounds + 1
-                v = v * np.exp(-RATE * w * self.rounds / self.total * distances[:, i])
+                v = v * np.exp(-w * self.rounds / self.total * distances[:, i])
                 v = (1.0 - SHARE) * v / v.sum() + SHARE / len(v)
         self.weights = v
         return mixed

@@ -1,5 +1,6 @@
 """The estimators to try first: a line and three kernels, mixed by rows held out."""
 
+import copy
 from typing import Literal, Self
 
 import numpy as np
@@ -203,12 +204,13 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     Notes
     -----
-    With the means μ_e(x) of the members on n rows held out, of weights w_i,
+    With the means μ_e(x) of the members on rows held out, of weights w_i,
 
     .. math:: v = \arg\min \frac{n D(v)}{2 D(v_0)} - \sum_e \ln v_e, \quad
         D(v) = \sum_i w_i \| \sum_e v_e μ_e(x_i) - y_i \|^2,
 
-    over the simplex, with equal weights v₀. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y)
+    over the simplex, with equal weights v₀; n is ``(Σ w)²/Σ w²``, the rows held out if all w_i are
+    the same. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y)
     as its parts are, and is decoded as any mean. Below 200 rows each is held out once, in five
     parts. No certificate is known: for bounds of regret take `OnlineStructuredPredictor`.
 
@@ -216,7 +218,9 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     ``KernelStructuredPredictor(approximation="fourier")``, a line and random features, and after
     300 rows also by a line over bins: of each column 16 between its quantiles, and 8 × 8 of each of
     at most 60 pairs of columns. Other rows have a line alone. After each row the weight of a member
-    is multiplied by ``exp(−‖μ_e(x) − y‖²)``, and a thousandth of all weights is levelled.
+    is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``, w the weight of the row over the mean so far and s
+    the range of y's coordinates (1, but d − 1 for ranks), and a thousandth of all weights is spread
+    evenly.
 
     References
     ----------
@@ -336,12 +340,24 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         if hasattr(self, "_model"):
             self._learn_stream(self._model.read(X, y, classes, sample_weight))
         elif hasattr(self, "estimators_"):
-            for member in self.estimators_:
-                member.partial_fit(X, y, sample_weight=sample_weight)
+            self._go_on(X, y, sample_weight)
         else:
             with unchanged_on_error(self, aside=True) as new:
                 new._learn_stream(new._begin_stream(X, y, classes, sample_weight))
         return self
+
+    def _go_on(self, X, y, sample_weight):
+        """Have fitted members learn further rows: copies, so that none has if one of them fails."""
+        named = self.named_estimators_.items()
+        wrong = [name for name, member in named if not hasattr(member, "partial_fit")]
+        if wrong:
+            raise ValueError(f"partial_fit is for members that have it, and {wrong} have not.")
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        members = copy.deepcopy(self.estimators_)
+        for member in members:
+            member.partial_fit(X, y, **given)
+        self.estimators_ = members
+        self.named_estimators_ = dict(zip(self.named_estimators_, members, strict=True))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream; see `OnlineLearner`."""
@@ -370,6 +386,11 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 
     def _begin_stream(self, X, y, classes, sample_weight):
         """Set up members; the `Batch` of the first rows."""
+        if over_sequences(self, fresh=True):
+            raise ValueError(
+                "StructuredPredictor learns label sequences by fit alone; take "
+                "OnlineStructuredPredictor('sequence') for streams of them."
+            )
         for name in ("named_estimators_", "validation_scores_", "validation_score_"):
             vars(self).pop(name, None)
         self.random_state_ = check_random_state(self.random_state)

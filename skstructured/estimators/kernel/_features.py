@@ -220,6 +220,17 @@ def wants_features(learner, rows):
     return True
 
 
+def expect_rows(learner, rounds):
+    """Note how many rows `fit` is about to learn."""
+    learner._rows_to_fit = rounds.rows.n_rows
+
+
+def choose_features(learner):
+    """Decide by the rows that `fit` expects whether random features stand for a kernel."""
+    rows = vars(learner).pop("_rows_to_fit", 0)
+    learner._many_rows, learner._approximates = rows > MANY, wants_features(learner, rows)
+
+
 def count_of(learner):
     """Random features of a learner: an even number where each has a cosine and a sine."""
     count, pairs = learner.n_components, features_of(kernel_of(learner).function) == "fourier"

@@ -18,9 +18,9 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
-from skstructured.estimators.kernel._features import FeatureModel, wants_features
+from skstructured.estimators.kernel._features import FeatureModel, choose_features, expect_rows
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import MANY, Kernel, intercept_of, kernel_of
+from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
@@ -308,12 +308,10 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     n_components = "auto"
     _check_stream, score_factor_ = refuse_precomputed, score_factor
 
-    def _expect(self, rounds):
-        self._rows_to_fit = rounds.rows.n_rows
+    _expect = expect_rows
 
     def _start(self, space, passes=1):
-        rows = vars(self).pop("_rows_to_fit", 0)
-        self._many_rows, self._approximates = rows > MANY, wants_features(self, rows)
+        choose_features(self)
         super()._start(space, passes)
 
     def _wants_intercept(self):

@@ -8,9 +8,14 @@ from skstructured._base.docstrings import inherit_parameters
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
-from skstructured.estimators.kernel._features import FeatureModel, count_of, wants_features
+from skstructured.estimators.kernel._features import (
+    FeatureModel,
+    choose_features,
+    count_of,
+    expect_rows,
+)
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import MANY, Kernel, intercept_of, kernel_of
+from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -205,13 +210,10 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     intercept_ = coef_
 
-    def _expect(self, rounds):
-        self._rows_to_fit = rounds.rows.n_rows
+    _expect = expect_rows
 
     def _start(self, space, passes=1):
-        rows = vars(self).pop("_rows_to_fit", 0)
-        self._many_rows = rows > MANY
-        self._approximates = wants_features(self, rows)
+        choose_features(self)
         super()._start(space, passes)
 
     def _wants_intercept(self):

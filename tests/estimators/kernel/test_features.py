@@ -24,7 +24,7 @@ from skstructured import (
 )
 from skstructured._engine.mixing import mix
 from skstructured._learners.models import SCORES, LinearModel
-from skstructured.estimators.kernel import _features, structured
+from skstructured.estimators.kernel import _features
 from skstructured.estimators.kernel import _values as _tried_widths
 from skstructured.estimators.kernel._features import FeatureModel, FourierMap, ReluMap
 from skstructured.estimators.kernel._values import WIDTHS, some_of
@@ -602,7 +602,7 @@ class TestWidths:
     @pytest.mark.parametrize("passes", [1, 2])
     def test_many_rows_of_fit_get_more_features_and_one_optimiser(self, monkeypatch, passes):
         X, y = self.rows(60, True)
-        monkeypatch.setattr(structured, "MANY", 50)
+        monkeypatch.setattr(_features, "MANY", 50)
         few, many, streamed = (learner(n_components="auto", max_iter=passes) for _ in range(3))
         few.fit(X[:50], y[:50])
         many.fit(X, y)
