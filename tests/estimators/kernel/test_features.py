@@ -24,7 +24,7 @@ from skstructured import (
 )
 from skstructured._engine.mixing import mix
 from skstructured._learners.models import SCORES, LinearModel
-from skstructured.estimators.kernel import _features
+from skstructured.estimators.kernel import _features, structured
 from skstructured.estimators.kernel import _values as _tried_widths
 from skstructured.estimators.kernel._features import FeatureModel, FourierMap, ReluMap
 from skstructured.estimators.kernel._values import WIDTHS, some_of
