@@ -78,7 +78,7 @@ class MinimumRisk(Decoder):
     >>> import numpy as np
     >>> from skstructured import ConditionalRandomField
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), ["well", "well", "ill", "ill"]
-    >>> for costs in (None, [[0, 1], [20, 0]]):  # the second: "well" of the ill costs 20
+    >>> for costs in (None, [[0, 20], [1, 0]]):  # the second: "well" of the ill costs 20
     ...     model = ConditionalRandomField("simplex", decoder="min_risk", cost_matrix=costs)
     ...     print(model.set_params(alpha=0.1).fit(X, y).predict([[-0.5]]))
     ['well']

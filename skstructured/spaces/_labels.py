@@ -10,8 +10,8 @@ from skstructured.extend.output_space import OutputSpace
 
 
 def check_costs(cost_matrix, k):
-    """The costs (k, k) of labels, [predicted, true]; a ValueError says what is wrong with them."""
-    given = {"dtype": np.float64, "order": "C", "copy": True, "input_name": "cost_matrix"}
+    """Costs (k, k) at [predicted, true] of a matrix at [true, predicted]; a ValueError if bad."""
+    given = {"dtype": np.float64, "input_name": "cost_matrix"}
     try:
         A = check_array(cost_matrix, **given)
     except (TypeError, ValueError, OverflowError) as error:
@@ -26,7 +26,7 @@ def check_costs(cost_matrix, k):
         raise ValueError(f"cost_matrix must be 0 on its diagonal, got {A[i, i]:g} at [{i}, {i}].")
     if not A.any():
         raise ValueError("cost_matrix must have a positive entry, got zeros only.")
-    return A
+    return np.ascontiguousarray(A.T)
 
 
 #: As an object, which compares ten times as fast as the type that it is of.

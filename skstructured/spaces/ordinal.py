@@ -87,11 +87,11 @@ class OrdinalChain(LabelSpace):
         "good" have no order of their own and raise a ValueError. scikit-learn's
         ``cross_val_predict`` sorts labels itself for every method but "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, if
-        j is true: not negative, 0 if they are the same. Rows are predictions and columns truths, as
-        in ``confusion_matrix(y_true, y_pred).T`` of scikit-learn. The target loss is the cost over
-        the largest one. None is ``|i − j|``. `predict` returns classes of the least expected cost,
-        unless decoder is "nearest" or "map", of which a learner warns.
+        ``cost_matrix[i, j]`` is the cost of predicting class j if i is true, in the order of
+        `classes_`: rows are true and columns predicted, as in scikit-learn's ``confusion_matrix``.
+        Costs are not negative, and 0 on the diagonal. The target loss is the cost over
+        the largest one. None means ``|i − j|``. `predict` returns the class of the
+        lowest expected cost, unless decoder is "nearest" or "map", of which a learner warns.
 
     Attributes
     ----------

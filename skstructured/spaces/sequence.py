@@ -92,10 +92,11 @@ class LabelSequence(LabelSpace):
     Parameters
     ----------
     cost_matrix : array-like of shape (k, k) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
-        j is true: not negative, 0 where they are the same. The target loss is the mean cost over
-        the largest one. None is 1 for all mistakes. Labels of the least expected cost are
-        what `predict` returns, unless decoder is "nearest" or "map".
+        ``cost_matrix[i, j]`` is the cost of predicting label j if i is true, in the order of
+        `classes_`: rows are true and columns predicted, as in scikit-learn's ``confusion_matrix``.
+        Costs are not negative, and 0 on the diagonal. The target loss is the mean cost over
+        the largest one. None means 1 for all mistakes. `predict` returns the labels of the
+        lowest expected cost, unless decoder is "nearest" or "map", of which a learner warns.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ def test_nothing_is_left_of_another_fit(tmp_path):
 def test_a_decoder_set_later_is_used_at_once():
     model, X, y, _ = predictor()
     begun(model, X, y).predict(X[:1])
-    costs = np.where(np.eye(4) > 0, 0.0, [[1.0], [1e12], [1e12], [1e12]])
+    costs = np.where(np.eye(4) > 0, 0.0, [[1.0, 1e12, 1e12, 1e12]])
     model.set_params(decoder="min_risk").space_.set_params(cost_matrix=costs)._adopt(CLASSES)
     assert_array_equal(model.predict(X[:1]), model.predict(X[:20])[:1])
     assert (model.predict(X[:20]) == 0).all()

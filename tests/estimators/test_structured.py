@@ -202,7 +202,7 @@ class TestPredictions:
 
     def test_go_by_costs(self):
         y = np.array(["ill", "well"])[(_X[:, 0] + RNG.randn(60) > -1.0).astype(int)]
-        costs = [[0, 1], [50, 0]]  # "well" of the ill costs 50
+        costs = [[0, 50], [1, 0]]  # "well" of the ill costs 50
         model = sk.StructuredPredictor(sk.spaces.Simplex(costs), random_state=0).fit(_X, y)
         p = model.predict_proba(_X)
         expected = np.where(50.0 * p[:, 0] > p[:, 1], "ill", "well")

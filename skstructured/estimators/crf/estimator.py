@@ -78,8 +78,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         "min_risk": the output of the least expected cost, for sequences position by position.
         "randomized" and "sampled" draw, see `sample`.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
-        0 where they are the same. Predictions and `score` use it; the weights do not.
+        Costs [true, predicted] of labels, in the order of `classes_`: not negative, 0 on the
+        diagonal. Predictions and `score` use it; the weights do not.
         The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
         None is 1 for all mistakes, |i − j| for "ordinal".
     standardize : bool or "auto", default="auto"

@@ -53,7 +53,7 @@ class DualLearner(MarginLearner):
         "path" tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
         outputs, each fit going on from the one before, and learns all with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
+        Costs [true, predicted] of classes, or of positions of sequences: not negative, 0 on the
         diagonal. It need not be symmetric.
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by

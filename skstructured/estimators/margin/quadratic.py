@@ -144,7 +144,7 @@ class QuadraticSurrogate(MarginLearner):
         α > 0; "path" takes the best of 2⁻¹ … 2⁻²⁰ by the target loss of every row, or sequence,
         under the model of all others, which has a closed form.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences.
+        Costs [true, predicted] of classes, or of positions of sequences.
     {DualLearner: standardize, fit_intercept}
     cache_size : float, default=4096
         MiB that a matrix of kernels, or of products of features, may take.

@@ -375,7 +375,7 @@ def test_costs_that_ask_for_nothing_leave_no_row_and_equal_scores(network, kerne
     X, _ = stream(30)
     given = FUNCTIONS["own"](X, X) if kernel == "precomputed" else X
     y = np.arange(len(X)) % 2
-    model = network(kernel=kernel, cost_matrix=[[0.0, 1.0], [0.0, 0.0]], alpha=0.1)
+    model = network(kernel=kernel, cost_matrix=[[0.0, 0.0], [1.0, 0.0]], alpha=0.1)
     model.fit(given, y, sample_weight=1.0 - y)
     assert len(model.support_) == 0
     np.testing.assert_array_equal(model.decision_function(given[:7]), np.zeros(7))

@@ -105,11 +105,11 @@ def test_quadratic_surrogate(name, kernel):
 
 
 @pytest.mark.parametrize("kind", [MaxMinMarginNetwork, QuadraticSurrogate])
-def test_costs_are_of_the_prediction_first(kind):
+def test_costs_have_a_row_per_true_class(kind):
     """Where 0 is dear to miss, rows that may be 0 or 1 alike are called 0."""
     X, y = np.ones((40, 1)), np.arange(40) % 2
     parameters = {} if kind is QuadraticSurrogate else EXACT
-    for cost_matrix, wanted in (([[0, 1], [5, 0]], 0), ([[0, 5], [1, 0]], 1)):
+    for cost_matrix, wanted in (([[0, 5], [1, 0]], 0), ([[0, 1], [5, 0]], 1)):
         model = kind(cost_matrix=cost_matrix, alpha=1e-3, **parameters).fit(X, y)
         assert (model.predict(X) == wanted).all()
         assert model.score(X, y) == pytest.approx(1.0 - 0.5 / 5.0)
