@@ -45,7 +45,7 @@ def minimized(objective, Theta, max_iter, tol):
     with objective:
         start = evaluate(Theta)
         if not objective.gap(start[1]) <= tol:
-            Theta = minimize_lbfgs(evaluate, Theta, max_iter, add, maxcor=10).x
+            Theta = minimize_lbfgs(evaluate, Theta, max_iter, add, objective.bounds, maxcor=10).x
     if not curve:  # the start is good enough, or no step was found that is better
         add(*start)
     return Theta, np.array(curve)

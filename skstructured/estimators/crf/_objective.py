@@ -10,7 +10,7 @@ from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.spaces.sequence import indicators
 
-__all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
+__all__ = ["ChainObjective", "ElasticNet", "Layout", "Objective", "VectorObjective"]
 
 
 #: What the score of a label after another goes by.
@@ -120,6 +120,9 @@ class Objective:
         Rows of a block, at least.
     """
 
+    #: Of weights, by which none is bounded.
+    bounds = None
+
     def __init__(self, X, offsets, share, alpha, layout, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
         self.layout = layout
@@ -182,6 +185,51 @@ class Objective:
     def gap(self, gradient):
         """‖∇‖²/(2α), the duality gap of the weights and the means at their scores."""
         return float(np.vdot(gradient, gradient)) / (2.0 * self.alpha)
+
+
+class ElasticNet:
+    """An objective plus ``l1 Σ|Θ|``, for weights Θ = P − N that are a pair (P, N) of at least 0.
+
+    At the optimum one of each pair is 0, and both are for a weight that is 0. With the gradient u
+    of the mean loss, the gap between Θ and the means at its scores is
+    ``<Θ, u> + (α/2)‖Θ‖² + l1 Σ|Θ| + Σ max(|u| − l1, 0)²/(2α)``, by Fenchel's inequality.
+
+    Parameters
+    ----------
+    objective : Objective
+        With α > 0.
+    l1 : float
+        Strength of the sum of absolute weights.
+    """
+
+    bounds = (0.0, None)
+
+    def __init__(self, objective, l1):
+        self.objective, self.l1 = objective, l1
+
+    def __enter__(self):
+        return self.objective.__enter__()
+
+    def __exit__(self, *error):
+        self.objective.__exit__(*error)
+
+    def pair(self, Theta):
+        """(P, N) of weights Θ."""
+        return np.stack([np.maximum(Theta, 0.0), np.maximum(-Theta, 0.0)])
+
+    def value_and_gradient(self, pair):
+        """The objective, and its gradient in the pair."""
+        self._last = pair[0] - pair[1]
+        value, gradient = self.objective.value_and_gradient(self._last)
+        return value + self.l1 * pair.sum(), np.stack([self.l1 + gradient, self.l1 - gradient])
+
+    def gap(self, gradient):
+        """The duality gap of the weights evaluated last, whose gradient this is."""
+        Theta, alpha = self._last, self.objective.alpha
+        u = gradient[0] - self.l1 - alpha * Theta
+        penalty = 0.5 * alpha * np.vdot(Theta, Theta) + self.l1 * np.abs(Theta).sum()
+        dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2) / (2.0 * alpha)
+        return float(np.vdot(Theta, u) + penalty + dual)
 
 
 class VectorObjective(Objective):

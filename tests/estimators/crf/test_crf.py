@@ -355,7 +355,9 @@ class TestEstimator:
         X, y = words(rng)
         caplog.set_level("INFO", "skstructured")
         model = ConditionalRandomField(max_iter=2, tol=1e-9)
-        with pytest.warns(ConvergenceWarning, match="duality gap of .* gradient of norm"):
+        with pytest.warns(
+            ConvergenceWarning, match="duality gap of .* raise max_iter, alpha or tol"
+        ):
             model.fit(X, y)
         assert caplog.text.count("iteration") == 2 == model.n_iter_
         assert model.loss_curve_.shape == (2,)
