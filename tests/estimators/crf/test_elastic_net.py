@@ -94,11 +94,11 @@ def test_weights_of_rare_features_are_zero(rng):
     X, y = words(rng, lengths=(4,) * 20)
     X = [np.column_stack([x, rng.rand(len(x), 30) < 0.05]) for x in X]
     plain, lasso = (
-        ConditionalRandomField(alpha=0.02, l1_ratio=r, standardize=False).fit(X, y)
+        ConditionalRandomField(alpha=0.05, l1_ratio=r, standardize=False).fit(X, y)
         for r in (0.0, 0.9)
     )
     assert np.count_nonzero(plain.coef_) > 0.85 * plain.coef_.size  # but for columns of zeros
-    assert np.mean(lasso.coef_[:, 2:] == 0.0) > 0.9 and np.count_nonzero(lasso.coef_[:, :2]) >= 3
+    assert np.mean(lasso.coef_[:, 2:] == 0.0) > 0.85 and np.count_nonzero(lasso.coef_[:, :2]) >= 3
 
 
 def test_warm_starts_and_alpha_by_trial(rng):
