@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length, check_random_state, indexable
 from sklearn.utils.class_weight import compute_sample_weight
@@ -30,6 +29,7 @@ from skstructured.decoders import MAP, GapDecoder
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._mixing import mixed, mixing_weights, splits_of, squared_distance
 from skstructured.estimators._stream import StreamMixture
+from skstructured.estimators._trees import QuantileTrees
 from skstructured.estimators.kernel._features import WIDEST
 from skstructured.estimators.kernel._values import Kernel, check_cache_size
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
@@ -51,9 +51,6 @@ KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
 
 #: Passes of kernel members, and of those of numbers, whose steps are bolder by a smaller `a`.
 PASSES, PASSES_OF_NUMBERS, CAUTION = 10, 40, 0.1
-
-#: Rows that each tree of a regressor learns, at most.
-MOST_OF_TREES = 10_000
 
 #: Features of rows of a stream, at most, for random features and bins of columns.
 NARROW = 50
@@ -504,9 +501,9 @@ class StructuredRegressor(RegressorMixin, Ensemble):
     ----------
     {StructuredPredictor: estimators}
         "auto" is four `PiSTOLRegressor`, a linear one and one for each of "rbf", "laplacian" and
-        "arc-cosine" (random features if the kernels need more than `cache_size`), and
-        `sklearn.ensemble.ExtraTreesRegressor`, with at most 10,000 rows per tree. Trees are left
-        out for ``loss="quantile"`` and sparse X. Other members can be any regressors.
+        "arc-cosine" (random features if the kernels need more than `cache_size`), and for dense X
+        randomized trees, whose median is predicted, or the `quantile` for ``loss="quantile"``.
+        Other members can be any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Of members and weights; see `PiSTOLRegressor`.
     {PiSTOLRegressor: quantile, missing}
@@ -561,11 +558,10 @@ class StructuredRegressor(RegressorMixin, Ensemble):
             ))
             for (name, features), seed in zip(kinds.items(), seeds, strict=True)
         ]  # fmt: skip
-        if self.loss == "quantile" or issparse(X):
+        if issparse(X):
             return members
-        sampled = _num_samples(X) > MOST_OF_TREES
-        size = {"bootstrap": sampled, "max_samples": MOST_OF_TREES if sampled else None}
-        return [*members, ("trees", ExtraTreesRegressor(random_state=last, **size))]
+        quantile = self.quantile if self.loss == "quantile" else 0.5
+        return [*members, ("trees", QuantileTrees(quantile, random_state=last))]
 
     def _judge(self, predictions, packed, weight):
         y, share = self._line.decode(packed[:, None]), weight / weight.sum()
