@@ -208,46 +208,48 @@ DEEPEST = 12
 class OnlineTreeClassifier(VotingLearner):
     r"""A shallow tree of random tests: the default weak learner of `AdaBoostOLMClassifier`.
 
-    A leaf draws `n_tests` features, and tries each at its value in one of the leaf's first rows:
-    x_f > v. It keeps the weights of the classes on both sides, and every `patience` rows it splits
-    by the test that makes Gini's impurity smallest, if any makes it smaller. A row takes
-    `max_depth` comparisons and `n_tests` additions; nothing depends on the units of the features.
+    A leaf draws `n_tests` features, and tests x_f > v, with v the value of the feature in one of
+    the leaf's first rows. It keeps the weights of the classes on both sides. Every `patience` rows
+    it splits by the test with the lowest Gini impurity, if any test reduces it. A row takes
+    `max_depth` comparisons and `n_tests` additions. The units of the features do not matter.
 
     Parameters
     ----------
     max_depth : int, default=5
-        Tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
+        Number of tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
     n_tests : int, default=8
-        Features that a leaf tries, drawn with replacement.
+        Number of features that a leaf tests, drawn with replacement.
     patience : int, default=32
-        Rows of a leaf between two looks at its tests.
+        Number of rows of a leaf between two evaluations of its tests.
     shuffle : bool, default=True
-        Whether `fit`, which is one pass, visits the rows in random order.
+        Whether `fit`, which makes one pass, visits the rows in random order.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print, once per second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
-        Seeds the features tried, and the shuffling.
+        Seeds the choice of features, and the shuffling.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     t_ : int
-        Rounds learned.
+        Number of rounds learned.
     n_leaves_ : int
         Number of leaves so far.
     space_, n_features_in_, feature_names_in_
-        As everywhere in the package.
+        As in scikit-learn.
 
     See Also
     --------
-    AdaBoostOLMClassifier : Many of them, each for what those before it get wrong.
+    AdaBoostOLMClassifier : An ensemble of such trees, each trained on the mistakes of the others.
+    FolkloreClassifier : Online logistic regression, for linear problems.
 
     Notes
     -----
-    Before the first row it answers ``classes_[0]``, and so it does where classes are equally
-    heavy. It answers with certainty, so that `play` draws nothing. No theorem bounds its mistakes.
-    Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests deep.
+    Before the first row, and if several classes have the same weight, it predicts the first of them
+    in `classes_`. It predicts one class with certainty, so `play` does not draw. No theorem bounds
+    its mistakes. Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests
+    deep.
 
     Examples
     --------

@@ -180,39 +180,49 @@ TOLERANCE = 1e-9
 
 @parameters
 class Kernel(Component):
-    """A kernel k(x, z), with what only some kernels have, and what is kept of rows.
+    """A kernel k(x, z), with its parameters and the memory that a learner may use for it.
 
-    A learner's `kernel` takes a name or function in its place where all else is as here.
+    The `kernel` of a learner also accepts the name or the function alone, if all other parameters
+    have their defaults.
 
     Parameters
     ----------
     function : str or callable, default="rbf"
-        The name of a kernel, a function ``kernel(X, Z)``, or "precomputed": see
+        Name of a kernel, a function ``kernel(X, Z)``, or "precomputed": see
         `KernelStructuredPredictor`.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=1.0
-        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
-        √coef0, without which planes go through 0, so that it is at least 0 there.
+        Constant added in "poly" and "sigmoid", and to <x, z> and squared norms in "arc-cosine". In
+        "arc-cosine" it is one more feature, √coef0, without which all planes contain 0; so it must
+        be at least 0.
     fit_intercept : bool or "auto", default="auto"
-        Whether 1 is added to the kernel. "auto" has an intercept where weights of features are
-        learned: with random features, which always have one, and with the "linear" of `PiSTOL`'s
-        learners and their baselines. With other kernels most learn slower for it.
+        Whether to add 1 to the kernel. "auto" has an intercept if weights of features are learned:
+        with random features, which always have one, and with the "linear" kernel of
+        `PiSTOLClassifier`, `PiSTOLRegressor` and their baselines. Most other kernels learn more
+        slowly with it.
     cache_size : float, default=500
-        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
-        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
-        computed in every pass.
+        Memory in MiB in which `fit` keeps the kernels of all pairs of rows between passes, in
+        single precision minus their mean: 11,000 rows need 484. If they do not fit, kernels are
+        recomputed in each pass.
     budget : int or None, default=None
-        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
-        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
-        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
-        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
-        an average over rounds, with a budget or none, is of what was and is no more.
+        Maximum number of support rows, at least 2. None keeps all rows. A block of 64 rows, or a
+        quarter of `budget` if that is less, is learned at a time. If the next block has no room, a
+        quarter of the rows is discarded, those with the least ‖β‖² k(x, x)/√age, and their
+        coefficients are added to similar rows. Only supported for a single pass: streams, or
+        ``max_iter=1``. For drifting streams set ``average=False``, with or without a budget,
+        because an average over all rounds keeps outdated functions.
 
     Raises
     ------
     ValueError
-        By the learner, when used: a parameter out of its range.
+        By the learner, when used, for a parameter out of its range.
+
+    See Also
+    --------
+    KernelStructuredPredictor : The learner with kernels over any output space.
+    PiSTOLClassifier : A kernel classifier with one function per class.
+    PiSTOLRegressor : Robust and quantile regression with kernels.
 
     Examples
     --------
