@@ -338,63 +338,72 @@ KINDS = ("numbers", "categories", "dates", "texts")
 
 @parameters
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode tables with numbers, words, dates and missing values as rows of numbers.
+    """Encode tables with numbers, strings, dates and missing values as rows of numbers.
 
-    For the step before a learner of this package: `fit` for a table, `partial_fit` for a stream.
-    Each column becomes
+    Use it as the step before an estimator of this package: `fit` for a table, `partial_fit` for a
+    stream. The columns are encoded by their type:
 
-    - numbers and booleans: themselves, NaN if missing, which learners with ``missing="mean"``
-      take; and an indicator of that if the first rows had missing values. Durations are seconds;
-    - short texts and categories: an indicator of each value, none for values that come later; in
-      streams `n_buckets` hashed indicators, so new words never change the width;
-    - dates (as such, or as texts like 2024-05-31): days since 1970, hour, month and weekday. Dates
-      with a time zone are converted to UTC;
-    - long texts: hashed counts of words and pairs of words.
+    - numbers and booleans: unchanged, with NaN for missing values, which estimators with
+      ``missing="mean"`` accept. If the first rows have missing values, an indicator column is
+      appended. Durations are seconds;
+    - short strings and categories: one-hot encoded; values that `fit` has not seen have no
+      indicator. In streams they are hashed to `n_buckets` indicators, so new values do not change
+      the width;
+    - dates (as such, or as strings like 2024-05-31): days since 1970, hour, month and weekday.
+      Dates with a time zone are converted to UTC;
+    - long strings: hashed counts of words and pairs of words.
 
-    In `fit`, a column of more than `max_categories` values makes the output a CSR matrix, in which
-    values that are there only once share an indicator. Numbers are then centered and divided by
+    In `fit`, a column with more than `max_categories` values makes the output a CSR matrix, in
+    which values that occur only once share an indicator. Numbers are then centered and divided by
     their standard deviations, and 0 if missing, because sparse rows have no missing values.
 
-    Texts that are all numbers are numbers, unless `categories` has their column. In a column of
-    categories, the number 1, the number 1.0 and the text "1" are one category: which of them a
-    cell is read as depends on the rest of the file.
+    Strings that are all numbers are numbers, unless `categories` has their column. In a column of
+    categories, the number 1, the number 1.0 and the string "1" are one category, because file
+    readers choose among them depending on the rest of the file.
 
-    A column without any value is left out by `fit`. In a stream it is undecided: it takes
-    `n_buckets` columns of the output (at least 21) that are 0 until `partial_fit` sees a value.
+    `fit` leaves out a column without any value. In a stream it is undecided: it has `n_buckets`
+    columns in the output (at least 21), which are 0 until `partial_fit` sees a value.
 
-    Columns are found by their names on every call; others that come later are left out.
+    Columns are found by their names on every call; additional columns are ignored.
 
     Parameters
     ----------
     max_categories : int, default=100
-        Values that a text column may have, in `fit`, for the output to be dense.
+        Maximum number of values of a string column, in `fit`, for a dense output.
     n_buckets : int, default=128
-        Columns of hashed values; four times as many of hashed words.
+        Number of columns for hashed values; hashed words have four times as many.
     numbers, categories, dates, texts : list of column names or None, default=None
-        Columns that hold numbers, categories, dates or long texts, whatever their values look like.
-        Arrays have the names ``"x0"``, ``"x1"``, ... None decides each column by its values.
+        Columns to treat as numbers, categories, dates or long strings, regardless of their values.
+        Arrays have the names ``"x0"``, ``"x1"``, ... None chooses the type of each column by its
+        values.
 
     Attributes
     ----------
     columns_ : list of dict
-        What became of each column: its name, what it was taken for, and how many columns of the
-        output it is. ``pandas.DataFrame(encoder.columns_)`` shows it as a table.
+        Name of each column, its chosen type, and its number of columns in the output.
+        ``pandas.DataFrame(encoder.columns_)`` shows it as a table.
     n_features_in_ : int
-        Columns of the table.
+        Number of columns of the table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where it had names.
+        Names of the columns, if the table has names.
 
     Raises
     ------
     ValueError
-        For columns that are missing, cells that are not numbers or dates in columns of these, dates
-        with and without a time zone in one column, complex numbers, and infinity; the message names
-        the column.
+        For missing columns, cells that are not numbers or dates in such columns, dates with and
+        without a time zone in one column, complex numbers, and infinity. The message names the
+        column.
+
+    See Also
+    --------
+    StructuredPredictor : The estimator to try first, for the encoded rows.
+    OnlineStructuredPredictor : The linear online learner, which also accepts CSR rows.
+    skstructured.sequences.SequenceTransformer : Transformers of rows, applied to sequences.
 
     Notes
     -----
-    `fit` sees no outputs. `partial_fit` learns what a column is from the first rows that have a
-    value in it: bounds on the errors of a stream hold for the rows as encoded.
+    `fit` does not use outputs. `partial_fit` chooses the type of a column by the first rows that
+    have a value in it. Bounds on the errors of a stream hold for the encoded rows.
 
     Examples
     --------
