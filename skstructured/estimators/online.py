@@ -188,8 +188,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     See Also
     --------
-    StructuredPredictor : The estimator to try first, a mixture of this model and three kernel
-    models.
+    StructuredPredictor : The estimator to try first, this model mixed with three kernel models.
     KernelStructuredPredictor : The same learner with kernels or random features.
     GaptronClassifier : Online classification with a bound on the number of mistakes.
     ConditionalRandomField : Log-linear models learned in batch, for sequences and classes.

@@ -44,14 +44,15 @@ def _has(method):
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a transformer of rows to every position of sequences.
 
-    All positions go through `transformer` in one call, one after the other, so that scalers,
-    `RBFSampler`, `DictVectorizer` or `FeatureHasher` work on lists of sequences as they do on rows.
+    All positions are passed to `transformer` in one call. So scalers, `RBFSampler`,
+    `DictVectorizer` or `FeatureHasher` work on lists of sequences in the same way as on rows.
 
     Parameters
     ----------
     transformer : estimator
-        With ``fit`` and ``transform`` over rows, or over a list of dicts; one that has nothing to
-        fit, as `FeatureHasher`, transforms before ``fit`` too, and so is a step of a stream.
+        Transformer with ``fit`` and ``transform`` over rows, or over a list of dicts. A stateless
+        one, such as `FeatureHasher`, also transforms before ``fit``, so it can be a step in a
+        stream.
 
     Attributes
     ----------
@@ -61,7 +62,14 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     Raises
     ------
     ValueError
-        For sequences that are empty or of different widths, by their number; and as `transformer`.
+        For sequences that are empty or of different widths, with the number of the sequence; and
+        for the errors of `transformer`.
+
+    See Also
+    --------
+    OnlineStructuredPredictor : The online learner, with ``space="sequence"``.
+    ConditionalRandomField : Batch models of label sequences.
+    TableEncoder : Encoder of tables with strings, dates and missing values.
 
     Examples
     --------
@@ -94,9 +102,10 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     def transform(self, X: Features) -> Stacked | list[Any]:
-        """The sequences transformed: `Stacked`, which acts as a list of matrices.
+        """Transform the sequences to `Stacked` matrices, which behave like a list of matrices.
 
-        Its ``unstack()`` is a list. If sequences are empty, a list with (0, p) matrices for them.
+        The method ``unstack()`` returns a list. If sequences are empty, the result is a list with
+        (0, p) matrices for them.
         """
         check_is_fitted(self)
         transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
@@ -226,12 +235,12 @@ def _pairs(y_true, y_pred):
 
 
 def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
-    """Share of the positions of all sequences whose label is right.
+    """Compute the share of positions with the right label, over all sequences.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
 
     Returns
     -------
@@ -240,7 +249,12 @@ def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     Raises
     ------
     ValueError
-        For empty sequences, and lengths that differ, by the number of the sequence.
+        For empty sequences, and lengths that differ, with the number of the sequence.
+
+    See Also
+    --------
+    sequence_accuracy : The share of sequences without a wrong label.
+    label_f1 : F1 of labels, for rare labels.
 
     Examples
     --------
@@ -254,16 +268,21 @@ def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
 
 
 def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
-    """Share of the sequences all of whose labels are right.
+    """Compute the share of sequences without a wrong label.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
 
     Returns
     -------
     float
+
+    See Also
+    --------
+    position_accuracy : The share of positions with the right label.
+    label_f1 : F1 of labels, for rare labels.
     """
     truth, predicted = _pairs(y_true, y_pred)
     wrong = np.add.reduceat((truth.values != predicted.values).astype(int), truth.offsets[:-1])
@@ -273,20 +292,25 @@ def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
 def label_f1(
     y_true: Outputs, y_pred: Outputs, labels: Given = None, average: str | None = "macro"
 ) -> float | Floats:
-    """F1 of labels over the positions of all sequences; see `sklearn.metrics.f1_score`.
+    """Compute F1 of labels over the positions of all sequences; see `sklearn.metrics.f1_score`.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
     labels : list or None, default=None
-        Which labels count, as for tags all but that of "none of them".
+        Labels that count; for tags, for example, all except the "outside" tag. None is all.
     average : {"macro", "micro", "weighted", None}, default="macro"
-        How the F1 of labels make one number; None returns one per label.
+        How to average the F1 of labels; None returns one number per label.
 
     Returns
     -------
     float or ndarray
+
+    See Also
+    --------
+    position_accuracy : The share of positions with the right label.
+    sequence_accuracy : The share of sequences without a wrong label.
     """
     truth, predicted = _pairs(y_true, y_pred)
     given = {"labels": labels, "average": average, "zero_division": 0.0}

@@ -145,23 +145,41 @@ class Birkhoff(OutputSpace):
 
     Row i of y places m items: ``y[i, j]`` is the position (from 0) of item j. The vertex is the
     permutation matrix P with ``P[j, y_j] = 1``, flattened to R^{m²}; conv(Y) is the Birkhoff
-    polytope of doubly stochastic matrices. The target loss is ``1 − <y', y>/m``. Regularizers:
+    polytope of doubly stochastic matrices. The target loss is ``1 − <y', y>/m`` [1]_. Regularizers:
     `Shannon` (Ψ = Σ P ln P, entropic optimal transport; the default) and `SquaredNorm`.
 
     Attributes
     ----------
     dim_ : int
-        m².
+        Number m² of entries.
     n_items_ : int
-        m ≥ 2.
+        Number m of items, at least 2.
     classes_ : ndarray of shape (m,)
-        The positions 0 … m−1, for scikit-learn: what an entry of y may be.
+        Positions 0 … m−1, the possible entries of y, for scikit-learn.
+
+    See Also
+    --------
+    Permutahedron : Permutations as ranks, with d = best: positions p are the ranks d − p.
+    skstructured.ItemStructuredPredictor : Assignments with features per pair.
+
+    Notes
+    -----
+    Means use Sinkhorn's iterations [2]_ for `Shannon` and a dual Newton method [3]_ for
+    `SquaredNorm`. The sampler is dependent rounding [4]_.
 
     References
     ----------
-    Sakaue et al. (2024), section 2.3; Cuturi (2013) for Sinkhorn's iterations; Li, Sun, Toh (2020)
-    for the dual Newton method; Gandhi, Khuller, Parthasarathy, Srinivasan (2006), "Dependent
-    rounding", for the sampler.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Section 2.3.
+
+    .. [2] Cuturi (2013). Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS.
+
+    .. [3] Li, Sun, Toh (2020). On the efficient computation of a generalized Jacobian of the
+       projector over the Birkhoff polytope. Mathematical Programming.
+
+    .. [4] Gandhi, Khuller, Parthasarathy, Srinivasan (2006). Dependent rounding and its
+       applications to approximation algorithms. Journal of the ACM.
     """
 
     default_regularizer = "shannon"

@@ -59,13 +59,20 @@ class Hypercube(OutputSpace):
     Attributes
     ----------
     dim_ : int
-        d, the number of labels.
+        Number d of labels.
     label_names_ : list of str or None
         Columns of the y of `fit`, if it is a data frame.
 
+    See Also
+    --------
+    KSubsets : Label sets with exactly k labels.
+    Simplex : Classes, if exactly one label is true.
+
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3 and appendix B.
+    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
+    2.3 and appendix B.
     """
 
     task = "multilabel"

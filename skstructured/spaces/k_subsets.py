@@ -27,7 +27,12 @@ class KSubsets(OutputSpace):
     Attributes
     ----------
     dim_ : int
-        d > k.
+        Number d of labels, more than k.
+
+    See Also
+    --------
+    Hypercube : Label sets of any size.
+    Simplex : Classes, the subsets of size 1.
 
     Notes
     -----

@@ -76,41 +76,51 @@ class OrdinalChain(LabelSpace):
     r"""d+1 ordinal classes as staircases 1…1 0…0 in R^d, with the absolute loss.
 
     The j-th class (from 0) has j leading ones, so ``<θ, y>`` sums the first j scores. The target
-    loss is ``|j − j'|/d``. Regularizers: `Shannon` (the entropy
-    over the d+1 vertices, a conditional random field; the default), `SquaredNorm` (isotonic fit).
+    loss is ``|j − j'|/d`` [1]_. Regularizers: `Shannon` (the entropy over the d+1 vertices, a
+    conditional random field; the default), `SquaredNorm` (isotonic fit [2]_).
 
     Parameters
     ----------
     categories : array-like of shape (d+1,) or None, default=None
         Labels in their order. None uses the order of an ordered pandas categorical, including
-        categories without rows, and sorts numbers. Three or more words such as "poor", "fair",
-        "good" have no order of their own and raise a ValueError. scikit-learn's
-        ``cross_val_predict`` sorts labels itself for every method but "predict".
+        categories without rows, and sorts numbers. Three or more strings such as "poor", "fair",
+        "good" have no natural order and raise a ValueError. scikit-learn's ``cross_val_predict``
+        sorts labels itself for every method except "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, if
-        j is true: not negative, 0 if they are the same. Rows are predictions and columns truths, as
-        in ``confusion_matrix(y_true, y_pred).T`` of scikit-learn. The target loss is the cost over
-        the largest one. None is ``|i − j|``. `predict` returns classes of the least expected cost,
-        unless decoder is "nearest" or "map", of which a learner warns.
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class i, in the order of
+        `classes_`, if the true class is j. It is not negative, and 0 on the diagonal. Rows are
+        predictions and columns are true classes, as in scikit-learn's
+        ``confusion_matrix(y_true, y_pred).T``. The target loss is the cost divided by the largest
+        one. None is ``|i − j|``. `predict` minimizes the expected cost, unless the decoder is
+        "nearest" or "map", for which a learner warns.
 
     Attributes
     ----------
     classes_ : ndarray of shape (d+1,)
         Labels in their order.
     costs_ : ndarray of shape (d+1, d+1) or None
-        Costs in units of the largest, where there is a cost matrix.
+        Costs in units of the largest, if there is a cost matrix.
     dim_ : int
-        d.
+        Number d of thresholds, one less than classes.
+
+    See Also
+    --------
+    Simplex : Classes without an order.
+    skstructured.StructuredRegressor : Regression, if y is a number.
 
     Notes
     -----
-    Classes may be numbers of any kind, such as 2.5. Without `categories` y is refused as continuous
-    where it has fractions and, in more than 20 rows, more than half as many distinct numbers.
+    Classes can be numbers of any kind, such as 2.5. Without `categories`, y is refused as
+    continuous if it has fractions and, in more than 20 rows, more than half as many distinct
+    numbers as rows.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; Blondel (2019), "Structured prediction with
-    projection oracles".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Section 2.3.
+
+    .. [2] Blondel (2019). Structured prediction with projection oracles. NeurIPS.
     """
 
     _fractions = True

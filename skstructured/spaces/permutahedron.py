@@ -208,25 +208,37 @@ def draw_rank_rows(mu, uniforms, drawn):
 
 
 class Permutahedron(OutputSpace):
-    r"""Label rankings of d items, the permutations of (d, …, 1), by a normalised Spearman loss.
+    r"""Label rankings of d items, the permutations of (d, …, 1), with a normalized Spearman loss.
 
     ``y[i, j]`` is the rank of item j in row i, a permutation of 1..d with d = best. The target loss
-    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.
-    Regularizer: `SquaredNorm`, whose ŷ_Ω(θ) is the projection by sorting and pooling in O(d log d).
+    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse. Regularizer:
+    `SquaredNorm`, whose ŷ_Ω(θ) is a projection by sorting and pooling in O(d log d) [1]_.
 
     Attributes
     ----------
     dim_ : int
-        d ≥ 2.
+        Number d of items, at least 2.
+
+    See Also
+    --------
+    Birkhoff : Permutations as positions, with 0 = first: positions p are the ranks d − p.
+    skstructured.ListwiseRanker : Learning to rank items that have features.
 
     Notes
     -----
-    The constant γ = √(3/(d(d²−1))) is tight: the loss sees only the centred y.
+    The constant γ = √(3/(d(d²−1))) is tight: the loss only depends on the centered y [2]_. The
+    sampler uses random swaps [3]_.
 
     References
     ----------
-    Sakaue et al. (2024), appendix C; Blondel, Teboul, Berthet, Djolonga (2020), "Fast
-    differentiable sorting and ranking"; Hardy, Littlewood, Pólya (1929) for the sampler.
+    .. [1] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
+
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Appendix C.
+
+    .. [3] Hardy, Littlewood, Pólya (1929). Some simple inequalities satisfied by convex functions.
+       Messenger of Mathematics.
     """
 
     constant_sum = True

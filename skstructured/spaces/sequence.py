@@ -85,17 +85,17 @@ class LabelSequence(LabelSpace):
     r"""Sequences of labels, such as the letters of a word or the tags of a sentence.
 
     A sequence of M labels out of k is embedded by an indicator of every position and label, (M, k),
-    and one of every step and pair of labels, (M − 1, k, k), one after the other: Mk + (M − 1)k²
-    numbers. The target loss is the share of wrong positions, or the mean cost of them.
-    Regularizers: `Shannon` (a conditional random field; the default), `SquaredNorm` (SparseMAP).
+    followed by one of every step and pair of labels, (M − 1, k, k): Mk + (M − 1)k² numbers. The
+    target loss is the share of wrong positions, or their mean cost. Regularizers: `Shannon` (a
+    conditional random field [1]_; the default), `SquaredNorm` (SparseMAP [2]_).
 
     Parameters
     ----------
     cost_matrix : array-like of shape (k, k) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
-        j is true: not negative, 0 where they are the same. The target loss is the mean cost over
-        the largest one. None is 1 for all mistakes. Labels of the least expected cost are
-        what `predict` returns, unless decoder is "nearest" or "map".
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label i, in the order of
+        `classes_`, if the true label is j. It is not negative, and 0 on the diagonal. The target
+        loss is the mean cost divided by the largest one. None is 1 for all mistakes. `predict`
+        minimizes the expected cost, unless the decoder is "nearest" or "map".
 
     Attributes
     ----------
@@ -104,17 +104,30 @@ class LabelSequence(LabelSpace):
     costs_ : ndarray of shape (k, k)
         Costs in units of the largest.
     dim_ : int
-        k, the scores of a position.
+        Number k of labels, the scores of a position.
+
+    See Also
+    --------
+    OnlineStructuredPredictor : The online learner for this space.
+    ConditionalRandomField : Batch models for this space.
+    Simplex : Single labels.
 
     Notes
     -----
-    Outputs y are lists of label arrays, of lengths from 1. Methods on embeddings take and return
-    lists of vectors, or arrays (n, dim) where all sequences have one length.
+    Outputs y are lists of label arrays, of lengths from 1. Methods on embeddings accept and return
+    lists of vectors, or arrays (n, dim) if all sequences have the same length. The guarantees are
+    those of [3]_.
 
     References
     ----------
-    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Niculae, Martins, Blondel,
-    Cardie (2018), "SparseMAP"; Sakaue, Bao, Tsuchiya, Oki (2024).
+    .. [1] Lafferty, McCallum, Pereira (2001). Conditional random fields: probabilistic models for
+       segmenting and labeling sequence data. ICML.
+
+    .. [2] Niculae, Martins, Blondel, Cardie (2018). SparseMAP: differentiable sparse structured
+       inference. ICML.
+
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
 
     Examples
     --------

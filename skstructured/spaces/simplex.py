@@ -153,25 +153,33 @@ class Simplex(LabelSpace):
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, if
-        j is true: not negative, 0 if they are the same. Rows are predictions and columns truths, as
-        in ``confusion_matrix(y_true, y_pred).T`` of scikit-learn. The target loss is the cost over
-        the largest one. None is 1 for all mistakes. `predict` returns classes of the least expected
-        cost, unless decoder is "nearest" or "map", of which a learner warns.
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class i, in the order of
+        `classes_`, if the true class is j. It is not negative, and 0 on the diagonal. Rows are
+        predictions and columns are true classes, as in scikit-learn's
+        ``confusion_matrix(y_true, y_pred).T``. The target loss is the cost divided by the largest
+        one. None is 1 for all mistakes. `predict` minimizes the expected cost, unless the decoder
+        is "nearest" or "map", for which a learner warns.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         Sorted class labels.
     costs_ : ndarray of shape (K, K) or None
-        Costs in units of the largest, where there is a cost matrix.
+        Costs in units of the largest, if there is a cost matrix.
     dim_ : int
-        K.
+        Number K of classes.
+
+    See Also
+    --------
+    OrdinalChain : Ordered classes.
+    Hypercube : Label sets.
+    LabelSequence : Sequences of labels.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss", section 2.3.
+    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
+    2.3.
     """
 
     scores_classes = True

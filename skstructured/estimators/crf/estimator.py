@@ -154,7 +154,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     See Also
     --------
-    OnlineStructuredPredictor : The online learner for the same outputs, also for larger data sets.
+    OnlineStructuredPredictor : The online learner for the same outputs and larger data sets.
     MaxMinMarginNetwork : A consistent max-margin method for the same outputs.
     skstructured.sequences.SequenceTransformer : Transformers of rows, applied to sequences.
     skstructured.spaces.LabelSequence : The space of label sequences, with costs.
