@@ -1,4 +1,4 @@
-"""Tables as people have them, to the rows of numbers that learners take."""
+"""Encode tables with strings, dates and missing values as rows of numbers."""
 
 import re
 from collections import Counter
@@ -44,15 +44,15 @@ def has_names(X: Any) -> bool:
 
 
 def columns_of(X: Any) -> dict[Any, Array]:
-    """The columns of a table by their names, arrays of shape (n,); places, where it has no names.
+    """The columns of a table by their names, or by numbers if it has no names: arrays of shape (n,).
 
     Raises
     ------
     TypeError
         For sparse matrices.
     ValueError
-        For arrays that have no two dimensions, no row or no column, names that are there twice, and
-        complex numbers.
+        For arrays that are not two-dimensional, tables without a row or a column, duplicate names,
+        and complex numbers.
     """
     if issparse(X):
         raise TypeError("Sparse data were passed, and tables are dense: use X.toarray().")
@@ -74,20 +74,20 @@ def columns_of(X: Any) -> dict[Any, Array]:
 
 
 def _values(column: Any) -> Array:
-    """A column as an array; what is missing is None, NaN, NaT or pandas' NA."""
+    """A column as an array; missing values are None, NaN, NaT or pandas' NA."""
     column = column.to_numpy() if hasattr(column, "to_numpy") else column
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
 
 def is_missing(values: Array) -> Array:
-    """Where a column has no value, booleans (n,)."""
+    """Whether each value of a column is missing, booleans (n,)."""
     if values.dtype.kind in "fmMiub":
         return np.asarray(values != values)
     return np.array([str(value).strip() in NOTHING for value in values], dtype=bool)
 
 
 def as_numbers(values: Array, missing: Array) -> Array | None:
-    """A column as float64, NaN where it has no value; None where some value is no number.
+    """A column as float64, NaN for missing values; None if some value is not a number.
 
     Durations are numbers of seconds.
     """
@@ -106,10 +106,10 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
 
 
 def as_texts(values: Array, missing: Array) -> Array:
-    """A column as strings, "" where it has no value.
+    """A column as strings, "" for missing values.
 
-    The number 1, the number 1.0 and the text "01" are one string: which of them a reader of files
-    makes of a cell depends on the other cells of its column.
+    The number 1, the number 1.0 and the text "01" are one string: file readers choose among them
+    depending on the other cells of the column.
     """
     found = ["" if gone else _text(value) for value, gone in zip(values, missing, strict=True)]
     return np.array(found, dtype=object)
@@ -125,10 +125,10 @@ def _text(value: Any) -> str:
 
 
 def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
-    """A column as seconds since 1970, NaT where it has no value; None if it has other values.
+    """A column as seconds since 1970, NaT for missing values; None if it has other values.
 
-    Dates with a time zone are converted to UTC. The set says whether dates have zones: it has two
-    elements if some have and others have not, and none without a date.
+    Dates with a time zone are converted to UTC. The set contains whether dates have zones: it has
+    two elements if some have and others have not, and is empty without a date.
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]"), set() if missing.all() else {False}
@@ -174,9 +174,9 @@ MONTHS, WEEKDAYS = 12, 7
 
 
 class Numbers:
-    """Numbers as they are, NaN where there is none; and whether there is none, where that was so.
+    """Numbers, NaN for missing values; and an indicator of missing values, if there were any.
 
-    ``kind`` "number" is of any numbers, "flag" of booleans.
+    ``kind`` is "number" for numbers, "flag" for booleans.
     """
 
     def __init__(self, name: Any, marked: bool, kind: str) -> None:
@@ -239,10 +239,10 @@ class Dates:
 
 
 class Categories:
-    """One column for each value, and one for none.
+    """One column for each value, and one for missing values.
 
-    More values than `most` make the table sparse rows; then those that are there once share one,
-    with those that come later.
+    With more values than `most` the output is sparse; values that occur once, and new ones, then
+    share a column.
     """
 
     def __init__(self, name: Any, values: Array, most: int) -> None:
@@ -274,14 +274,14 @@ class Hashed:
         self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
-        """Counts, 0 for what is missing."""
+        """Counts, 0 for missing values."""
         return self.hasher.transform(as_texts(values, is_missing(values))).toarray()
 
 
 class Empty:
     """A column without values so far: `width` columns of 0, which are 0 also for later values.
 
-    In a stream, the first values that are learned decide what the columns hold.
+    In a stream, the first values that are learned decide how the columns are encoded.
     """
 
     def __init__(self, name: Any, width: int, coder: Any = None) -> None:
@@ -307,7 +307,7 @@ class Empty:
 def coder_of(
     name: Any, values: Array, kind: str | None, buckets: tuple[int, int], most: int | None = None
 ) -> Any:
-    """What encodes a column of this `kind`, by default of that of its values, None without a value.
+    """The encoder of a column of this `kind`, by default that of its values; None without a value.
 
     `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
     short text has an indicator, in sparse rows if there are more than that.
@@ -425,11 +425,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     texts: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Look at a table: a data frame, an Arrow table, a dict of columns, an array or lists."""
+        """Learn the types of columns from a data frame, Arrow table, dict of columns, array or lists."""
         return self._decide(X, stream=False)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Look at the first rows of a stream, and later at columns without values so far."""
+        """Learn the types of columns from the first rows of a stream; later those of empty ones."""
         if not hasattr(self, "_coders"):
             return self._decide(X, stream=True)
         self._coders: list[Any] = [
@@ -439,7 +439,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Floats | csr_matrix:
-        """Rows of numbers (n, n_features_out), NaN where there is no number."""
+        """Encode a table as rows of numbers (n, n_features_out), with NaN for missing numbers."""
         check_is_fitted(self)
         parts = self._parts(self._columns(X))
         if self._scalers is None:
@@ -450,14 +450,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
-        """What became of each column."""
+        """Name, chosen type and number of outputs of each column."""
         return [
             {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
             for coder in self._coders
         ]
 
     def _parts(self, columns: list[Array]) -> list[Any]:
-        """What the columns become, one matrix each."""
+        """The encoded columns, one matrix each."""
         pairs = zip(self._coders, columns, strict=True)
         return [coder.transform(values) for coder, values in pairs]
 
@@ -472,7 +472,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _decide(self, X: Any, stream: bool) -> Self:
-        """Choose what encodes each column."""
+        """Choose the encoder of each column."""
         check_integer("max_categories", self.max_categories)
         check_integer("n_buckets", self.n_buckets)
         columns = columns_of(X)
@@ -531,7 +531,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _labels(keys: list[Any]) -> list[Any]:
-    """What columns are called: ``x0``, ``x1``, ... if their names are numbers, or their places."""
+    """Names of columns: ``x0``, ``x1``, ... if their names are numbers."""
     return [f"x{key}" for key in keys] if all(isinstance(key, Integral) for key in keys) else keys
 
 
