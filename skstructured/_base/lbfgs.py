@@ -26,7 +26,7 @@ def minimize_lbfgs(
     max_iter : int
         Most iterations; there are at most 20 evaluations for each.
     is_done : callable or None, default=None
-        Whether an iteration with this objective and gradient is the last one, by a duality gap say.
+        Whether an iteration with this objective and gradient is the last one, for example by a gap.
     **options
         Of SciPy. By default the last 20 steps are kept, and neither the size of the gradient nor
         the decrease of the objective stops a run.

@@ -111,7 +111,7 @@ def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
 
 
 class Stacked(Ragged):
-    """Sequences as one matrix with their lengths: what learners of sequences take beside lists.
+    """Sequences as one matrix with their lengths, which learners of sequences accept like lists.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> lis
 
 
 def _checked(x: Any, i: int | None = None) -> Any:
-    """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
+    """A sparse matrix; a ValueError if its arrays do not fit, which SciPy would not see."""
     try:
         check_sparse(x)
     except ValueError as error:

@@ -31,7 +31,7 @@ WORDS = "Encode columns of words first: make_pipeline(TableEncoder(), learner)."
 
 @contextlib.contextmanager
 def matrices_refused(X: Any) -> Iterator[None]:
-    """Have the error about an X of words, or whose rows are matrices, say what to use."""
+    """Add advice to the error for an X of strings, or whose rows are matrices."""
     try:
         yield
     except ValueError as error:
@@ -73,8 +73,8 @@ def check_sparse(X: Any) -> None:
 def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
 
-    The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
-    Values are not checked for NaN; see `check_finite`.
+    The first rows decide whether the learner uses float32, if it can at all; see `dtype_of`. Values
+    are not checked for NaN; see `check_finite`.
     """
     if issparse(X):
         check_sparse(X)
@@ -104,16 +104,16 @@ def dtype_of(estimator: Any) -> np.dtype[Any]:
 
 
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:
-    """Whether a learner standardises rows, as it was fitted.
+    """Whether a learner standardizes rows, as it was fitted.
 
-    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    One that is not fitted, or is about to be fitted again (`fresh`), uses its parameter.
     """
     scale = None if fresh else getattr(estimator, "_scale", None)
     return getattr(estimator, "standardize", False) if scale is None else scale.used
 
 
 def is_ready(estimator: Any, X: Any) -> bool:
-    """Whether X is already what the kernels read, so that a chunk may skip `check_features`."""
+    """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -147,7 +147,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
-    """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
+    """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
@@ -155,7 +155,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool 
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
-    """Weights (n,) as they are; a ValueError unless each is 0 or in range."""
+    """Weights (n,), unchanged; a ValueError unless each is 0 or in range."""
     wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -167,7 +167,7 @@ def check_range_of_weights(name: str, weight: Floats) -> Floats:
 
 
 def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
-    """Sample weights as a non-negative float64 vector; ones where None.
+    """Sample weights as a non-negative float64 vector; ones for `None`.
 
     Weights that are all zero are refused, but in a chunk of a stream.
     """
@@ -182,7 +182,7 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
-    """Mean of `values` (n,), weighted by `sample_weight` where given.
+    """Mean of `values` (n,), weighted by `sample_weight` if given.
 
     A ValueError for negative weights, and for weights that are all zero.
     """
@@ -209,7 +209,7 @@ def check_real(name: str, value: object, allowed: Callable[[float], bool], wante
 
 
 def check_positive(name: str, value: object, default: float | None = None) -> float:
-    """`value` as a positive finite float, or `default` where it is None."""
+    """`value` as a positive finite float, or `default` instead of `None`."""
     if value is None and default is not None:
         return default
     return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
@@ -254,7 +254,7 @@ def own_arrays(learner: Any) -> None:
 
 
 def writable(value: Any) -> Any:
-    """`value`, or a copy where it is a memory-mapped or read-only array; its parts likewise."""
+    """`value`, or a copy if it is a memory-mapped or read-only array; its parts likewise."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (State, BaseEstimator)):
@@ -332,13 +332,13 @@ def check_missing(estimator: Any) -> str:
 
 
 def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
-    """Whether NaN in dense rows is what is missing: of rows that are standardised."""
+    """Whether NaN in dense rows is a missing value: only if rows are standardized."""
     given = getattr(estimator, "missing", "error")
     return given != "error" and bool(is_standardized(estimator, fresh))
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
+    """Whether the parameter `kernel` is "precomputed": rows are those of a kernel matrix."""
     function = getattr(kernel, "function", kernel)
     return isinstance(function, str) and function == "precomputed"
 

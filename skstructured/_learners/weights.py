@@ -61,7 +61,7 @@ class LinearWeights:
 
     @property
     def intercept_(self) -> Array:
-        """Intercepts of shape (dim,); zeros where it was fitted without."""
+        """Intercepts of shape (dim,); zeros if it was fitted without."""
         W = self._weights()
         place = self._scale.columns
         return W[:, place].copy() if self._intercept else np.zeros(len(W))
@@ -125,7 +125,7 @@ expert_names_ = of_experts("Names of the experts.", "expert_names")
 
 
 def check_class_weight(learner: Any, stream: bool) -> None:
-    """A ValueError for a `class_weight` that is none, or none for what is learned."""
+    """A ValueError for a `class_weight` that is invalid, or not supported by the learner."""
     given = learner.class_weight
     if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
         raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')

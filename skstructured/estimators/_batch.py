@@ -106,9 +106,9 @@ class BatchPredictor(BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, outputs outside the space, lengths that differ, inf in X, NaN where
-            it is an error, and a matrix of kernels that is too large; errors name the row, or the
-            sequence and position. What was fitted is then unchanged.
+            For a bad parameter, outputs outside the space, lengths that differ, inf in X, NaN with
+            ``missing="error"``, and a kernel matrix that is too large. Errors name the row, or the
+            sequence and position. The fitted state is then unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -199,7 +199,7 @@ class BatchPredictor(BaseEstimator):
         return chains_of(V, batch.offsets, (self.start_, self.end_), self._pairs(X, batch.offsets))
 
     def _pairs(self, X, offsets):
-        """Scores of labels beside each other, of all steps alike."""
+        """Scores of neighboring labels, the same for all steps."""
         return self.transitions_[None]
 
 
@@ -229,8 +229,8 @@ class Found(NamedTuple):
 class Inputs(NamedTuple):
     """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
 
-    `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
-    (n,) are the weights of outputs, of sum 1.
+    `offsets` (n + 1,) are those of sequences, None if each row is one output; `share` (n,) are the
+    weights of outputs, of sum 1.
     """
 
     Z: object
@@ -267,7 +267,7 @@ class Inputs(NamedTuple):
         return np.r_[0, np.cumsum(np.diff(self.offsets)[which])]
 
     def scores(self, found, train, valid):
-        """Scores of the outputs `valid` by what was found from those in `train`."""
+        """Scores of the outputs `valid` by the model fitted to those in `train`."""
         rows, offsets = self.rows(valid), self.offsets_of(valid)
         if found.W is None:
             V = self.K[np.ix_(rows, self.rows(train))] @ found.dual

@@ -1,4 +1,4 @@
-"""The estimators to try first: a line and three kernels, mixed by rows held out."""
+"""The estimators to try first: a linear model and three kernels, mixed on held-out rows."""
 
 import copy
 from typing import Literal, Self
@@ -61,10 +61,10 @@ SEEDS = 2**31 - 1
 class Ensemble(BaseEstimator):
     """Members that learn the same rows, whose predictions are mixed by `weights_`.
 
-    A subclass brings `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
+    A subclass defines `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
     `_default_members(X, rng)`, a function `_predict(member, X)`, and `_judge(predictions, packed,
-    weight)`, which returns the loss of weights of members and the score of predictions of rows held
-    out; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
+    weight)`, which returns the loss of weights of members and the score of predictions on held-out
+    rows; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
     """
 
     #: As members do, which is why they take gaps.
@@ -80,7 +80,7 @@ class Ensemble(BaseEstimator):
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of rows, which all members and their weights go by.
+            Non-negative weights of rows, for all members and their weights.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     weights_ : ndarray of shape (n_members,)
         Weights of the members, positive with sum 1. All equal with fewer than 20 rows.
     validation_scores_ : ndarray of shape (n_members,)
-        The `score` of each member on held-out rows; NaN if there are none.
+        The `score` of each member on held-out rows; NaN with fewer than 20 rows.
     validation_score_ : float
         The score of the mixture on the same rows, by which its weights were chosen.
     t_ : int
@@ -327,7 +327,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     ) -> Self:
         """Learn rows of a stream in order; chunks of any size learn the same.
 
-        After `fit` its members go on, and their weights stay as they are.
+        After `fit` its members continue to learn, and their weights do not change.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         Raises
         ------
         ValueError
-            For what `fit` refuses, and labels not in `classes`.
+            For the same errors as `fit`, and for labels not in `classes`.
         """
         if hasattr(self, "_model"):
             self._learn_stream(self._model.read(X, y, classes, sample_weight))
@@ -359,7 +359,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return self
 
     def _go_on(self, X, y, sample_weight):
-        """Have fitted members learn further rows: copies, so that none has if one of them fails."""
+        """Let copies of fitted members learn further rows, so none has changed if one fails."""
         named = self.named_estimators_.items()
         wrong = [name for name, member in named if not hasattr(member, "partial_fit")]
         if wrong:
@@ -418,7 +418,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return rounds
 
     def _stream_members(self, X):
-        """What learns rows of a stream, and what learns their bins, if they have any."""
+        """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
             given = self._members(X)
             wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
@@ -442,7 +442,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return [KernelStructuredPredictor(**shared, **given)], binned
 
     def _learn_stream(self, rounds):
-        """Learn rounds; what was said of each before (n, dim)."""
+        """Learn rounds; the predictions (n, dim) before each."""
         y = self.space_.decode(self.space_.unpack(rounds.packed))
         with self._model.lock:
             said = self._model.learn(rounds, y)
@@ -506,7 +506,7 @@ class StructuredRegressor(RegressorMixin, Ensemble):
     ----------
     {StructuredPredictor: estimators_, named_estimators_, weights_}
     validation_scores_ : ndarray of shape (n_members,)
-        R² of each member on held-out rows; NaN if there are none.
+        R² of each member on held-out rows; NaN with fewer than 20 rows.
     {StructuredPredictor: validation_score_}
     {StructuredPredictor: n_features_in_, feature_names_in_}
 

@@ -169,7 +169,7 @@ def duality_gap(likelihood: Likelihood, gradient: Floats) -> float:
 
 
 def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
-    """R (p, r) with ``R Rᵀ`` the inverse of the Hessian, or of what it is on a basis (p, r)."""
+    """R (p, r) with ``R Rᵀ`` the inverse of the Hessian, or of the Hessian on a basis (p, r)."""
     inner = hessian if basis is None else basis.T @ hessian @ basis
     if inner.size == 0:  # nothing to determine
         return np.empty((len(hessian), 0))
@@ -181,7 +181,7 @@ def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
 def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Solution:
     """Damped Newton steps from 0 until the gap is at most `tol`, and one step more.
 
-    That one squares what is left, so weights, too, are exact to many digits.
+    That one squares the remaining error, so the weights are exact to many digits too.
     """
     point, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), None
     tol, proven, doubts = learner.tol, 0, 0

@@ -37,7 +37,7 @@ class Items:
     codes : ndarray of shape (N,)
         Round of each, from 0, in the order of their first items.
     qid : ndarray of shape (n,)
-        What the rounds are called; their numbers, where they have no names.
+        Names of the rounds; their numbers if they have no names.
     flat : bool
         Whether rows came with qid, and not as one matrix per round.
     available : ndarray of shape (N,) or None
@@ -50,7 +50,7 @@ class Items:
     offsets : ndarray of shape (n + 1,)
         Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
     places : ndarray of shape (N',)
-        Where each of these rows was among the N.
+        Index of each of these rows among the N.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Items:
 
     @property
     def places_in_rounds(self) -> Ints:
-        """Where each available item (N',) stands among those that were given in its round."""
+        """Index (N',) of each available item among those that were given in its round."""
         within = np.empty(self.n_given, dtype=np.intp)
         order = np.argsort(self._codes, kind="stable")
         starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
@@ -146,7 +146,7 @@ class Items:
 
 
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
-    """`Items` of what a user gives; values are not checked.
+    """`Items` of the user's input; values are not checked.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def gains_of(grades: Floats) -> Floats:
 
 
 def shares_of(items: Items, y: Any) -> Ragged:
-    """Shares ``g/Σg`` of the gains of grades; equal ones where there is no gain."""
+    """Shares ``g/Σg`` of the gains of grades; equal ones if there is no gain."""
     gains = gains_of(check_numbers("y", items.stacked(y), 0.0))
     lengths = items.lengths
     totals = items.sums(gains)
@@ -288,7 +288,7 @@ def chosen_of(items: Items, y: Any) -> Ragged:
 
 
 def _marked(items: Items, y: Any) -> Ragged:
-    """Marks as they are; a ValueError unless they are 1 once in each round, and 0 else."""
+    """Marks, unchanged; a ValueError unless they are 1 once in each round, and 0 else."""
     marks = check_numbers("y", y)
     wrong = (marks != 0.0) & (marks != 1.0)
     if wrong.any():

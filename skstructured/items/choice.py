@@ -248,8 +248,8 @@ class ConditionalLogit(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items: rows of all rounds with `qid`, or one matrix per round, also as an array (n, m,
-            p). CSR stays CSR.
+            Items: rows of all rounds with `qid`, or one matrix per round; an array (n, m, p) is
+            accepted too. CSR stays CSR.
         y : array-like of shape (N,) or (n,)
             Choices. With `qid`, 1 for the chosen item of each round and 0 for the others; for
             matrices the index of the chosen item in its round, from 0.
@@ -328,12 +328,8 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
-
-        Returns
-        -------
-        ndarray of shape (N,) or list of n arrays (m,)
-            In the form of X; NaN for items that are not available.
+            Which items there are, in the form of X. Returns ------- ndarray of shape (N,) or list
+            of n arrays (m,) In the form of X; NaN for items that are not available.
         """
         items, _, theta = self._utilities(X, qid, available)
         return items.unstacked(theta)
@@ -379,7 +375,7 @@ class ConditionalLogit(BaseEstimator):
         return items.unstacked(probabilities(theta, items.offsets)[1], -np.inf)
 
     def predict(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Array:
-        """The likeliest item of each round, the first of those alike, in the form of y.
+        """Predict the most likely item of each round, the first of equal ones, in the form of y.
 
         Parameters
         ----------
@@ -393,7 +389,7 @@ class ConditionalLogit(BaseEstimator):
         Returns
         -------
         ndarray of shape (N,) or (n,)
-            With qid 1 for the likeliest item of a round and 0 for others; else its place.
+            With `qid`, 1 for the most likely item of a round and 0 for others; else its index.
         """
         items, _, theta = self._utilities(X, qid, available)
         return places_of(items, first_largest(theta, items.offsets))
@@ -406,7 +402,7 @@ class ConditionalLogit(BaseEstimator):
         available: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of rounds whose chosen item is the likeliest.
+        """Compute the share of rounds whose chosen item is the most likely one.
 
         Parameters
         ----------

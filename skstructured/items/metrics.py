@@ -44,7 +44,7 @@ def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
 
 
 def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
-    """``Σ discount · gain`` by falling scores, the mean over all orders of what is tied."""
+    """``Σ discount · gain`` by falling scores, the mean over all orders of tied items."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))

@@ -1,4 +1,4 @@
-"""Structured outputs over items with features of their own: choices, subsets, assignments."""
+"""Structured outputs over items that have features: choices, subsets, assignments."""
 
 from typing import Any, Literal
 
@@ -172,7 +172,7 @@ class ItemStructuredPredictor(ItemLearner):
         return outputs_of(self.space_, items, V)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """The decoder's most likely output of every round; deterministic.
+        """Predict the decoder's most likely output of every round; deterministic.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class ItemStructuredPredictor(ItemLearner):
     def sample(
         self, X: Any, qid: Given = None, *, available: Any = None, random_state: Seed = None
     ) -> Any:
-        """Draw the decoder's output of every round: what the guarantees are about.
+        """Draw the decoder's output of every round, to which the guarantees apply.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class ItemStructuredPredictor(ItemLearner):
         qid, available
             As for `fit`.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the estimator's own generator.
+            None continues with the estimator's generator.
 
         Returns
         -------
@@ -261,7 +261,7 @@ class ItemStructuredPredictor(ItemLearner):
         available: Any = None,
         sample_weight: Given = None,
     ) -> float:
-        """1 − mean target loss of `predict`: the share of right choices, for "simplex".
+        """Compute 1 − mean target loss of `predict`: the share of right choices, for "simplex".
 
         Parameters
         ----------

@@ -67,7 +67,7 @@ class QuantileBinner:
         return len(self.features)
 
     def of(self, X: Array) -> Floats:
-        """The columns (n, q) of rows; NaN where a feature is missing."""
+        """The columns (n, q) of rows; NaN if a feature is missing."""
         values = X[:, self.features]
         steps = (values > self.thresholds).astype(np.float64)
         steps[np.isnan(values)] = np.nan
@@ -274,12 +274,12 @@ class ListwiseRanker(ItemLearner):
 
     @property
     def thresholds_(self) -> list[Floats]:
-        """Where the curve of each feature has steps."""
+        """Positions of the steps of each feature."""
         return self._of_features("thresholds_", lambda steps: steps.thresholds)
 
     @property
     def steps_(self) -> list[Floats]:
-        """How much the score grows at each of `thresholds_`."""
+        """Change of the score at each of `thresholds_`."""
         return self._of_features("steps_", lambda steps: self._weights()[0, : len(steps)])
 
     def _of_features(self, name: str, read: Any) -> list[Floats]:
@@ -288,7 +288,7 @@ class ListwiseRanker(ItemLearner):
         return self._steps.split(read(self._steps), self.n_features_in_)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Scores of the items, higher for what is ranked before.
+        """Predict scores of the items, higher for items that are ranked first.
 
         Parameters
         ----------

@@ -67,7 +67,7 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
     X : list of matrices (length, p)
         Sequences.
     n : int, default=10
-        How many; fewer come back where there are no more.
+        Number of outputs; fewer are returned if there are no more.
 
     Returns
     -------
@@ -91,8 +91,8 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
 def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
     """Log probabilities ln p(y | x) of whole label sequences.
 
-    ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
-    where both are large.
+    ``score(x, y) − log Z(x)``, summed as log p(y_{m+1} | y_m, x), so no digits are lost if both are
+    large.
 
     Parameters
     ----------

@@ -51,8 +51,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     ----------
     transformer : estimator
         Transformer with ``fit`` and ``transform`` over rows, or over a list of dicts. A stateless
-        one, such as `FeatureHasher`, also transforms before ``fit``, so it can be a step in a
-        stream.
+        one, such as `FeatureHasher`, can transform before ``fit``, so it can be a step in a stream.
 
     Attributes
     ----------
@@ -91,7 +90,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         X : list of sequences
             Matrices (length, p), or lists of dicts.
         y : list of label arrays or None, default=None
-            Handed on one after the other.
+            Labels of all positions, passed to `transformer` as one array.
 
         Returns
         -------
@@ -114,12 +113,12 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self._rebuilt(_stack(X), transformer.transform)
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
-        """`fit`, and the sequences transformed."""
+        """Fit the transformer, and transform the sequences."""
         return self.fit(X, y).transform(X)
 
     @available_if(_has("partial_fit"))
     def partial_fit(self, X: Features, y: Any = None) -> Self:
-        """Go on fitting with more sequences."""
+        """Fit the copy of `transformer` incrementally, with further sequences."""
         stacked, labels = _stack(X), _labels(X, y)
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
         self.transformer_ = fitted.partial_fit(stacked.values, labels)
@@ -127,14 +126,14 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     @available_if(_has("inverse_transform"))
     def inverse_transform(self, X: Features) -> list:
-        """Sequences of rows as they were before."""
+        """Sequences of rows before the transformation."""
         check_is_fitted(self)
         stacked = _stack(X)
         values = self.transformer_.inverse_transform(stacked.values)
         return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Sequences come out as `Stacked` matrices, and not as frames.
+        """Keep the output format: sequences are returned as `Stacked` matrices, not as frames.
 
         Parameters
         ----------
@@ -196,7 +195,7 @@ class _Rows(list):
 
 
 def _stack(X):
-    """All positions one after the other: a matrix, or a list of whatever they are."""
+    """All positions one after the other: a matrix, or a list of dicts or strings."""
     first = X[0] if hasattr(X, "__len__") and len(X) else None
     if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
         _check_lists(X)

@@ -10,7 +10,7 @@ from skstructured.extend.output_space import OutputSpace
 
 
 def check_costs(cost_matrix, k):
-    """The costs (k, k) of labels, [predicted, true]; a ValueError says what is wrong with them."""
+    """The costs (k, k) of labels, [predicted, true]; a ValueError names the mistake in them."""
     given = {"dtype": np.float64, "order": "C", "copy": True, "input_name": "cost_matrix"}
     try:
         A = check_array(cost_matrix, **given)
@@ -73,7 +73,7 @@ def class_codes(y, classes):
 
 
 def _search(y, classes):
-    """Where each label would stand in `classes`, whether it is there or not."""
+    """Index that each label has, or would have, in `classes`."""
     last = len(classes) - 1
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu":
         if int(classes[-1]) - int(classes[0]) == last:
@@ -91,7 +91,7 @@ def _offsets(y, low):
 
 
 def _distinct(y):
-    """Sorted distinct values; by counting, where they are integers in a short range."""
+    """Sorted distinct values; by counting, if they are integers in a short range."""
     if y.dtype.kind in "iu" and len(y) > 0:
         low, high = y.min(), y.max()
         if int(high) - int(low) < len(y):
@@ -101,7 +101,7 @@ def _distinct(y):
 
 
 def _refuse_missing(y):
-    """A ValueError that names the first row whose label is None or NaN."""
+    """A ValueError that names the first row with the label None or NaN."""
     for i, label in enumerate(y.tolist()):
         if label is None or (isinstance(label, float) and label != label):
             raise ValueError(f"Input y contains {label} in row {i}: every row needs a label.")
@@ -150,7 +150,7 @@ class LabelSpace(OutputSpace):
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the vertices.
     costs_ : ndarray of shape (n_classes, n_classes) or None
-        `cost_matrix`, where it was given, in units of its largest entry.
+        `cost_matrix`, if it was given, in units of its largest entry.
     """
 
     task: str | None = "multiclass"

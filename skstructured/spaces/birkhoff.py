@@ -79,8 +79,8 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
     """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
 
     A walk row, column, row, … over fractional entries closes a cycle; moving along it makes one
-    more entry integral and changes no row or column sum. The walk goes on from where the cycle
-    began. An entry that rounding errors left alone in its line is snapped.
+    more entry integral and changes no row or column sum. The walk continues from the start of the
+    cycle. An entry that rounding errors left alone in its line is snapped.
     """
     row_place[:], column_place[:], columns[:], seen[:] = -1.0, -1.0, -1.0, 0
     length, used, start = 0, 0, 0
@@ -195,7 +195,7 @@ class Birkhoff(OutputSpace):
         return math.isqrt(self._dimension(dim))
 
     def pack(self, y: Outputs) -> Packed:
-        """Positions (n, m); a ValueError names a row that is no permutation of 0..m−1."""
+        """Positions (n, m); a ValueError names a row that is not a permutation of 0..m−1."""
         return check_permutations(y, 0, CONVENTION, OTHER, self._side())
 
     def unpack(self, packed: Packed) -> Floats:
@@ -270,7 +270,7 @@ class Birkhoff(OutputSpace):
         return self.unpack(np.array(vertices)), np.array(weights) / np.sum(weights)
 
     def mean_proba(self, mu: Floats) -> Floats:
-        """Probabilities (n, m, m) that item j stands at position k: the doubly stochastic mean."""
+        """Probabilities (n, m, m) that item j is at position k: the doubly stochastic mean."""
         m = math.isqrt(mu.shape[1])
         return mu.reshape(len(mu), m, m)
 

@@ -69,7 +69,7 @@ class KSubsets(OutputSpace):
         return V
 
     def refusal(self, v: Floats) -> str:
-        """What `encode` says of a vector that is no vertex."""
+        """The message of `encode` for a vector that is not a vertex."""
         return f"is not a vertex of KSubsets(k={self.k}): it needs {self.k} ones and else zeros"
 
     def vertices(self) -> Floats:

@@ -162,8 +162,8 @@ class OrdinalChain(LabelSpace):
     def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the first chunk of a stream.
 
-        The classes in their order are `categories`; else those of `classes` or else of `y` where
-        that is an ordered categorical; else the labels `classes`, sorted, which then are needed.
+        The classes in their order are `categories`; else those of `classes` or else of `y` if that
+        is an ordered categorical; else the labels `classes`, sorted, which are then required.
         """
         order = self._declared_order(classes, y)
         if order is None:
@@ -194,7 +194,7 @@ class OrdinalChain(LabelSpace):
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
-        """Draw one uniform u per row; coordinate j is 1 where μ_j > u."""
+        """Draw one uniform u per row; coordinate j is 1 if μ_j > u."""
         u = check_random_state(random_state).random_sample((len(mu), 1))
         return (np.asarray(mu) > u).astype(np.float64)
 

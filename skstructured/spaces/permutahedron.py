@@ -16,7 +16,7 @@ from skstructured.extend.output_space import Geometry, OutputSpace
 def check_permutations(y, first, convention, other, size=None):
     """Rows of y as int64 permutations of first … first+size−1; a ValueError names the row.
 
-    `convention` says what an entry means; `other` is the likely mistake of an offset by one.
+    `convention` explains the entries; `other` is the likely mistake of an offset by one.
     """
     y = check_array(y, dtype=None, ensure_all_finite=True, input_name="y")
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
@@ -110,7 +110,7 @@ def pool_ranks(s, out, base, total, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
     A block keeps its first score, the sum of s relative to it, and its size: scores within a block
-    differ by less than d, so that scores of any magnitude lose no digits. The last block stays in
+    differ by less than d, so scores of any magnitude lose no digits. The last block stays in
     registers, takes as many scores as it can before it looks back, and divides only once.
     """
     dim, blocks, i = s.shape[0], 0, 1
@@ -249,7 +249,7 @@ class Permutahedron(OutputSpace):
         return self
 
     def encode(self, y: Outputs) -> Floats:
-        """Rank vectors (n, d) as float64; a ValueError names a row that is no permutation."""
+        """Rank vectors (n, d) as float64; a ValueError names a row that is not a permutation."""
         return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
 
     def argmax(self, theta: Floats) -> Floats:
@@ -315,7 +315,7 @@ class Permutahedron(OutputSpace):
 
 
 def _reach(x, vertex, face, tight):
-    """Largest s with x + s (x − vertex) in the permutahedron; inf where x is the vertex.
+    """Largest s with x + s (x − vertex) in the permutahedron; inf if x is the vertex.
 
     Newton's method on the sums of the k largest entries, linear in s for each set of entries; the
     sum that binds is marked in `tight`, and `face` splits at it.

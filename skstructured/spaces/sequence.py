@@ -1,4 +1,4 @@
-"""Label sequences: a label at every position, scored alone and beside the one before it."""
+"""Label sequences: a label at every position, scored alone and with the one before it."""
 
 import math
 from typing import Any, Self
@@ -23,7 +23,7 @@ class Chains(Ragged):
     offsets : ndarray of shape (n + 1,)
         Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
     pair : ndarray of shape (1, k, k) or (N, k, k)
-        Of labels beside each other, of all steps alike or of each row and the next.
+        Of neighboring labels, the same for all steps or for each row and the next.
     vertices : list or None
         If marginals are projections, (labels, weights) of what each is a mean of.
     """
@@ -34,7 +34,7 @@ class Chains(Ragged):
 
     @property
     def arrays(self):
-        """What functions of `skstructured._chains.batch` are handed."""
+        """The arguments of functions of `skstructured._chains.batch`."""
         return self.unary, self.offsets, self.pair
 
     def one(self, i):
@@ -162,7 +162,7 @@ class LabelSequence(LabelSpace):
         return Ragged(super().pack(stacked.values), stacked.offsets)
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
-        """Embeddings of packed outputs: a list, or an array where all have one length."""
+        """Embeddings of packed outputs: a list, or an array if all have the same length."""
         return _together([self._vector(codes) for codes in packed.unstack()])
 
     def _vector(self, codes):
@@ -202,7 +202,7 @@ class LabelSequence(LabelSpace):
         return [self.classes_[part] for part in self.codes(V).unstack()]
 
     def codes(self, V: Vectors | Ragged) -> Ragged:
-        """`Ragged` positions in `classes_` of embeddings V; positions as they are."""
+        """`Ragged` positions in `classes_` of embeddings V; positions are unchanged."""
         if type(V) is Ragged:
             return V
         unary, offsets, _ = self.chains(V)
@@ -235,7 +235,7 @@ class LabelSequence(LabelSpace):
         return np.array([self._vector(row) for row in codes])
 
     def position_costs(self, mu: Floats, codes: Ints) -> Floats:
-        """Costs (N,) of marginals (N, k) where labels `codes` (N,) are true."""
+        """Costs (N,) of marginals (N, k) if labels `codes` (N,) are true."""
         return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
 
     def expected_loss(self, mu: Vectors | Ragged, V: Vectors | Ragged) -> Floats:
@@ -251,9 +251,7 @@ class LabelSequence(LabelSpace):
         Parameters
         ----------
         y_pred, y_true : list of label arrays
-            Of the same lengths.
-
-        Returns
+            Labels, of the same lengths. Returns
         -------
         ndarray of shape (n,)
 
@@ -285,6 +283,6 @@ def mean_of(values, offsets):
 
 
 def _together(vectors):
-    """An array where all vectors have one length, else the list."""
+    """An array if all vectors have the same length, else the list."""
     same = len({len(vector) for vector in vectors}) == 1
     return np.array(vectors) if same else vectors

@@ -38,7 +38,7 @@ def softmax(theta, truth, mu, params, work):
 
 
 def log_softmax(theta):
-    """Log softmax(θ) of every row (n, K), exact where it is far below 0 and where it is nearly 0.
+    """Log softmax(θ) of every row (n, K), exact both far below 0 and near 0.
 
     ``θ_k − max θ − log1p(Σ exp(θ_j − max θ))``, the sum over all classes but the largest one.
     """
@@ -54,7 +54,7 @@ def sparsemax_into(theta, mu, kept):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
     Condat's (2016) filter, started at the largest score: the pivot (Σ kept − 1)/|kept| only grows,
-    and what it passes leaves the support.
+    and scores below it leave the support.
     """
     dim, first = theta.shape[0], 0
     for k in range(1, dim):
@@ -98,7 +98,7 @@ def entmax(theta, truth, mu, params, work):
     """∇ = μ − y, μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)}; returns <θ,μ> − Σ μ^α/(α(α−1)).
 
     τ, which makes Σμ = 1, is found by Newton's method on the p-norm of [(α−1)θ − t]₊, p = 1/(α−1):
-    convex and nearly linear in t, so that a few steps from the left reach machine precision.
+    convex and nearly linear in t, so a few steps from the left reach machine precision.
     """
     alpha, dim = params[0], theta.shape[0]
     power = 1.0 / (alpha - 1.0)

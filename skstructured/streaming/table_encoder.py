@@ -44,7 +44,7 @@ def has_names(X: Any) -> bool:
 
 
 def columns_of(X: Any) -> dict[Any, Array]:
-    """The columns of a table by their names, or by numbers if it has no names: arrays of shape (n,).
+    """The columns (n,) of a table by their names, or by numbers if it has no names.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def columns_of(X: Any) -> dict[Any, Array]:
 
 
 def _values(column: Any) -> Array:
-    """A column as an array; missing values are None, NaN, NaT or pandas' NA."""
+    """A column as an array; NaN, NaT, `None` and pandas' NA are missing values."""
     column = column.to_numpy() if hasattr(column, "to_numpy") else column
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
@@ -425,7 +425,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     texts: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the types of columns from a data frame, Arrow table, dict of columns, array or lists."""
+        """Learn column types from a data frame, Arrow table, dict of columns, array or lists."""
         return self._decide(X, stream=False)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

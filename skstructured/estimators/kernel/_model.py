@@ -29,7 +29,7 @@ PRODUCTS = 1 << 32
 
 
 def refuse_precomputed(learner, anew):
-    """Raise a ValueError if a learner of a precomputed kernel is to go on with a stream."""
+    """Raise a ValueError if a learner with a precomputed kernel is to resume a stream."""
     if is_precomputed(learner.kernel) and not anew:
         raise ValueError(
             "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
@@ -46,7 +46,7 @@ score_factor = property(_score_factor)
 
 
 class KernelModel(Model):
-    """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
+    """A linear model over φ(x), with <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
     It is made with the parameters `kernel` and `gamma` of a learner.
     """
@@ -90,13 +90,13 @@ class KernelModel(Model):
         return budget
 
     def _new_expansion(self, Z=None, weight=None):
-        """One without rows; the kernel's width goes by weighted rows Z, where there are any."""
+        """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
         c = (1 + self.averaged) * self.space.dim_
         support = support_for(self._function(Z, weight), c, self.scale.columns, self.dtype)
         return Expansion(self.space.dim_, support, self.budget)
 
     def _function(self, Z=None, weight=None):
-        """The kernel, with a width that goes by weighted rows Z, where there are any."""
+        """The kernel, with a width chosen by weighted rows Z, if there are any."""
         foreign = foreign_kernel(self.kernel, self.intercept)
         if foreign is not None:
             return foreign
@@ -132,7 +132,7 @@ class KernelModel(Model):
         return self.expansion.support.function.prepared(np.ascontiguousarray(X, dtype=self.dtype))
 
     def prepare(self, learner, batch):
-        """Transform all rows, and keep their kernels where there is room."""
+        """Transform all rows, and keep their kernels if there is room."""
         passes = learner._most_passes()
         if self.budget is not None and passes > 1:
             raise ValueError(
@@ -156,13 +156,13 @@ class KernelModel(Model):
         return twin
 
     def scores_of(self, batch, which, averaged):
-        """See `Model`: of rounds whose kernels are kept, where they are."""
+        """See `Model`; kernels of the rounds are used if they are kept."""
         self.expansion.close()
         coefs = self.coefficients(averaged)
         return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
     def finish_fit(self, n_rounds):
-        """Let rows without coefficients go."""
+        """Discard rows without coefficients."""
         self.expansion.finish_fit(n_rounds)
         self.given = None
 
@@ -175,7 +175,7 @@ class KernelModel(Model):
         return max(BLOCK, min(self._loop()[1], slow))
 
     def _learn(self, rows, block, V, weight, theta, record):
-        """Rows of weight 0 are played, and take no place, so that others fall into the same blocks.
+        """Rows of weight 0 are played, and take no place, so the blocks of others do not change.
 
         The place of the row that stopped it, or −1.
         """
@@ -196,7 +196,7 @@ class KernelModel(Model):
         return -1
 
     def _end_block(self):
-        """End the open block if it is full; some rows leave where no other would find room."""
+        """End the open block if it is full; discard some rows if another would have no room."""
         if self.expansion.room > 0:
             return
         (after, lost), vector = self.expansion.ended(), self.state.vector.copy()
@@ -259,7 +259,7 @@ class KernelModel(Model):
         return super().peek_scores(x, V, weight)
 
     def comparison(self, batch, weight):
-        """No comparator can be found by search: a GuaranteeError says what to use."""
+        """Raise a GuaranteeError: no comparator can be found by search."""
         raise GuaranteeError(
             "Comparators of a kernel learner are functions: use certificate().bound(loss, norm) "
             "with the surrogate loss and the norm of one."

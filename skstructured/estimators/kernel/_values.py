@@ -26,7 +26,7 @@ from skstructured._learners.pass_selection import HoldoutFit
 
 @kernel
 def arc_cosine(product, x_sq, z_sq):
-    """``√(x_sq z_sq) (sin θ + (π − θ) cos θ)/π``, θ the angle whose cosine a product of rows says.
+    """``√(x_sq z_sq) (sin θ + (π − θ) cos θ)/π``, θ the angle between the rows.
 
     Double precision, and sin² θ as (1 − cos θ)(1 + cos θ): rows that are near lose no digits.
     """
@@ -51,7 +51,7 @@ SMALLEST = -700.0
 def _sums(squares, block, z, out):
     """Out = <x_i, z> of every row x_i of a block, or with `squares` ‖x_i − z‖².
 
-    Four features to a sweep; by differences, so that near rows lose no digits.
+    Four features to a sweep; by differences, so near rows lose no digits.
     """
     quads = z.shape[0] // 4 * 4
     for i in range(out.shape[0]):
@@ -154,7 +154,7 @@ def _add_scores(coefs, start, values, out):
 def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
 
-    Kernels of row r with a block go to values (n or 1, rows of a block), its last row where it has
+    Kernels of row r with a block go to values (n or 1, rows of a block), to its last row if it has
     none for r.
     """
     size = blocks.shape[2]
@@ -249,7 +249,7 @@ def kernel_of(learner):
 
 
 def intercept_of(learner, auto):
-    """Whether the `Kernel` of a learner has an intercept, `auto` where that is left open."""
+    """Whether the `Kernel` of a learner has an intercept; `auto` decides for "auto"."""
     given = kernel_of(learner).fit_intercept
     if isinstance(given, str) and given == "auto":
         return auto
@@ -281,7 +281,7 @@ class KernelFunction(NamedTuple):
         return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
-        """Rows as they are kept: of "cosine" divided by their norms, by largest entries first."""
+        """Rows as stored: for "cosine" divided by their norms, by largest entries first."""
         if self.kind != COSINE:
             return Z
         largest = np.abs(Z).max(axis=1, keepdims=True).astype(np.float64)
@@ -341,7 +341,7 @@ def counted_rows(weight, most):
 
 
 def _median_distance(Z, weight):
-    """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
+    """Median ‖x − z‖² of different rows, among some of Z; 1 if all are the same."""
     some = counted_rows(weight, SAMPLED)
     few, share = Z[some], weight[some] / weight[some].max()
     squares = pdist(few, "sqeuclidean")
@@ -351,7 +351,7 @@ def _median_distance(Z, weight):
 
 
 def inverse_variance(Z, weight):
-    """1/(p var Z), as scikit-learn has "scale"; rows count as often as their `weight` says."""
+    """1/(p var Z), as for scikit-learn's "scale"; rows are weighted by `weight`."""
     share, p = weight / weight.sum(), Z.shape[1]
     if issparse(Z):
         share = np.repeat(share, np.diff(Z.indptr))
@@ -364,9 +364,7 @@ def inverse_variance(Z, weight):
 
 
 def width_of(gamma, kernel, p, Z=None, weight=None):
-    """γ, and whether it is the middle of three, from the parameter and, where known, the rows Z.
-
-    These count as much as their weights.
+    """γ, and whether it is the middle of three, from the parameter and, if known, the weighted rows Z.
     """
     gamma = "multiscale" if gamma is None else gamma
     if not isinstance(gamma, str):
@@ -396,7 +394,7 @@ def kernel_function(kernel, width, coef0, degree, intercept):
 
 
 def check_coef0(kernel, coef0):
-    """The number `coef0`; a ValueError for what it may not be with a kernel."""
+    """The number `coef0`; a ValueError if the kernel does not allow it."""
     if kernel != "arc-cosine":
         return check_real("coef0", coef0, math.isfinite, "be a number")
     wanted = "be at least 0 with kernel='arc-cosine'"
@@ -429,7 +427,7 @@ def some_of(rounds):
 
 
 def losses_of(learner, rounds, gamma, learned, held_out):
-    """Surrogate losses of the rows held out after one pass over the others."""
+    """Surrogate losses of the held-out rows after one pass over the others."""
     trial = HoldoutFit(learner, rounds, held_out, np.sort(learned))
     features = trial.learner._model.scale.features
     features.set_width(gamma, features.square)
@@ -450,8 +448,8 @@ class ForeignKernel(NamedTuple):
     Attributes
     ----------
     function : callable or None
-        It returns the kernels (n, m) of all pairs. None where rows are those of a matrix, whose
-        columns stand for the rows of `fit`.
+        It returns the kernels (n, m) of all pairs. None if rows are those of a matrix, whose
+        columns correspond to the rows of `fit`.
     constant : float
         Added to every value, 1 for an intercept.
     """
@@ -464,14 +462,14 @@ class ForeignKernel(NamedTuple):
         return np.inf
 
     def prepared(self, Z):
-        """Rows as they are."""
+        """Rows, unchanged."""
         return Z
 
     def values(self, Z, rows):
         """Kernels (n, m) of rows Z with `rows`, or with columns of a matrix of kernels.
 
-        A ValueError for what the function may not return; it may not write to the rows, which are
-        those that are kept.
+        A ValueError for invalid values of the function. It must not write to the rows, which are
+        those that are stored.
         """
         if self.function is None:
             return Z[:, rows].astype(np.float64, copy=False) + self.constant
@@ -519,7 +517,7 @@ def foreign_kernel(kernel, intercept):
 
 
 class PairwiseKernel:
-    """k(x, z) + constant of standardised rows, by name, by a function, or computed before.
+    """k(x, z) + constant of standardized rows, by name, by a function, or precomputed.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class KernelParameters:
 
 
 class NormalisedText(LinearModel):
-    """A `LinearModel` that leaves CSR rows of one norm as they are, as text is once normalised."""
+    """A `LinearModel` that does not scale CSR rows with equal norms, such as normalized text."""
 
     def prepare(self, learner, batch):
         """See `Model`."""
@@ -96,7 +96,7 @@ def unfitted_loss(learner):
 
 
 def pistol_of(learner):
-    """The optimiser of a learner; without one `PiSTOL` with its parameters."""
+    """The optimizer of a learner; without one `PiSTOL` with its parameters."""
     if learner.optimizer is None:
         return PiSTOL(learner.a, getattr(learner, "b", 1.0))
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
@@ -113,7 +113,7 @@ class Errors:
         self.theta, self.loss, self.space = theta, loss, space
 
     def losses(self, V, random_state=None):
-        """`Losses` where V was true: |f(x) − y|."""
+        """`Losses` if V is true: |f(x) − y|."""
         surrogate, error = self.point_losses(V)
         return Losses(error, error, surrogate)
 
@@ -366,8 +366,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
         """Learn the rows in order, one round each; chunks of any size give the same weights.
 
-        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
-        of 1.
+        In contrast to `fit`, y is not scaled, so it must be scaled to about 1 beforehand.
 
         Parameters
         ----------
@@ -411,17 +410,17 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
+        """Weights of shape (p,), in units of y over those of X; only for a linear kernel."""
         return super().coef_[0] * self.space_.scale
 
     @property
     def missing_coef_(self) -> Array:
-        """What a missing feature adds to predictions, (p,), in units of y."""
+        """Change of predictions if a feature is missing, (p,), in units of y."""
         return super().missing_coef_[0] * self.space_.scale
 
     @property
     def intercept_(self) -> Array:
-        """Intercept of shape (1,), in units of y: what is added to scores of rows."""
+        """Intercept of shape (1,), in units of y."""
         self._fitted_model("intercept_ is")
         own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
         return np.zeros(1) + own * self.space_.scale + self.space_.centre

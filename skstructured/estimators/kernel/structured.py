@@ -38,9 +38,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     - ``partial_fit`` for streams, whose rows are kept unless their coefficients are 0;
     - ``approximation="fourier"`` for larger data sets and for unlimited streams.
 
-    It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z) [1]_ [2]_.
-    The weights are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round needs the kernels of its row with all
-    earlier rows,
+    It is `OnlineStructuredPredictor` [1]_ with θ_t = W_t φ(x_t) for a map φ with <φ(x), φ(z)> =
+    k(x, z) [2]_. The weights are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round needs the kernels of its
+    row with all earlier rows,
 
     .. math:: θ_t = s \sum_{i<t} β_i k(x_i, x_t), \quad β_t = u_t c(\hat y_Ω(θ_t) - y_t),
 
