@@ -53,7 +53,7 @@ class Search(NamedTuple):
     gain : float
         The search ends if the next number gains less than this share of the loss.
     in_turns : int
-        Maximum number of rounds that are held out in turns.
+        With at most so many rounds, all are held out in turns.
     plenty : int
         With more rounds than this, and 20 per feature, nothing is held out: they need no more
         passes than usual, and are not overfitted by them.

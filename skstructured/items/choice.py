@@ -328,8 +328,12 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X. Returns ------- ndarray of shape (N,) or list
-            of n arrays (m,) In the form of X; NaN for items that are not available.
+            Which items are available, in the form of X.
+
+        Returns
+        -------
+        ndarray of shape (N,) or list of n arrays (m,)
+            In the form of X; NaN for items that are not available.
         """
         items, _, theta = self._utilities(X, qid, available)
         return items.unstacked(theta)
@@ -344,7 +348,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -364,7 +368,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -384,7 +388,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -413,7 +417,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
             Weights of rounds, or of rows, the same for all of a round.
 
@@ -445,7 +449,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
             Weights of rounds, or of rows, the same for all of a round.
 
@@ -477,7 +481,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         feature : str, int or None, default=None
             Name or number of a feature; None is all of them.
 

@@ -251,7 +251,9 @@ class LabelSequence(LabelSpace):
         Parameters
         ----------
         y_pred, y_true : list of label arrays
-            Labels, of the same lengths. Returns
+            Predicted and true labels, of the same lengths.
+
+        Returns
         -------
         ndarray of shape (n,)
 

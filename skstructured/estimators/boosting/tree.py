@@ -28,13 +28,13 @@ __all__ = ["OnlineTreeClassifier"]
 class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
-    A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,
-    and plays without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
+    A subclass makes its state in `_setup(K)`, plays and learns a block in `_learn_block`, and plays
+    without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
     """
 
     @abstractmethod
     def _setup(self, K):
-        """Check the parameters and make what is learned, for K classes."""
+        """Check the parameters and make the state, for K classes."""
 
     @abstractmethod
     def _learn_block(self, rows, codes, weight, order, votes, logs, **given):
@@ -56,7 +56,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features, as they are.
+            Features, unscaled.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -82,7 +82,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features, as they are.
+            Features, unscaled.
         y : array-like of shape (n,)
             Labels.
         classes : array-like or None, default=None
@@ -117,7 +117,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        """The `Losses` of rounds with the current state; nothing is learned."""
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
@@ -126,7 +126,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, learn it, and go on; `Losses`."""
+        """Play each round, then learn it; the `Losses`."""
         votes, logs = self._learn(rounds, np.asarray(which))
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
@@ -140,7 +140,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._setup(space.dim_)
 
     def _learn(self, rounds, order, **given):
-        """Learn rows in `order`; votes and log probabilities of what was played."""
+        """Learn rows in `order`; votes and log probabilities of the plays."""
         rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
         votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
         for start in with_progress(self, range(0, len(order), size), len(order)):
@@ -268,9 +268,9 @@ class OnlineTreeClassifier(VotingLearner):
     random_state: Seed = None
 
     def predict_proba(self, X: Features) -> Floats:
-        """Shares of the classes, by weight, in the leaf of every row: (n, K).
+        """Predict the shares of the classes, by weight, in the leaf of every row: (n, K).
 
-        An empty leaf says 1/K.
+        They are 1/K in an empty leaf.
         """
         return self._thetas(self._fitted_rows(X))
 

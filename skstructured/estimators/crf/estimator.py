@@ -336,7 +336,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
 
     def _first_weights(self, before, layout):
-        """Zeros, or those before where they fit; a ValueError where they do not."""
+        """Zeros, or those before if they fit; a ValueError if they do not."""
         if before is None:
             return np.zeros(layout.shape)
         coef, intercept, edges, steps, classes = before
@@ -366,7 +366,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)
 
     def _pairs(self, X, offsets):
-        """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""
+        """Scores of neighboring labels: (1, k, k), or (N, k, k) of each row and the next."""
         shared = self.transitions_[None]
         if not hasattr(self, "transition_coef_"):
             return shared

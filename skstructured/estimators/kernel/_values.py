@@ -364,8 +364,7 @@ def inverse_variance(Z, weight):
 
 
 def width_of(gamma, kernel, p, Z=None, weight=None):
-    """γ, and whether it is the middle of three, from the parameter and, if known, the weighted rows Z.
-    """
+    """γ, and whether it is the middle of three, from the parameter and any weighted rows Z."""
     gamma = "multiscale" if gamma is None else gamma
     if not isinstance(gamma, str):
         return check_positive("gamma", gamma), False

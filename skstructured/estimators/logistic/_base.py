@@ -51,7 +51,7 @@ WIDEST = 1e60
 @locked
 @parameters
 class LogisticLearner(DecodedPredictions, OnlineLearner):
-    """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
+    """Rounds of dense rows, standardized on arrival, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
     `feature_norm`.
@@ -67,10 +67,10 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @abstractmethod
     def _new_weights(self, K, width):
-        """Check the parameters; what is learned, for rows of `width` features."""
+        """Check the parameters; the learned state, for rows of `width` features."""
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch, rows in random order; `partial_fit` learns them in theirs.
+        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         Raises
         ------
         ValueError
-            For what `fit` refuses, and for labels that are not among the classes.
+            For the same errors as `fit`, and for labels that are not among the classes.
         """
         learn_stream(self, X, y, classes, sample_weight)
         return self
@@ -188,7 +188,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._logits(self._weights, self._scale, rounds.rows)
         return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
@@ -198,7 +198,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, learn it, and go on; `Losses`."""
+        """Play each round, then learn it; the `Losses`."""
         theta = self._learn(rounds, np.asarray(which))
         return self._losses(theta, self.space_.unpack(rounds.packed[which]), random_state)
 
@@ -212,7 +212,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         return self._decoder().expected_loss(*same, V, self.loss_)
 
     def comparison(self, rounds: Batch) -> Comparison:
-        """What a comparator is measured by: over the rows as they were standardised."""
+        """The data by which comparators are measured, over the rows as standardized in learning."""
         rows = self._scale.reset_copy().apply(rounds.rows)[0]
         return Comparison(
             self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
@@ -281,7 +281,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
             return self._logits(self._weights, self._scale, batch.rows)
 
     def _warn_diagnostics(self) -> None:
-        """Tell of predictions whose equations were not solved."""
+        """Warn about predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
                 f"Logits did not converge (relative error {self._weights.residual:.1g}): radius, "
@@ -292,5 +292,5 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @property
     def longest_row(self) -> float:
-        """The largest norm of a row that is taken as it is."""
+        """The largest norm of an unchanged row."""
         return LONGEST

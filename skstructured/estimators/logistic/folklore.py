@@ -50,7 +50,7 @@ def alpha_of(learner, B):
 
 
 def longest_row_of(learner: Any) -> float:
-    """The largest norm of a row that is taken as it is."""
+    """The largest norm of an unchanged row."""
     least = min(math.sqrt(alpha_of(learner, B)) for B in grid_of(learner.radius))
     return min(LONGEST, least * LONGEST_OF_UNIT)
 
@@ -88,13 +88,13 @@ class RadiusMixtureCertificate(Certificate):
 class Mixture(SecondOrderRounds):
     r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
-    In round t, with m the largest weight up to it, or 1 where that is less,
+    In round t, with m the largest weight up to it, at least 1,
 
     .. math:: v_i ∝ \exp\Big(-\frac1m \sum_{s<t} w_s ℓ_s(p_i)\Big).
 
     Its loss is at most that of the best learner plus m ln N, N how many they are: with rate 1/m,
-    ``exp(−w ℓ(p)/m)`` is a power of p that is concave, so that a round costs at most what
-    ``−m ln mean_i exp(−L_i/m)`` grows by, and that only falls when m grows.
+    ``exp(−w ℓ(p)/m)`` is a concave power of p. So a round costs at most the increase of
+    ``−m ln mean_i exp(−L_i/m)``, which only falls when m grows.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Mixture(SecondOrderRounds):
         return sum(part.products for part in self.parts)
 
     def calls(self, X, truth, weight, logits):
-        """See `SecondOrderRounds`; what is played are the logarithms (n, K) of the mixture."""
+        """See `SecondOrderRounds`; the plays are the logarithms (n, K) of the mixture."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
@@ -217,7 +217,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         times the largest weight of a row if that is above 1.
     feature_norm : float or None, default=None
         Largest norm R of a standardized row, the intercept's 1 included. A longer row, in learning
-        or prediction, raises a ValueError. None has no limit: each round uses the κ of its own row.
+        or prediction, raises a ValueError. None has no limit: each round uses the κ of the current
+        row.
     alpha : float or None, default=None
         Regularization strength λ. Must be positive. None is 1.5/B, or with `feature_norm` the 2R/B
         of theory.
@@ -322,14 +323,14 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         return new_weights(self, K, width)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """The regret of the rounds seen so far, from the matrices they made; see Notes.
+        """Bound the regret of the rounds seen so far, from their matrices; see Notes.
 
         Returns
         -------
         Certificate
-            Its ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and "nearest",
-            "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and
-            with `feature_norm` kappa.
+            Bound whose ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and
+            "nearest", "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and with
+            `feature_norm` kappa.
 
         Raises
         ------

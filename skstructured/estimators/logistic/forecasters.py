@@ -64,9 +64,9 @@ def _sigmoid(x):
 def mean_sigmoid(mean, deviation):
     """E σ(u), u Gaussian, for mean ≤ 0: 1e-12 off at most, whatever the deviation s.
 
-    By the trapezoidal rule, whose error falls like ``exp(−2π d/h)`` where the integrand is analytic
-    in a strip of half width d. For s ≤ 1 it goes over the Gaussian, where d = π/s; for larger s
-    over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, where d = π.
+    By the trapezoidal rule, whose error falls like ``exp(−2π d/h)`` for an integrand that is
+    analytic in a strip of half width d. For s ≤ 1 it integrates over the Gaussian, with d = π/s;
+    for larger s over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, with d = π.
     """
     total = 0.0
     if deviation <= 1.0:
@@ -94,7 +94,7 @@ def mean_of_two(Q, variance, m, mean):
 
 @kernel
 def mean_shares(Q, points, space):
-    """Centre = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
+    """`centre` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
     (r, K), S, half, C = Q.shape, space.S, space.hessian, space.root
     m, mean, z, s = space.score, space.centre, space.logit, space.share
     if r == 1:
@@ -172,7 +172,7 @@ class GaussianMatrix(FullMatrix):
 
     @property
     def constants(self):
-        """`reach`, and the points that means go over, which are no part of what is learned."""
+        """`reach`, and the points of the averages, which are not part of the learned state."""
         return self.reach, gaussian_points(len(self.Q))
 
 
@@ -249,8 +249,8 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
 class Particles(SecondOrderRounds):
     """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is renewed.
 
-    Particles are weighed by their losses. Where fewer than half of them count, they are drawn
-    anew by their weights and then moved by random walks that keep the density.
+    Particles are weighted by their losses. If fewer than half of them count, they are resampled by
+    their weights and then moved by random walks that keep the density.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class Particles(SecondOrderRounds):
     n_particles, n_moves : int
         Particles, and steps of the random walk.
     rng : RandomState
-        Where the draws come from.
+        Generator of the draws.
     """
 
     in_place, residual, limits = False, 0.0, ()
@@ -277,7 +277,7 @@ class Particles(SecondOrderRounds):
         self._past = ([], [], [])
 
     def calls(self, X, truth, weight, logits):
-        """See `SecondOrderRounds`; what is played are logarithms of probabilities."""
+        """See `SecondOrderRounds`; the plays are logarithms of probabilities."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):

@@ -227,7 +227,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
 
     @property
     def longest_row(self) -> float:
-        """The largest norm of a row that is taken as it is."""
+        """The largest norm of an unchanged row."""
         return 1e5 / check_size("radius", self.radius)
 
     def certificate(self, delta: float | None = None) -> Certificate:

@@ -1,4 +1,4 @@
-"""What the batch learners of margins share: `alpha`, matrices of kernels, and predictions."""
+"""Parts shared by the batch max-margin learners: `alpha`, kernel matrices, and predictions."""
 
 import warnings
 from typing import Any
@@ -77,7 +77,7 @@ class MarginLearner(BatchPredictor):
     def _path(self, outputs, packed, inputs):
         """Target losses of all α that are tried, on a fifth of the rows.
 
-        `_solve` begins each fit where the one before ended.
+        `_solve` starts each fit from the one before.
         """
         rng = check_random_state(self.random_state)
         order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
@@ -103,7 +103,7 @@ class MarginLearner(BatchPredictor):
         return Inputs(Z, K, batch.offsets, share, bool(self.fit_intercept))
 
     def _kernels(self, Z, weight):
-        """The matrix of kernels of all rows; a ValueError where it is none, or too large."""
+        """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
         computed, n = is_precomputed(self.kernel), Z.shape[0]
         if computed and n != Z.shape[1]:
             raise ValueError(

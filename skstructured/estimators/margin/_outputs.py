@@ -52,10 +52,10 @@ def random_vertices(space, n):
 
 
 def target_costs(space, V):
-    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError where the loss is not so.
+    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError if the loss has another form.
 
-    They are what ``space.target_costs(V)`` returns, where there is such a method, and else come
-    from ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
+    They are the values of ``space.target_costs(V)``, if that method exists, else they come from
+    ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
     """
     n, dim = V.shape
     if hasattr(space, "target_costs"):
@@ -88,7 +88,7 @@ def _check(space, found, given, wanted):
 def affine_costs(space, V):
     """A, a, b and the number a₀ of ``L(y', y) = <y', A y + b> + <a, y> + a₀``; else a ValueError.
 
-    Found by least squares from the costs of vertices, which tell it on the hull of all.
+    Found by least squares from the costs of vertices, which determine it on the hull of all.
     """
     V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
     C, constant = target_costs(space, V)
@@ -107,7 +107,7 @@ def affine_costs(space, V):
 def lipschitz_constant(A):
     """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
 
-    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
+    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over all other classes t.
     """
     k, q = len(A), 0.0
     for y in range(k):
@@ -195,8 +195,8 @@ class SequenceOutputs:
 class RowOutputs:
     """Outputs of rows, of any space that has a linear oracle and an affine target loss.
 
-    `max_min` and `linear` are closed forms of the max-min network and of the structural SVM. Where
-    there is none, means are mixtures of few outputs, which the oracle finds, and the loss of the
+    `max_min` and `linear` are closed forms of the max-min network and of the structural SVM.
+    Without them, means are mixtures of few outputs, which the oracle finds, and the loss of the
     network is bilinear, ``<y', A y + b> + <a, y> + a₀``.
     """
 

@@ -302,9 +302,9 @@ class MaxMinMarginNetwork(DualLearner):
             Bound with the ``constants`` C (k for classes, 2 for label sets), kappa (the largest
             ‖Φ(x)‖), L (twice the largest ‖φ(y)‖), gap, n, and lambda_n, which is
             ``κL √(ln(1/δ)/n)``. For the algorithm of the paper, with `line_search=False`,
-            `replace=True` and exact oracles, also suboptimality. Theorem 5.1 of the paper bounds it
-            in expectation by ``2n (G + κ²L²/(αn))/(t + 2n)`` after t steps, with G the largest
-            cost.
+            `replace=True` and exact oracles, it has suboptimality too. Theorem 5.1 of the paper
+            bounds it in expectation by ``2n (G + κ²L²/(αn))/(t + 2n)`` after t steps, with G the
+            largest cost.
 
         Raises
         ------

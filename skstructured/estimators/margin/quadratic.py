@@ -22,8 +22,8 @@ def solve(C, inputs, alpha, cache_size):
     r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `Found`, it, and its gap.
 
     The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``, or with S^½ on either side; over
-    features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is
-    α-strongly convex.
+    features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), by α-strong
+    convexity.
     """
     share, K, W = spread(inputs.share, inputs.offsets), _kernels(inputs, cache_size), None
     if K is None:
@@ -84,7 +84,7 @@ def _products(inputs, share):
 def left_out(C, inputs, cache_size):
     r"""Scores of every row, or sequence, under the ridge regression of all others, for each α.
 
-    With ``G = (S½ K S½ + (α/2) I)⁻¹``, T = −S½ C and its coefficients E = G T, what is left of the
+    With ``G = (S½ K S½ + (α/2) I)⁻¹``, T = −S½ C and its coefficients E = G T, the residual of the
     rows B of an output without them is ``G_BB⁻¹ E_B``. One eigendecomposition serves all α:
     ``G = (I − U diag(λ/(λ + α/2)) Uᵀ)/(α/2)``.
     """
