@@ -123,7 +123,7 @@ def _check_options(options):
         (
             in_parts,
             "qid choice",
-            "is only supported for files in memory: use a part of it",
+            "needs files that fit into memory: use a part of it",
         ),
         (not options.save, "passes", "is about the model that --save keeps: add --save"),
         (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),

@@ -525,5 +525,5 @@ def read_losses(losses: ArrayLike) -> Floats:
     wrong = np.flatnonzero(~((vector >= 0.0) & (vector <= 1.0)))
     if len(wrong):
         where = f"[{wrong[0]}]" if given.ndim else ""
-        raise ValueError(f"losses{where} must be in [0, 1], got {vector[wrong[0]]:g}.")
+        raise ValueError(f"losses{where} must lie in [0, 1], got {vector[wrong[0]]:g}.")
     return vector

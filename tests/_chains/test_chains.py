@@ -263,7 +263,7 @@ class TestSparseMap:
         """No vertex is better in the direction θ − μ: that proves a projection."""
         unary, pair = chain(np.random.RandomState(seed), M, k, scale, shared, forbidden)
         if not naive.all_scores(unary, pair)[1].max() > -np.inf:
-            with pytest.raises(ValueError, match="no possible labels"):
+            with pytest.raises(ValueError, match="no valid labeling"):
                 batch.sparse_map(unary, pair)
             return
         found = batch.sparse_map(unary, pair)

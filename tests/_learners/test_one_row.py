@@ -218,7 +218,7 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
         begun(model.set_params(standardize=kind == "standardized"), X, y)
     mean = sk.average_fitted([model, fresh(model)])
     before = pickle.dumps(mean)
-    with pytest.raises(RuntimeError, match="mean of others"):
+    with pytest.raises(RuntimeError, match="Averaged models"):
         mean.partial_fit(X[3:4], y[3:4])
     assert pickle.dumps(mean) == before
 
