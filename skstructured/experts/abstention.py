@@ -275,8 +275,8 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             space.fit(y if classes is None else classes)
         if space.dim_ != 2:
             raise ValueError(
-                f"Only binary classification is supported. Got {space.dim_} classes, and the theorem "
-                "does not cover one-vs-rest."
+                "Only binary classification is supported. The theorem does not cover one-vs-rest; "
+                f"got {space.dim_} classes."
             )
         check_share("abstention_cost", self.abstention_cost)
         self.space_, self.classes_, self.t_ = space, space.classes_, 0

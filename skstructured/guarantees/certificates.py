@@ -520,7 +520,7 @@ class MixtureCertificate(Certificate):
         if not found:
             radius = max((known.radius for known in self.certificates), default=0.0)
             raise GuaranteeError(
-                f"No expert has a bound there: the largest radius is {radius:g}, got ‖U‖_F = {norm:g}."
+                f"No expert has a bound: the largest radius is {radius:g}, got ‖U‖_F = {norm:g}."
             )
         return min(found) + self._price()
 
