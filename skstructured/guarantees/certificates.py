@@ -394,6 +394,7 @@ class AbstentionCertificate(Certificate):
 
         Parameters
         ----------
+        comparator_loss : float or None, default=None
             The total loss of the expert; None uses that of the best one.
         norm : float, default=0.0
             Has no effect: experts have no norm.

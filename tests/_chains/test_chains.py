@@ -123,7 +123,7 @@ def test_the_first_impossible_chain_is_named(rng):
     unary, offsets = rng.randn(4, 2), np.array([0, 1, 2, 4])
     log_z = batch.marginals(unary, offsets, pair)[1]
     batch.check_possible(log_z[:2])
-    with pytest.raises(ValueError, match="sequence 2 has no possible labels"):
+    with pytest.raises(ValueError, match="Sequence 2 has no valid labeling"):
         batch.check_possible(log_z)
 
 
