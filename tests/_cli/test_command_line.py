@@ -181,7 +181,7 @@ def test_the_model_that_is_kept_knows_its_columns(cli):
     for given, message in (
         (rows[[*"acd", "kind"]], "missing: b, colour"),
         (rows[[*"abcd"]].to_numpy(), "has 4 features, but TableEncoder is expecting 5"),
-        (rows.assign(b="red"), "column 'b' must hold numbers"),
+        (rows.assign(b="red"), "Column 'b' must contain numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             model.predict(given)
@@ -290,7 +290,7 @@ def test_models_of_several_targets_predict(cli):
     assert (found.iloc[:, :2].to_numpy() == y).mean() > 0.85
     assert ((found.iloc[:, 2:] > 0.5).to_numpy() == y).mean() > 0.85
     error = cli.refused("predict", cli.model, frame[["a", "c"]])
-    assert error == "error: rows must have the columns a, b, c; missing: b.\n"
+    assert error == "error: X must have the columns a, b, c; missing: b.\n"
 
 
 @compiled
