@@ -115,7 +115,7 @@ def parameters(cls: C, *shared: type) -> C:
     {'centre': True, 'factor': 2.0}
     """
     if "__init__" in vars(cls):
-        raise TypeError(f"{cls.__name__} has a constructor of its own.")
+        raise TypeError(f"{cls.__name__} must not define a constructor; parameters() makes it.")
     fields = [
         (name, kind, vars(cls).get(name, dataclasses.MISSING))
         for name, kind in inspect.get_annotations(cls).items()

@@ -63,7 +63,7 @@ def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     names = re.split(r"[,\s]+", listed.strip())
     missing = [name for name in names if name not in described]
     if missing:
-        raise ValueError(f"{cls.__name__}: {source} says nothing of {', '.join(missing)}.")
+        raise ValueError(f"{cls.__name__}: {source} does not describe {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
     texts = [described[name] for name in names]
     entries = [

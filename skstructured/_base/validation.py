@@ -20,13 +20,12 @@ from skstructured._engine.state import State
 
 #: The end of the error, which names the learners of items.
 ITEMS = (
-    "This learner takes one row of features per output. For items with features of their own, such "
-    "as the documents of a query or the alternatives of a choice, skstructured.items has "
-    "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
+    "X must be two-dimensional: one row of features per output. To rank or choose among items that "
+    "have features, use ListwiseRanker, ConditionalLogit or ItemStructuredPredictor."
 )
 
 #: The end of the error for columns of words.
-WORDS = "Encode columns of words first: make_pipeline(TableEncoder(), learner)."
+WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 
 @contextlib.contextmanager
@@ -39,7 +38,7 @@ def matrices_refused(X: Any) -> Iterator[None]:
             raise ValueError(f"{error}. {WORDS}") from error
         if not _rows_are_matrices(X):
             raise
-        raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error
+        raise ValueError(f"{error} {ITEMS} For label sequences use space='sequence'.") from error
 
 
 def _rows_are_matrices(X: Any) -> bool:
@@ -359,12 +358,13 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
-            f"Row {row} of X has scores that are not finite numbers: a parameter (a step, a scale, "
-            "a norm) does not fit features of this size, or the space returns such means."
+            f"The scores of row {row} of X are not finite numbers. Rescale the features, set "
+            "standardize=True or reduce the step size. For a custom space, check that its means "
+            "are finite."
         )
     raise ValueError(
-        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
-        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; "
+        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
+        f"{norm:0.4g}, and norms must be 0 or between {shortest:g} and {longest:0.4g}. "
         f"{_remedy(estimator, longest, fresh)}."
     )
 
@@ -372,8 +372,8 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
 def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
     raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
-    own = ", or give standardize=True" if raw else ""
-    return f"rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
+    own = ", or set standardize=True" if raw else ""
+    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
 
 
 def _norm_of_row(X: Any, row: int) -> float:

@@ -120,7 +120,9 @@ def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
     """Raise a GuaranteeError if no theorem is about a loss that is played by a decoder."""
     if not decoder.keeps_bound(loss):
         raise GuaranteeError(
-            f"No bound is known for loss={loss!r} played with {decoder!r}."
+            f"No bound is known for loss={loss!r} with decoder {decoder!r}."
             if isinstance(loss, Surrogate)
-            else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+            else f"No regret bound for the decoder {type(decoder).__name__}: use "
+            "decoder='randomized'. To bound the error on new data use the risk_bound() of "
+            "progressive_validate."
         )

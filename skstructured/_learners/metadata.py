@@ -38,7 +38,7 @@ def routed(learner: Any, method: str, params: dict[str, Any]) -> Any:
     """
     if params and not get_config()["enable_metadata_routing"]:
         raise TypeError(
-            f"{method}() got an unexpected keyword argument {next(iter(params))!r}: metadata go to "
-            "the estimators that request them, with enable_metadata_routing=True."
+            f"{method}() got an unexpected keyword argument {next(iter(params))!r}. Metadata are "
+            "only passed to estimators that request them, with enable_metadata_routing=True."
         )
     return process_routing(learner, method, **params)

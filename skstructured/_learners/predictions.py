@@ -82,7 +82,8 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
         raise_bad_row(learner, row, 0, fresh)
     except ValueError as error:
         what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
-        raise ValueError(f"sequence {i} of X, position {bad - offsets[i]}: {what}") from None
+        what = what.replace("row 0 of X", "this row")
+        raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
@@ -123,8 +124,8 @@ def warn_of_costs(decoder: Decoder, space: OutputSpace) -> None:
     if decoder.ignores_costs and getattr(space, "cost_matrix", None) is not None:
         name = type(decoder).__name__
         warnings.warn(
-            f'{name}() ignores the cost_matrix of {type(space).__name__}: decoder="min_risk" '
-            "answers with the least expected cost.",
+            f'{name}() ignores the cost_matrix of {type(space).__name__}. Set decoder="min_risk" '
+            "to minimize the expected cost.",
             UserWarning,
             stacklevel=7,
         )

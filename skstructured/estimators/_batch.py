@@ -53,8 +53,8 @@ def check_memory(what, numbers, cache_size=None):
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
-            f"The {what} takes {size:.3g} GiB, and cache_size={cache_size} MiB allows "
-            f"{cache_size / 1024.0:.3g}: {advice}, or kernel='linear'."
+            f"The {what} needs {size:0.3g} GiB, but cache_size={cache_size} MiB allows "
+            f"{cache_size / 1024.0:0.3g}: {advice}, or kernel='linear'."
         )
 
 
@@ -154,7 +154,8 @@ class BatchPredictor(BaseEstimator):
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset) and is_precomputed(self.kernel):
             raise ValueError(
-                'kernel="precomputed" is for rows; sequences take a kernel by name, or a callable.'
+                "kernel='precomputed' is only supported for rows. For sequences give the name of a "
+                "kernel, or a callable."
             )
         return read_batch(self, X, reset)
 

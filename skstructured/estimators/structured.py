@@ -282,8 +282,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         decoder = self._given_decoder()
         if isinstance(decoder, (MAP, GapDecoder)):
             raise ValueError(
-                f"decoder={self.decoder!r} reads scores, and a mixture of predictions has none: "
-                'take "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
+                f"decoder={self.decoder!r} needs scores, which a mixture of predictions does not "
+                'have. Use "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
             )
         decoder.check_space(self.loss_)
         warn_of_costs(decoder, self.space_)
@@ -363,7 +363,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         named = self.named_estimators_.items()
         wrong = [name for name, member in named if not hasattr(member, "partial_fit")]
         if wrong:
-            raise ValueError(f"partial_fit is for members that have it, and {wrong} have not.")
+            raise ValueError(f"estimators must all have partial_fit, which {wrong} do not have.")
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         members = copy.deepcopy(self.estimators_)
         for member in members:
@@ -400,8 +400,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         """Set up members; the `Batch` of the first rows."""
         if over_sequences(self, fresh=True):
             raise ValueError(
-                "StructuredPredictor learns label sequences by fit alone; take "
-                "OnlineStructuredPredictor('sequence') for streams of them."
+                "StructuredPredictor only supports fit for label sequences. For streams use "
+                "OnlineStructuredPredictor('sequence')."
             )
         for name in ("named_estimators_", "validation_scores_", "validation_score_"):
             vars(self).pop(name, None)
@@ -423,11 +423,13 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
             given = self._members(X)
             wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
             if wrong:
-                raise ValueError(f"partial_fit is for online estimators, and {wrong} are not.")
+                raise ValueError(
+                    f"partial_fit is only supported for online estimators, which {wrong} are not."
+                )
             weighs = [n for n, one in given if getattr(one, "class_weight", None) is not None]
             if weighs:
                 raise ValueError(
-                    f"class_weight of {weighs} is not for partial_fit: give sample_weight to it."
+                    f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
             return [member for _, member in given], None
         seeds = self.random_state_.randint(SEEDS, size=2)

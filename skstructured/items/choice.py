@@ -44,8 +44,7 @@ def check_entries(matrix: Matrix, items: Items) -> None:
     name = items.qid[np.searchsorted(items.offsets, entries.row[i], "right") - 1]
     raise ValueError(
         f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {entries.data[i]:g} in "
-        f"round {name.item()!r}, feature {entries.col[i]}; available= hides items that are not "
-        "there."
+        f"round {name.item()!r}, feature {entries.col[i]}. Use available= to hide missing items."
     )
 
 
@@ -71,10 +70,7 @@ def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
     check_lengths(len(items), len(given))
     names, codes = np.unique(given[kept], return_inverse=True)
     if len(names) < 2:
-        raise ValueError(
-            "clusters must be at least 2, got 1 of positive weight: there is no variance between "
-            "them."
-        )
+        raise ValueError("clusters must contain at least two clusters of positive weight, got 1.")
     return codes.ravel()
 
 

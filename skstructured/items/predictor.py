@@ -26,7 +26,7 @@ __all__ = ["ItemStructuredPredictor"]
 def _has_probabilities(learner: Any) -> bool:
     """For `available_if`."""
     if not has_probabilities(resolve_space(learner.space)):
-        raise AttributeError(f"predict_proba is not for the space {learner.space!r}.")
+        raise AttributeError(f"predict_proba is not available for the space {learner.space!r}.")
     return True
 
 

@@ -245,7 +245,9 @@ class ListwiseRanker(ItemLearner):
             self._steps = None
         additive = self.kernel == "additive" if reset else self._steps is not None
         if additive and batch.rows.is_sparse:
-            raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
+            raise ValueError(
+                "kernel='additive' is only supported for dense rows; got a sparse matrix."
+            )
         return batch
 
     def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
@@ -259,17 +261,21 @@ class ListwiseRanker(ItemLearner):
     def _check_stream(self, anew: bool) -> None:
         if self.kernel == "additive" and (anew or not hasattr(self, "space_")):
             raise ValueError(
-                "kernel='additive' takes the quantiles of the rows of fit, which a stream does not "
-                "know: call fit first, and partial_fit for what comes later."
+                "kernel='additive' needs the quantiles of the features: call fit on a first batch, "
+                "then partial_fit."
             )
 
     @property
     def coef_(self) -> Array:
         """Weights of the features (p,), in units of X: those that predictions use."""
         if getattr(self, "_steps", None) is not None:
-            raise AttributeError("coef_ is for kernel='linear': see thresholds_ and steps_.")
+            raise AttributeError(
+                "coef_ is only available for kernel='linear': use thresholds_ and steps_."
+            )
         if isinstance(getattr(getattr(self, "_model", None), "scale", None), MappedRounds):
-            raise AttributeError("coef_ is for kernel='linear': random features have no names.")
+            raise AttributeError(
+                "coef_ is only available for kernel='linear'; got random features."
+            )
         return super().coef_
 
     @property

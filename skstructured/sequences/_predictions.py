@@ -14,7 +14,7 @@ from skstructured.extend._types import Array, Features, Floats, Outputs
 def _has_sequences(learner):
     """For `available_if`."""
     if not over_sequences(learner):
-        raise AttributeError("This method is for space='sequence'.")
+        raise AttributeError("This method is only available for space='sequence'.")
     return True
 
 
@@ -22,7 +22,9 @@ def _has_log_proba(learner):
     """For `available_if`."""
     loss = getattr(learner, "loss_", None)
     if not over_sequences(learner) or (loss is not None and loss.projects):
-        raise AttributeError("This method is for space='sequence' with regularizer='shannon'.")
+        raise AttributeError(
+            "This method is only available for space='sequence' with regularizer='shannon'."
+        )
     return True
 
 
@@ -32,7 +34,9 @@ def weights_of_sequences(what, part):
     def read(learner):
         learner._fitted_model("weights are")
         if not over_sequences(learner):
-            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
+            raise AttributeError(
+                "transitions_, start_ and end_ are only available for space='sequence'."
+            )
         return part(learner._weights()).copy()
 
     return property(read, doc=f'Scores {what}; for space="sequence".')

@@ -163,12 +163,14 @@ class RoundModel(LinearModel):
         optimizer, what, dim = self.optimizer, self.rounds.names[0], self.space.dim_
         if optimizer.blocks != (1, 0):
             raise ValueError(
-                f"optimizer={optimizer!r} keeps more than the weights of a feature: "
-                f"{what} have no loop for it."
+                f"optimizer={optimizer!r} is not supported for {what}. Use 'auto', 'mixture', "
+                "'parameter_free', 'ogd' or 'adaptive'."
             )
         experts = self._experts()
         if optimizer.mixes and any(isinstance(expert, GradientDescent) for expert in experts):
-            raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
+            raise ValueError(
+                f'others must not contain "ogd" for {what}, because its step sizes differ.'
+            )
         self.intercept = learner._intercept
         self.averaged = bool(learner.average and optimizer.averages)
         self.scale = self.rounds.new_scale(learner)
@@ -236,8 +238,8 @@ class RoundModel(LinearModel):
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
         raise ValueError(
-            f"{self.rounds.names[1]} {place} of X has scores that are not finite numbers: a "
-            "parameter (a step, a scale) does not fit features of this size."
+            f"The scores of {self.rounds.names[1]} {place} of X are not finite numbers. Rescale "
+            "the features, set standardize=True or reduce the step size."
         )
 
     def peek_scores(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
@@ -261,7 +263,7 @@ class RoundModel(LinearModel):
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """Raise a GuaranteeError: no comparator can be found by search."""
         raise GuaranteeError(
-            f"Comparators over {self.rounds.names[0]} are not searched for: use "
+            f"No comparator can be computed for {self.rounds.names[0]}: use "
             "certificate().bound(loss, norm) with the surrogate loss and the norm of all weights "
             "of one."
         )
@@ -285,7 +287,8 @@ class RoundModel(LinearModel):
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(
-                "With eta as a number the scale must be one too: give FenchelYoung(scale=...)."
+                "If eta is a number, the loss scale must be a number too: give "
+                "FenchelYoung(scale=...)."
             )
         largest = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0

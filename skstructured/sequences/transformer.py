@@ -151,8 +151,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         if transform not in (None, "default"):
             raise ValueError(
-                f'transform must be "default" or None, got {transform!r}: sequences come out as '
-                "Stacked matrices."
+                f'transform must be "default" or None, got {transform!r}: sequences are returned '
+                "as Stacked matrices."
             )
         return self
 
@@ -202,7 +202,7 @@ def _stack(X):
         lengths = [len(part) for part in X]
         if 0 in lengths:
             at = lengths.index(0)
-            raise ValueError(f"sequence {at} of X is empty: every one needs a position.")
+            raise ValueError(f"Sequence {at} of X is empty; it needs at least one position.")
         rows = list(itertools.chain.from_iterable(X))
         if isinstance(rows[0], (dict, str)):
             return Ragged.from_lengths(_Rows(rows), lengths)
@@ -214,7 +214,7 @@ def _check_lists(X):
     for i, part in enumerate(X):
         if sparse.issparse(part) or not hasattr(part, "__len__"):
             raise ValueError(
-                f"sequence {i} of X must be a list as those before it, got {type(part).__name__}."
+                f"Sequence {i} of X must be a list, as those before it; got {type(part).__name__}."
             )
 
 

@@ -136,7 +136,7 @@ def check_squares(theta):
         raise ValueError(f"theta must have shape (n, m²), got {theta.shape}.")
     wrong = np.isnan(theta).any(axis=1)
     if wrong.any():
-        raise ValueError(f"row {np.argmax(wrong)} of theta must not contain NaN.")
+        raise ValueError(f"Row {np.argmax(wrong)} of theta must not contain NaN.")
     return theta
 
 
@@ -237,7 +237,7 @@ class Birkhoff(OutputSpace):
         if not (np.abs(sums - 1.0) <= 1e-6).all():
             raise ValueError(
                 "mu must be doubly stochastic, with row and column sums 1, got sums from "
-                f"{sums.min():.4g} to {sums.max():.4g}."
+                f"{sums.min():0.4g} to {sums.max():0.4g}."
             )
         draw_matching_rows(P, m, uniforms)
         return P

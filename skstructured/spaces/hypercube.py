@@ -44,8 +44,8 @@ def log_sigmoid(theta):
 
 
 NO_INDICATORS = (
-    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Lists of labels "
-    "become one by sklearn.preprocessing.MultiLabelBinarizer."
+    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Convert lists of "
+    "labels with sklearn.preprocessing.MultiLabelBinarizer."
 )
 
 
@@ -126,7 +126,7 @@ def _indicator_matrix(y):
     elif _dimensions(y) != 2:
         raise ValueError(NO_INDICATORS.format(f"an array of {_dimensions(y)} dimension(s)"))
     elif np.asarray(y).dtype.kind in "SU":
-        raise ValueError(NO_INDICATORS.format("texts"))
+        raise ValueError(NO_INDICATORS.format("strings"))
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
     if wrong.any():

@@ -63,7 +63,7 @@ class KSubsets(OutputSpace):
         """The k largest scores of each row (n, d), ties to the first."""
         order = np.argsort(-np.asarray(theta), axis=1, kind="stable")
         if order.shape[1] < self.k:
-            raise ValueError(f"there are no subsets of k={self.k} of {order.shape[1]} labels.")
+            raise ValueError(f"There are no subsets of size k={self.k} of {order.shape[1]} labels.")
         V = np.zeros(order.shape)
         np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
         return V

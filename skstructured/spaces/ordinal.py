@@ -244,7 +244,7 @@ def _check_sortable(classes):
     """`classes`; a ValueError for three words or more, rarely meant in alphabetical order."""
     if len(classes) > 2 and any(isinstance(label, (str, bytes)) for label in classes.tolist()):
         raise ValueError(
-            f"y has labels that are words, {classes.tolist()[:5]}, and their order is not known. "
+            f"y has string labels, {classes.tolist()[:5]}, whose order is unknown. "
             "Pass OrdinalChain(categories=[...]) with the labels from lowest to highest, or an "
             "ordered pandas categorical as y."
         )

@@ -46,7 +46,7 @@ def _refuse(y, row, first, convention, other):
     else:
         reason = "it has values outside that range"
     raise ValueError(
-        f"row {row} of y, {values[:10].tolist()}{' …' if m > 10 else ''}, is not a permutation of "
+        f"Row {row} of y, {values[:10].tolist()}{' …' if m > 10 else ''}, is not a permutation of "
         f"{first}..{first + m - 1}: {reason}. Expected {convention}."
     )
 

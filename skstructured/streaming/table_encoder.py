@@ -55,12 +55,12 @@ def columns_of(X: Any) -> dict[Any, Array]:
         and complex numbers.
     """
     if issparse(X):
-        raise TypeError("Sparse data were passed, and tables are dense: use X.toarray().")
+        raise TypeError("Sparse data are not supported by TableEncoder: use X.toarray().")
     X = X.to_pandas(ignore_metadata=True) if hasattr(X, "column_names") else X  # an Arrow table
     if has_names(X):
         names = list(getattr(X, "columns", X))
         if twice := {name for name, count in Counter(names).items() if count > 1}:
-            raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
+            raise ValueError(f"Names of columns must differ, got twice: {sorted(twice)}.")
         columns = {name: _values(X[name]) for name in names}
     else:
         X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
@@ -190,11 +190,11 @@ class Numbers:
         if numbers is None:
             wrong = values[unreadable(values, "number")]
             raise ValueError(
-                f"column {self.name!r} must hold numbers, got {wrong[0]!r}: if its "
-                f"numbers are categories, use TableEncoder(categories=[{self.name!r}])."
+                f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
+                f"categories, use TableEncoder(categories=[{self.name!r}])."
             )
         if np.isinf(numbers).any():
-            raise ValueError(f"column {self.name!r} holds infinity.")
+            raise ValueError(f"Column {self.name!r} contains infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
 
 
@@ -219,11 +219,11 @@ class Dates:
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
         read = as_dates(values, is_missing(values))
         if read is None:
-            raise ValueError(f"column {self.name!r} must hold dates such as 2024-05-31.")
+            raise ValueError(f"Column {self.name!r} must contain dates such as 2024-05-31.")
         if len(read[1].union(self.zones)) > 1:
             raise ValueError(
-                f"column {self.name!r} must hold dates that all have a time zone, or none of them; "
-                "got both. Convert them to UTC first."
+                f"Column {self.name!r} has dates with and without a time zone. Convert them to UTC "
+                "first."
             )
         return read
 
@@ -509,7 +509,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
                 if found.setdefault(known[key], kind) != kind:
                     other = found[known[key]]
-                    raise ValueError(f"column {known[key]!r} is in both {other} and {kind}.")
+                    raise ValueError(f"Column {known[key]!r} is in both {other} and {kind}.")
         return found
 
     def _columns(self, X: Any) -> list[Array]:
@@ -520,7 +520,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not (_are_places(list(columns)) or _are_places(keys)):
             missing = ", ".join(str(key) for key in keys if key not in columns)
             raise ValueError(
-                f"rows must have the columns {', '.join(map(str, keys))}; missing: {missing}."
+                f"X must have the columns {', '.join(map(str, keys))}; missing: {missing}."
             )
         if len(columns) != len(keys):
             raise ValueError(

@@ -142,7 +142,7 @@ BAD = [
     (mixture(others=(sk.optimizers.AdaGrad(),)), "others must be optimizers with scale_kernel"),
     (mixture(others=("adagrad",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
-    (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels have no loop for it"),
+    (sk.KernelStructuredPredictor(optimizer="mixture"), "is not supported for kernels"),
 ]
 
 

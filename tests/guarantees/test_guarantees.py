@@ -252,7 +252,7 @@ def test_pistol_classifiers_learn_every_weight_separately(rng):
     assert (constants["outputs"], constants["features"]) == (1, X.shape[1] + 1)
     other = clone(model).set_params(optimizer__per_coordinate=False).fit(X, y)
     assert np.abs(model.coef_ - other.coef_).max() > 0.01 * np.abs(other.coef_).max()
-    with pytest.raises(ValueError, match="moves every feature by itself"):
+    with pytest.raises(ValueError, match="has per-feature step sizes"):
         clone(model).set_params(kernel="rbf").fit(X, y)
     losses = sk.evaluation.progressive_validate(model, X, y).surrogate_loss
     assert losses.sum() <= model.fit(X, y).certificate().bound(60.0, 0.0)
@@ -304,7 +304,7 @@ class TestSquareLoss:
                 u = np.linalg.solve(X.T @ X + penalty * np.eye(3), X.T @ v)
                 own = ((1 - v * (X @ u)) ** 2).sum()
                 assert losses <= certificate.bound(own, np.linalg.norm(u))
-        with pytest.raises(GuaranteeError, match=r"needs eta ≤ .*, got eta=5"):
+        with pytest.raises(GuaranteeError, match=r"set eta ≤ .*; got eta=5"):
             clone(model).set_params(eta=5.0, max_iter=1).fit(X[:5], y[:5]).certificate()
         with pytest.raises(GuaranteeError, match="No bound is known for loss='hinge'"):
             clone(model).set_params(loss="hinge").fit(X, y).certificate()
@@ -425,10 +425,10 @@ class TestOnlineNewton:
 
     def test_steps_that_are_too_long_are_refused(self, rng):
         X, y = noisy_classes(rng, n=60, K=3)
-        with pytest.raises(GuaranteeError, match=r"need exp_concavity ≤ .*, got exp_concavity=0.1"):
+        with pytest.raises(GuaranteeError, match=r"set exp_concavity ≤ .*; got exp_concavity=0.1"):
             sk.OnlineNewtonClassifier().fit(X, y).certificate()
         model = sk.OnlineNewtonClassifier(exp_concavity=1e-9, decoder="min_risk").fit(X, y)
-        with pytest.raises(GuaranteeError, match="No theorem is stated for the decoder 'min_risk'"):
+        with pytest.raises(GuaranteeError, match="No bound is known for the decoder 'min_risk'"):
             model.certificate()
 
 

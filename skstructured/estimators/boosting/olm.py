@@ -55,7 +55,7 @@ def check_weak(estimator):
     if isinstance(estimator, type) or not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{wanted}, got {estimator!r}, which has no partial_fit.")
     if not (hasattr(estimator, "predict") and hasattr(estimator, "get_params")):
-        raise ValueError(f"{wanted}, got {estimator!r}, which is no scikit-learn classifier.")
+        raise ValueError(f"{wanted}, got {estimator!r}, which is not a scikit-learn classifier.")
     names = inspect.signature(estimator.partial_fit).parameters
     missing = [name for name in ("classes", "sample_weight") if name not in names]
     if missing:
@@ -385,7 +385,9 @@ class AdaBoostOLMClassifier(VotingLearner):
             check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
         edges = float(self.edges_ @ self.edges_) if hasattr(self, "classes_") else 0.0
         if edges == 0.0:
-            raise GuaranteeError("Proposition 4.4 needs rounds, and weak learners with edges.")
+            raise GuaranteeError(
+                "No bound before the first round, or if all edges of the weak learners are 0."
+            )
         K, regrets = self.space_.dim_, float(self.correction_regrets_.sum())
         total = self._numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
@@ -412,7 +414,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         rows = super()._rows(X, reset)
         if rows.is_sparse and not reads_sparse(self.estimator):
             raise ValueError(
-                f"X is sparse, and estimator={self.estimator!r} reads no sparse rows: give "
+                f"X is sparse, but estimator={self.estimator!r} does not support sparse rows. Use "
                 "X.toarray()."
             )
         return rows

@@ -203,11 +203,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             check_bool("standardize", self.standardize)
         if is_precomputed(self.kernel):
             raise ValueError(
-                "ConditionalRandomField takes a kernel by name or a callable, got "
-                "kernel='precomputed'."
+                "kernel must be a name or a callable for ConditionalRandomField, got 'precomputed'."
             )
         if self.warm_start and not self._is_linear():
-            raise ValueError(f"kernel={self.kernel!r} needs warm_start=False, got True.")
+            raise ValueError(
+                f"warm_start=True is only supported for kernel='linear'; got {self.kernel!r}."
+            )
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -231,12 +232,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if self.cost_matrix is not None:
             if "cost_matrix" not in space.get_params():
                 raise ValueError(
-                    'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
-                    f"{type(space).__name__}, which has its own loss."
+                    'cost_matrix is only supported for "sequence", "simplex" and "ordinal"; got '
+                    f"the space {type(space).__name__}."
                 )
             if space.cost_matrix is not None:
                 raise ValueError(
-                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
+                    f"cost_matrix was given twice: as a parameter, and in space={space!r}."
                 )
             space.set_params(cost_matrix=self.cost_matrix)
         self.loss_ = self._loss_over(space.fit(y))
@@ -257,7 +258,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     def _learn(self, batch, share, before):
         if not self._is_linear():
             if over_sequences(self):
-                raise ValueError(f'kernel={self.kernel!r} is for spaces other than "sequence".')
+                raise ValueError(f"kernel={self.kernel!r} is not supported for space='sequence'.")
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
@@ -271,9 +272,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self.duality_gap_ <= self.tol:
             warnings.warn(
                 f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
-                f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
-                f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):.3g}: raise max_iter, alpha or "
-                "tol, or give features on one scale.",
+                f"{self.duality_gap_:0.3g} (tol={self.tol:g}) and a gradient of norm "
+                f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):0.3g}. Increase max_iter, alpha "
+                "or tol, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -290,7 +291,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         chains = over_sequences(self)
         if self.transitions != "bigram" and not chains:
             raise ValueError(
-                f'transitions={self.transitions!r} is for space="sequence"; use "bigram".'
+                f"transitions={self.transitions!r} is only supported for space='sequence'; use "
+                "'bigram'."
             )
         layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains, self.transitions)
         first = self._first_weights(before, layout)
@@ -320,8 +322,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(
-                "L-BFGS came to weights that are not finite numbers: features of this size need "
-                'standardize=True, or "auto", or a larger alpha.'
+                "L-BFGS diverged: weights are not finite numbers. Set standardize=True or increase "
+                "alpha."
             )
         self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
         self.duality_gap_ = float(curve[-1, 1])
@@ -343,8 +345,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         same = np.array_equal(classes, getattr(self, "classes_", None))
         if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
             raise ValueError(
-                "warm_start=True goes on from weights of the same features and labels, but the "
-                f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
+                "warm_start=True requires the same features and labels as the last fit, which had "
+                f"{coef.shape[1]} features and the labels {classes!r:0.80}."
             )
         if layout.step_features:
             steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps

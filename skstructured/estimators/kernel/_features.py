@@ -205,17 +205,17 @@ def wants_features(learner, rows):
         return False
     if given not in ("auto", found):
         names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
-        right = f"{found!r} is for this one, and 'none'" if found else "'none'"
+        right = f"{found!r} or 'none'" if found else "'none'"
         raise ValueError(
-            f"approximation={given!r} is for kernel={names}, got kernel={kernel.function!r}; "
-            f"approximation={right} takes every kernel."
+            f"approximation={given!r} is only supported for kernel={names}; got "
+            f"kernel={kernel.function!r}. Use approximation={right}."
         )
     if found == "relu":
         check_coef0("arc-cosine", kernel.coef0)
     if kernel.budget is not None:
         raise ValueError(
-            f"budget is for support rows, and with approximation={given!r} there are none: set "
-            f"budget=None, got {kernel.budget!r}."
+            f"budget cannot be combined with approximation={given!r}, which keeps no support rows. "
+            f"Set budget=None; got {kernel.budget!r}."
         )
     return True
 
@@ -357,7 +357,7 @@ class FeatureModel(LinearModel):
 
     search = FOURIER
     without_kernels = (
-        "random features: last_weights_ are those of [z, phi(z)], z the rows as standardised"
+        "random features: last_weights_ are those of [z, phi(z)], with z the standardized rows"
     )
 
     #: One row is transformed by more than a kernel.
@@ -419,9 +419,9 @@ class FeatureModel(LinearModel):
         """See `Model`; values that are not finite cannot be recognized after the map."""
         if batch.rows.is_sparse and batch.rows.width > WIDEST:
             raise ValueError(
-                f"Random features make CSR rows dense, which may have at most {WIDEST:,} columns, "
-                f"got {batch.rows.width:,}: put TruncatedSVD() before it in a pipeline, or take "
-                "OnlineStructuredPredictor, which is linear."
+                f"Random features are only supported for CSR rows with at most {WIDEST:,} columns; "
+                f"got {batch.rows.width:,}. Put TruncatedSVD() before the estimator in a "
+                "pipeline, or use OnlineStructuredPredictor, which is linear."
             )
         check_finite(learner, batch.rows)
 

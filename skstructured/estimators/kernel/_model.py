@@ -32,8 +32,8 @@ def refuse_precomputed(learner, anew):
     """Raise a ValueError if a learner with a precomputed kernel is to resume a stream."""
     if is_precomputed(learner.kernel) and not anew:
         raise ValueError(
-            "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
-            "kernels; give partial_fit the features, and a kernel or a callable."
+            "kernel='precomputed' is only supported by fit. For partial_fit give the features, "
+            "and the name of a kernel or a callable."
         )
 
 
@@ -58,12 +58,13 @@ class KernelModel(Model):
         optimizer, dim = self.optimizer, self.space.dim_
         if optimizer.mixes:
             raise ValueError(
-                f"optimizer={optimizer!r} is for rows and weights of features: kernels have no "
-                "loop for it."
+                f"optimizer={optimizer!r} is not supported for kernels. Use 'auto', "
+                "'parameter_free' or 'ogd'."
             )
         if optimizer.keeps_average or optimizer.blocks != (1, 0):
             raise ValueError(
-                f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
+                f"optimizer={optimizer!r} has per-feature step sizes, which are not supported for "
+                "kernels."
             )
         given = kernel_of(learner)
         self.kernel, self.degree, self.coef0 = given.function, given.degree, given.coef0
@@ -84,8 +85,8 @@ class KernelModel(Model):
         check_integer("budget", budget, lowest=2)
         if self.is_precomputed:
             raise ValueError(
-                f"budget must be None with kernel='precomputed', which keeps no rows, got "
-                f"{budget!r}."
+                f"budget is not supported for kernel='precomputed', which keeps no rows: set "
+                f"budget=None, got {budget!r}."
             )
         return budget
 
@@ -122,8 +123,8 @@ class KernelModel(Model):
         bad = rows.first_bad(False, 0.0, longest)
         if bad >= 0:
             raise ValueError(
-                f"Row {bad} of X is too large for kernel={self.kernel!r}, where norms are at most "
-                f"{longest:.4g}: rescale the features, or give standardize=True."
+                f"Row {bad} of X is too large for kernel={self.kernel!r}: norms must be at most "
+                f"{longest:0.4g}. Rescale the features, or set standardize=True."
             )
 
     def _prepared(self, X):
@@ -136,8 +137,9 @@ class KernelModel(Model):
         passes = learner._most_passes()
         if self.budget is not None and passes > 1:
             raise ValueError(
-                "budget is for one pass, whose rows leave for good: set max_iter=1, or "
-                f"budget=None, got max_iter={learner.max_iter!r} and budget={self.budget!r}."
+                "budget is only supported for a single pass, because discarded rows are not "
+                "learned again: set max_iter=1, or budget=None; got "
+                f"max_iter={learner.max_iter!r} and budget={self.budget!r}."
             )
         self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
@@ -248,14 +250,17 @@ class KernelModel(Model):
         square = self.expansion.length_sq(place)
         if square < 0.0:
             raise ValueError(
-                f"kernel={self.kernel!r} must be positive for a row with itself, got "
-                f"k(x, x) = {square:.4g} for row {row} of X."
+                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:0.4g} for row "
+                f"{row} of X."
             )
 
     def peek_scores(self, x, V, weight):
         """See `Model`."""
         if self.is_precomputed:
-            raise ValueError("kernel='precomputed' has no k(x, x) of a row that is not in X.")
+            raise ValueError(
+                "Expected losses are not available with kernel='precomputed', because k(x, x) "
+                "of new rows is unknown."
+            )
         return super().peek_scores(x, V, weight)
 
     def comparison(self, batch, weight):
@@ -268,7 +273,8 @@ class KernelModel(Model):
     def weights(self, averaged):
         """Raise an AttributeError: there are no weights."""
         raise AttributeError(
-            "coef_ and intercept_ are for a linear kernel: use dual_coef_ and support_vectors_."
+            "coef_ and intercept_ are only available for a linear kernel: use dual_coef_ and "
+            "support_vectors_."
         )
 
     def coefficients(self, averaged):
@@ -297,7 +303,7 @@ class KernelModel(Model):
         """See `Model`; a GuaranteeError once support rows have left."""
         if self.expansion.forgotten > 0:
             raise GuaranteeError(
-                f"No theorem is about rows that leave: {self.expansion.forgotten} did, for "
-                f"budget={self.expansion.budget}; budget=None keeps them all."
+                f"No regret bound: {self.expansion.forgotten} support rows were discarded "
+                f"(budget={self.expansion.budget}). Use budget=None to keep the guarantee."
             )
         return self.loss

@@ -328,8 +328,8 @@ def finite_scores(theta, kernel):
     finite = np.isfinite(theta).all(axis=1)
     if not finite.all():
         raise ValueError(
-            f"Row {int(np.argmin(finite))} of X has scores that are not finite: kernel={kernel!r} "
-            "overflows for features of this size."
+            f"The scores of row {int(np.argmin(finite))} of X are not finite: kernel={kernel!r} "
+            "overflows. Rescale the features."
         )
     return theta
 

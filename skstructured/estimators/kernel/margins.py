@@ -75,7 +75,8 @@ def is_linear(learner):
     linear = isinstance(kernel.function, str) and kernel.function == "linear"
     if linear and kernel.budget is not None:
         raise ValueError(
-            f"budget must be None with kernel='linear', which keeps no rows, got {kernel.budget!r}."
+            "budget is not supported for kernel='linear', which keeps no rows: set budget=None, "
+            f"got {kernel.budget!r}."
         )
     return linear
 
@@ -513,11 +514,11 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         state = self._model.state.vector
         step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
         if loss.kind != "square":
-            raise GuaranteeError(f"No bound is known for loss={loss.kind!r}; 'square' has one.")
+            raise GuaranteeError(f"No bound is known for loss={loss.kind!r}: use loss='square'.")
         if step > 0.25:
             raise GuaranteeError(
-                f"Bound (3) needs eta ≤ {0.25 / state[LARGEST_SQ]:.6g}, which is 1/(4 C²) for the "
-                f"rows learned, got eta={eta:g}."
+                f"eta is too large for a bound: set eta ≤ {0.25 / state[LARGEST_SQ]:0.6g}, which "
+                f"is 1/(4 C²) for the rows learned; got eta={eta:g}."
             )
         numbers = {"eta": eta, "C": math.sqrt(state[LARGEST_SQ]), "rounds": float(state[CLOCK])}
         offset = 4.0 * step * state[CLOCK] * loss.space.dim_

@@ -221,7 +221,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         """Random features in use; set by `fit` or `partial_fit` with an approximation."""
         model = self._fitted_model("n_components_ is")
         if not isinstance(model, FeatureModel):
-            raise AttributeError("n_components_ is for random features; here kernels are exact.")
+            raise AttributeError(
+                "n_components_ is only available with random features; here kernels are exact."
+            )
         return model.scale.features.columns
 
     @property
@@ -229,7 +231,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         """Not available: there are `dual_coef_`, or with random features `last_weights_`."""
         model = self._fitted_model("weights are")
         raise AttributeError(
-            "coef_ and intercept_ are for linear models: use "
+            "coef_ and intercept_ are only available for linear models: use "
             + (model.without_kernels or "dual_coef_ and support_vectors_.")
         )
 
@@ -261,8 +263,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
             raise ValueError(
-                "space='sequence' has no kernels: put features that stand for one before the "
-                "linear learner, make_pipeline(SequenceTransformer(Nystroem()), "
+                "Kernels are not supported for space='sequence'. Approximate one with "
+                "make_pipeline(SequenceTransformer(Nystroem()), "
                 "OnlineStructuredPredictor('sequence'))."
             )
         return super()._read(X, reset)

@@ -148,7 +148,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @property
     def _row_limits(self):
-        above = f"above feature_norm={self._R:g}; give a larger one, or None for no limit."
+        above = f"above feature_norm={self._R:g}. Increase it, or set it to None for no limit."
         return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if math.inf > self._R else []
 
     def _loss(self, space):
@@ -171,9 +171,13 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Raise an error unless a theorem on the sum of the logistic losses covers the play."""
         check_is_fitted(self, "classes_")
         if delta is not None:
-            raise GuaranteeError(f"{theorem} bounds the expectation: leave delta out.")
+            raise GuaranteeError(
+                f"{theorem} holds in expectation only: call certificate() without delta."
+            )
         if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
-            raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
+            raise GuaranteeError(
+                f"No bound is known for the decoder {self.decoder!r}: use 'map' or 'sampled'."
+            )
 
     def _bound(self, theorem, quadratic, offset, constants):
         """The `Certificate` of a bound in nats, in the unit of `loss_`."""
@@ -284,7 +288,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Warn about predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:.1g}): radius, "
+                f"Logits did not converge (relative error {self._weights.residual:0.1g}): radius, "
                 "alpha or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=3,

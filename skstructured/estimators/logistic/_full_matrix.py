@@ -219,8 +219,8 @@ class RoundLimit:
         if not fits.all():
             at = int(np.argmin(fits))
             raise ValueError(
-                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
-                f"standardised, and sample_weight {weight[at]:.4g}: {self.trouble}"
+                f"Row {places[at]} of X has norm {norms[at]:0.4g}, standardized and with the "
+                f"intercept, and sample_weight {weight[at]:0.4g}: {self.trouble}"
             )
 
 
@@ -232,8 +232,8 @@ def limit_of_matrix(start, power, name):
     longest = float(np.sqrt(DIGITS * start))
     size = "norm * sqrt(sample_weight)" if power == 1 else "norm * sample_weight"
     trouble = (
-        f"with {name}, {size} must be at most {longest:.4g}, or the matrix that is inverted has no "
-        "digit left. Divide all weights by their mean, or change the parameter."
+        f"with {name}, {size} must be at most {longest:.4g} for a numerically stable update. "
+        "Divide sample_weight by its mean, rescale X, or change the parameter."
     )
     return RoundLimit(longest, power, trouble)
 

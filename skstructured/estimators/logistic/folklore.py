@@ -167,11 +167,11 @@ def kind_of(learner, K, width):
     many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
     if K * width**2 > most**2:
         raise ValueError(
-            f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
+            f"{many}one matrix per class would have {K * width**2:,} entries. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."
         )
     warnings.warn(
-        f"{many}structure='classes' is used, to which the theorem does not apply.",
+        f"{many}structure='classes' is used, which has no regret bound.",
         GuaranteeWarning,
         stacklevel=2,
     )
@@ -338,12 +338,12 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
             For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
             or a `delta`.
         """
-        self._check_certified("Theorem 3.3", delta)
+        self._check_certified("The bound of Agarwal et al. (2022)", delta)
         parts = getattr(self._weights, "parts", (self._weights,))
         if parts[0].structure != "full":
             raise GuaranteeError(
-                "Theorem 3.3 needs all of A, which structure='full' keeps, not "
-                f"{parts[0].structure!r}."
+                f"No bound with structure={parts[0].structure!r}: set structure='full' (memory "
+                "grows with (features × classes)²)."
             )
         bounds = [_bound_of(self, part) for part in parts]
         if len(bounds) == 1:
@@ -416,7 +416,7 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
-                "FolkloreClassifier takes any number."
+                "use FolkloreClassifier."
             )
         return new_weights(self, K, width)
 

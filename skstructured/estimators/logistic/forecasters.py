@@ -410,9 +410,10 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
         if K * width > self.max_weights:
             cost = self.n_particles * self.n_moves * K * width
             raise ValueError(
-                f"{K} classes and {width} features, the intercept included, are {K * width} "
-                f"weights, more than max_weights={self.max_weights}: a renewal of the particles "
-                f"would take {cost:,} products for every row so far. Use FolkloreClassifier."
+                f"AggregatingForecaster supports at most max_weights={self.max_weights} weights "
+                f"(classes × features, with the intercept), got {K} × {width} = {K * width}: "
+                f"resampling would take {cost:,} products per row so far. Use "
+                "FolkloreClassifier."
             )
         seed = self.random_state_.randint(2**31 - 1)
         given = (check_size("radius", self.radius), self.n_particles, self.n_moves)

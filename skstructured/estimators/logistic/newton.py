@@ -221,7 +221,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         if not (isinstance(self.exp_concavity, str) and self.exp_concavity == "theory"):
             return check_size('exp_concavity, unless it is "theory",', self.exp_concavity)
         if self.feature_norm is None:
-            raise ValueError('exp_concavity="theory" needs feature_norm, got feature_norm=None.')
+            raise ValueError('exp_concavity="theory" requires feature_norm, got feature_norm=None.')
         reach = self.radius * self.feature_norm
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
@@ -244,9 +244,9 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
-                "Online Newton steps need exp_concavity ≤ "
-                f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned, "
-                f"got exp_concavity={gamma:g}, which learns faster."
+                "exp_concavity is too large for a regret bound: set exp_concavity ≤ "
+                f"{1.0 / learned.numbers[SHARPEST]:0.4g} for the rows learned; got "
+                f"exp_concavity={gamma:g}."
             )
         constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
         offset, quadratic = 0.5 * learned.potential / gamma, 0.5 * gamma * learned.lam

@@ -62,14 +62,15 @@ class MarginLearner(BatchPredictor):
         found = self._solve(outputs, packed, inputs, before, self.alpha_)
         if not (np.isfinite(found.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
-                "The coefficients or losses are not finite numbers: features of this size need "
-                "standardize=True, or a larger alpha."
+                "The coefficients or losses are not finite numbers. Set standardize=True or "
+                "increase alpha."
             )
         self._keep(found, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
-                f"{self.duality_gap_:.3g}, above tol={self.tol:g}: raise max_iter, alpha or tol.",
+                f"{self.duality_gap_:0.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
+                "tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -117,8 +118,8 @@ class MarginLearner(BatchPredictor):
         if len(wrong):
             i = int(wrong[0])
             raise ValueError(
-                f"kernel={self.kernel!r} must be positive for a row with itself, got "
-                f"{K[i, i] - self._kernel.constant:.4g} for row {i} of X."
+                f"kernel={self.kernel!r} is not positive definite: k(x, x) = "
+                f"{K[i, i] - self._kernel.constant:0.4g} for row {i} of X."
             )
         return K
 

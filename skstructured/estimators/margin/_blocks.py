@@ -129,9 +129,9 @@ class Blocks:
         """Means at φ(y), or those of a fit before; a ValueError if those do not fit."""
         if before is not None and not np.array_equal(before.begins, self.begins):
             raise ValueError(
-                "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had {len(before.begins) - 1} outputs, these are {self.n}, or "
-                "have other lengths."
+                "warm_start=True requires the same training rows and classes as the last fit, "
+                f"which had {len(before.begins) - 1} outputs; now there are {self.n}, or their "
+                "lengths differ."
             )
         self.means = self.at_truth() if before is None else before.copy()
         if self.plays:

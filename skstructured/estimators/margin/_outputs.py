@@ -117,8 +117,9 @@ def lipschitz_constant(A):
             q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
     if not np.array_equal(A, A.T) or q >= 1.0:
         raise GuaranteeError(
-            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
-            "the other classes t, as 0–1 costs are; these are not such."
+            "No bound with this cost_matrix: Nowak-Vila et al. (2020) only give a constant for "
+            "symmetric costs A with Σ_t |A_ty − A_tz| < A_yz over the other classes t, such as "
+            "0–1 costs."
         )
     return (k - q) / (1.0 - q)
 
@@ -255,7 +256,8 @@ class RowOutputs:
     def comparison(self):
         """C of the comparison inequality, and the largest cost; a GuaranteeError without C."""
         raise GuaranteeError(
-            f"Theorem 3.3 states no constant for outputs of {type(self.space).__name__}."
+            f"No bound for outputs of {type(self.space).__name__}: Nowak-Vila et al. (2020) give "
+            "no constant for them."
         )
 
     def unit(self, packed, share):
@@ -427,6 +429,6 @@ def outputs_of(space, cost_matrix):
         return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
-        raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
+        raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
     kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
     return kinds.get(type(space), RowOutputs)(space)

@@ -184,8 +184,8 @@ class DualLearner(MarginLearner):
         before, now = (getattr(one, "classes_", None) for one in (self, space))
         if not np.array_equal(before, now):
             raise ValueError(
-                "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had {before!r:.80}, and these are {now!r:.80}."
+                "warm_start=True requires the same training rows and classes as the last fit, "
+                f"which had {before!r:0.80}; now they are {now!r:0.80}."
             )
         return self._mu
 
@@ -316,7 +316,7 @@ class MaxMinMarginNetwork(DualLearner):
         (C, most), (n, even, kappa, L) = self._outputs.comparison(), self._sizes
         if not even:
             raise GuaranteeError(
-                "Theorem 3.4 is about rows of one weight: leave sample_weight out."
+                "The bound of Nowak-Vila et al. (2020) only holds without sample_weight."
             )
         bend = (kappa * L) ** 2 / (self.alpha_ * n)
         lambda_n = kappa * L * math.sqrt(spread / n)
