@@ -27,7 +27,7 @@ def minimize_lbfgs(
     max_iter : int
         Most iterations; there are at most 20 evaluations for each.
     is_done : callable or None, default=None
-        Whether an iteration with this objective and gradient is the last one, by a duality gap say.
+        Whether an iteration with this objective and gradient is the last one, for example by a gap.
     bounds : tuple or None, default=None
         Lowest and highest value of every weight.
     **options

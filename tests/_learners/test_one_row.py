@@ -202,7 +202,7 @@ def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     begun(model, X, y)
     model._model.state.Theta[:] = 1e308
     statistics = model._scale.statistics.copy()
-    with pytest.raises(ValueError, match="Row 0 of X has scores that are not finite"):
+    with pytest.raises(ValueError, match="The scores of row 0 of X are not finite"):
         model.partial_fit(X[3:4], y[3:4])
     assert_array_equal(model._scale.statistics, statistics)
     assert model.t_ == 3
@@ -218,7 +218,7 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
         begun(model.set_params(standardize=kind == "standardized"), X, y)
     mean = sk.average_fitted([model, fresh(model)])
     before = pickle.dumps(mean)
-    with pytest.raises(RuntimeError, match="mean of others"):
+    with pytest.raises(RuntimeError, match="Averaged models"):
         mean.partial_fit(X[3:4], y[3:4])
     assert pickle.dumps(mean) == before
 

@@ -218,7 +218,7 @@ class TestPredictions:
 
     @pytest.mark.parametrize("decoder", ["map", "gap"])
     def test_decoders_of_scores_are_refused(self, decoder):
-        with pytest.raises(ValueError, match="reads scores"):
+        with pytest.raises(ValueError, match="needs scores"):
             sk.StructuredPredictor(decoder=decoder).fit(_X, OUTPUTS["multiclass"])
 
 

@@ -152,7 +152,9 @@ class TestLearners:
 
         with pytest.raises(ValueError, match="cost_matrix was given twice"):
             ConditionalRandomField(Simplex(costs), cost_matrix=costs).fit(X, y)
-        with pytest.raises(ValueError, match="cost_matrix is for .* got the space Hypercube"):
+        with pytest.raises(
+            ValueError, match="cost_matrix is only supported for .*; got the space Hypercube"
+        ):
             ConditionalRandomField("hypercube", cost_matrix=costs).fit(X, np.eye(3)[y])
 
 

@@ -1,4 +1,4 @@
-"""Regularised mean losses of all rows or sequences, and their gradients in the weights."""
+"""Regularized mean losses of all rows or sequences, and their gradients in the weights."""
 
 import itertools
 
@@ -18,7 +18,7 @@ TRANSITIONS = ("bigram", "features", "none")
 
 
 class Layout:
-    """Where weights stand in Θ, a matrix with a row per feature and a column per score.
+    """Layout of weights in Θ, a matrix with a row per feature and a column per score.
 
     Features, the intercept, and for sequences starts, ends, transitions from each label, and for
     each feature its weights in the transitions from each label.
@@ -54,7 +54,7 @@ class Layout:
         return Theta[self.width] if self.intercept else np.zeros(self.dim)
 
     def edges(self, Theta):
-        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros where there are none."""
+        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros if not in use."""
         at = self.first_edge
         steps = Theta[at + 2 : at + 2 + self.dim] if self.steps else np.zeros((self.dim, self.dim))
         return Theta[at], Theta[at + 1], steps
@@ -109,13 +109,13 @@ class Objective:
     X : {ndarray, CSR matrix} of shape (N, p)
         Rows.
     offsets : ndarray of shape (n + 1,)
-        Where outputs begin among the rows, one row each but for sequences.
+        First row of each output; except for sequences, outputs have one row each.
     share : ndarray of shape (n,)
         c.
     alpha : float
         α.
     layout : Layout
-        Where weights stand.
+        Layout of the weights in Θ.
     block : int, default=4096
         Rows of a block, at least.
     """
@@ -147,7 +147,7 @@ class Objective:
             self._pool.__exit__(*error)
 
     def _map(self, function, *args):
-        """What a function says of all blocks, in order: of as many at a time as are kept."""
+        """Values of a function for all blocks, in order, of as many at a time as are kept."""
         rest = (self.layout.shape[0] - self.layout.width) * self.layout.dim
         most, count = max(MOST_NUMBERS // max(rest, 1), self.threads), len(self.blocks)
         for first in range(0, count, most):
@@ -321,7 +321,7 @@ MOST_SCORES = 1 << 22
 
 
 class EdgeObjective(ChainObjective):
-    """Objective of ``−ln p(y | x)`` where steps from row to row are scored by the features there.
+    """Objective of ``−ln p(y | x)`` with scores of steps that depend on the features of the row.
 
     The score of label j after i, at a row x, is ``T_ij + <U_ij, x>``; the gradient in U_ij is the
     sum over steps of their marginals, less the truth, times x.

@@ -218,14 +218,14 @@ def test_bad_input(kind):
         ({"alpha": "auto"} if kind is QuadraticSurrogate else {"alpha": -1.0}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
-        ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
+        ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows needs 0.000168 GiB"),
         ({"kernel": "precomputed"}, "square matrix"),
-        ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),
+        ({"kernel": lambda X, Z: -X @ Z.T}, r"not positive definite: k\(x, x\) = -"),
         ({"standardize": "yes"}, "standardize must"),
     ]:
         with pytest.raises(ValueError, match=message):
             kind(**parameters).fit(X, y)
-    with pytest.raises(ValueError, match="has its own loss"):
+    with pytest.raises(ValueError, match="cost_matrix is only supported for classes"):
         kind("hypercube", cost_matrix=costs(3)).fit(X, np.eye(3)[y])
     with pytest.raises(ValueError, match="at least two items"):
         kind("birkhoff").fit(X, np.zeros((150, 1), dtype=int))

@@ -365,7 +365,7 @@ def test_weights_and_delta_of_the_certificate(rng):
     X, y = rng.randn(8, 2), np.arange(8) % 2
     model = MaxMinMarginNetwork(alpha=0.5, standardize=False)
     model.fit(X, y, sample_weight=np.r_[np.ones(7), 2.0])
-    with pytest.raises(GuaranteeError, match="rows of one weight"):
+    with pytest.raises(GuaranteeError, match="only holds without sample_weight"):
         model.certificate()
     X[7] = 1e3  # a row of weight 0 has no say
     model.fit(X, y, sample_weight=np.r_[np.full(7, 3.0), 0.0])
