@@ -68,7 +68,7 @@ from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
 
-#: Averages that a loop does not play are taken anew once rounds have grown by the REFRESH-th part.
+#: Averages outside of loops are updated once the number of rounds has grown by 1/REFRESH.
 REFRESH = 64
 
 #: As many passes as rounds held out speak for.
@@ -365,7 +365,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
+        """Play each round with the weights of the optimizer, then learn it; the `Losses`."""
         rng = check_random_state(random_state)
         return self._learned_losses(
             rounds, np.asarray(which), SCORES, lambda decoding, V: decoding.losses(V, rng)
@@ -377,10 +377,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
-        """Predict each round, learn it, and go on; the `Losses` of the predictions.
+        """Predict each round, then learn it; the `Losses` of the predictions.
 
-        Averages of kernels and of sequences are taken anew after every row up to row 128, then each
-        time the rounds have grown by their 64th part.
+        Averages of kernels and of sequences are updated after every row up to row 128, later each
+        time the number of rounds has grown by 1/64.
         """
         record = self._record_of_predictions()
         if record == SCORES:
@@ -391,7 +391,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return max(1, self.t_ // REFRESH) if self._predicts_by_average() else 1
 
     def _record_of_predictions(self) -> int:
-        """What a loop records of rows: the scores of predictions, or if it cannot, those played."""
+        """The scores that a loop records: those of predictions, or if it cannot, those played."""
         if not self._model.scores_ahead or self._calibrator is not None:
             return SCORES
         return AVERAGE if self._predicts_by_average() else LAST
@@ -402,7 +402,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _learned_losses(
         self, rounds: Batch, which: Ints, record: int, judged: Callable[[Any, Any], Losses]
     ) -> Losses:
-        """Learn rounds; the `Losses` of the recorded scores, as they are judged."""
+        """Learn rounds; the `Losses` of the recorded scores by `judged`."""
         played: list[BlockResult] = []
         self._learn(rounds, which, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:

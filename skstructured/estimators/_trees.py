@@ -4,6 +4,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed
 from skstructured.extend._types import Features, Floats, Given, Outputs
@@ -37,7 +38,7 @@ class QuantileTrees(ExtraTreesRegressor):
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Train the trees; returns self."""
-        self.bootstrap = np.shape(X)[0] > MOST
+        self.bootstrap = _num_samples(X) > MOST
         self.max_samples = MOST if self.bootstrap else None
         return super().fit(X, y, sample_weight)
 

@@ -87,11 +87,11 @@ class OrdinalChain(LabelSpace):
         "good" have no natural order and raise a ValueError. scikit-learn's ``cross_val_predict``
         sorts labels itself for every method except "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
-        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class is
-        i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class
+        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
         classes and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
-        loss is the cost divided by the largest one. None is ``|i − j|``. `predict` minimizes the expected
-        cost, unless the decoder is "nearest" or "map", for which a learner warns.
+        loss is the cost divided by the largest one. None is ``|i − j|``. `predict` minimizes the
+        expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
 
     Attributes
     ----------

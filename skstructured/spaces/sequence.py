@@ -92,11 +92,12 @@ class LabelSequence(LabelSpace):
     Parameters
     ----------
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label j if the true label is
-        i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label j if the true label
+        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
         labels and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
         loss is the mean cost divided by the largest one. None is 1 for all mistakes. `predict`
-        minimizes the expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
+        minimizes the expected cost, unless the decoder is "nearest" or "map", for which a learner
+        warns.
 
     Attributes
     ----------
