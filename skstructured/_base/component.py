@@ -110,9 +110,9 @@ def parameters(cls: C, *shared: type) -> C:
     >>> @parameters
     ... class Scaled(BaseEstimator):
     ...     factor: float
-    ...     centre: bool = True
+    ...     center: bool = True
     >>> Scaled(2.0).get_params()
-    {'centre': True, 'factor': 2.0}
+    {'center': True, 'factor': 2.0}
     """
     if "__init__" in vars(cls):
         raise TypeError(f"{cls.__name__} must not define a constructor; parameters() makes it.")

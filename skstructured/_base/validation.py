@@ -364,7 +364,7 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
         )
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
-        f"{norm:0.4g}, and norms must be 0 or between {shortest:g} and {longest:0.4g}. "
+        f"{norm:.4g}, and norms must be 0 or between {shortest:g} and {longest:.4g}. "
         f"{_remedy(estimator, longest, fresh)}."
     )
 

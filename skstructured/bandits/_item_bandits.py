@@ -251,7 +251,7 @@ FIXED = 0
 class LinearThompsonSampling(ItemBandit):
     r"""Choose among actions that have features, by Thompson sampling (contextual bandit).
 
-    Each action is played as often as it is likely to be the best. The model is that of `LinUCB`:
+    An action is played with the probability that it is the best. The model is that of `LinUCB`:
     ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over the rows played. In every round weights
     are drawn from the normal distribution with mean ŵ and covariance ``(scale R)² A⁻¹``, and the
     action with the largest ``<w, x>`` is played, the first if there are several.
@@ -289,7 +289,7 @@ class LinearThompsonSampling(ItemBandit):
     those for which it is the best. The draw that is played counts, so a propensity is never 0. That
     draw has the same distribution as the others: inverse propensity weights have the expectation
     ``1 − (1 − p)^(n_draws + 1)``, p the true probability, instead of 1. They are unbiased except
-    for very unlikely actions. `decoding_proba` estimates by n_draws + 1 draws of its own seed, the
+    for very unlikely actions. `decoding_proba` estimates by n_draws + 1 draws with a separate seed, the
     same in every call.
 
     *Guarantee.* If w is drawn from the prior and the noise is normal with standard deviation

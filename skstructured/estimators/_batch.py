@@ -53,8 +53,8 @@ def check_memory(what, numbers, cache_size=None):
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
-            f"The {what} needs {size:0.3g} GiB, but cache_size={cache_size} MiB allows "
-            f"{cache_size / 1024.0:0.3g}: {advice}, or kernel='linear'."
+            f"The {what} needs {size:.3g} GiB, but cache_size={cache_size} MiB allows "
+            f"{cache_size / 1024.0:.3g}: {advice}, or kernel='linear'."
         )
 
 

@@ -293,9 +293,9 @@ class RegretDisplay:
     rounds, losses : list of ndarray of shape (n_points,)
         For each learner the rounds drawn (from 1) and the cumulative expected target loss.
     comparators, bounds : list of (ndarray of shape (n_points,) or None)
-        Cumulative comparator loss, and bound; None if there is none.
+        Cumulative comparator loss, and bound; None without a comparator.
     risks : list of (ndarray of shape (n_points,) or None) or None, default=None
-        Rounds times the bound on the mean risk; None if there is none.
+        Rounds times the bound on the mean risk; None without a bound.
 
     Attributes
     ----------
@@ -508,7 +508,7 @@ def _curves(result, comparator, risk_delta=None):
 
 
 def _reference(result, U):
-    """Cumulative comparator loss, and bound after every round; None if there is none."""
+    """Cumulative comparator loss, and bound after every round; None without a comparator."""
     try:
         U = result.best_comparator() if U is None else U
         total = result.regret_bound(U)
@@ -521,7 +521,7 @@ def _reference(result, U):
 
 
 def _risk(result, delta):
-    """Rounds times the bound on the mean risk up to each; None if there is none."""
+    """Rounds times the bound on the mean risk up to each; None without a bound."""
     with suppress(GuaranteeError):
         if delta is not None:
             return np.arange(1, len(result.target_loss) + 1) * result.risk_curve(delta)

@@ -397,7 +397,7 @@ def cross_fitted_rewards(
 
     The rounds are split into n_splits parts, in their order. For each part a regressor learns the
     rewards of the other parts, and predicts those of all actions of the part. So no estimate
-    depends on the reward of its own round, as doubly robust estimates need it.
+    depends on the reward of that round, as doubly robust estimates need it.
 
     Parameters
     ----------

@@ -448,7 +448,7 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
     if k.a <= 0:
         raise GuaranteeError(
             "No regret bound with this scale of the loss: increase it until the surrogate gap "
-            f"(now {k.a:0.4g}) is positive."
+            f"(now {k.a:.4g}) is positive."
         )
     numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
     return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}

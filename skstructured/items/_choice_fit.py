@@ -465,7 +465,7 @@ def _check_optimum(solution, likelihood, learner):
     if not optimal:
         warnings.warn(
             f"ConditionalLogit stopped after {solution.n_iter} iterations with a gap of "
-            f"{solution.gap:0.3g} (tol={learner.tol:g}). Increase max_iter, alpha or tol.",
+            f"{solution.gap:.3g} (tol={learner.tol:g}). Increase max_iter, alpha or tol.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -119,7 +119,7 @@ def warn_of_residual(oracle, work):
     if oracle.iterative and work[0] > RESIDUAL_TOL:
         residual, work[0] = work[0], 0.0
         warnings.warn(
-            f"An iterative oracle stopped before convergence, with residual {residual:0.2g}.",
+            f"An iterative oracle stopped before convergence, with residual {residual:.2g}.",
             ConvergenceWarning,
             stacklevel=2,
         )

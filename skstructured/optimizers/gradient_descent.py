@@ -125,7 +125,7 @@ class GradientDescent(OnlineOptimizer):
             if a <= 0:
                 raise ValueError(
                     'eta="high_probability" needs a positive surrogate gap, got '
-                    f"a = {a:0.4g}: increase the scale of the loss."
+                    f"a = {a:.4g}: increase the scale of the loss."
                 )
             return a / 2.0
         raise ValueError(
@@ -156,8 +156,8 @@ class GradientDescent(OnlineOptimizer):
         m = gain * loss.constants_of().smoothness / (2.0 * numbers["c"])
         if not m <= a * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"eta is too large for a regret bound: ηb/2 = {m:0.4g} exceeds the surrogate gap "
-                f'a = {a:0.4g}. Use a smaller eta, eta="theory", or a larger scale of the loss.'
+                f"eta is too large for a regret bound: ηb/2 = {m:.4g} exceeds the surrogate gap "
+                f'a = {a:.4g}. Use a smaller eta, eta="theory", or a larger scale of the loss.'
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
@@ -197,7 +197,7 @@ class GradientDescent(OnlineOptimizer):
             return float(state[LARGEST_SQ])
         if state[LARGEST_SQ] > self.feature_norm**2 * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"No regret bound: a row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):0.6g} exceeded "
+                f"No regret bound: a row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):.6g} exceeded "
                 f"feature_norm={self.feature_norm:g}. Increase it, or use feature_norm=None."
             )
         return float(self.feature_norm) ** 2

@@ -44,13 +44,13 @@ def certificate_of(
         )
     if state[CAPPED] > 0.0:
         raise GuaranteeError(
-            f"No regret bound: PiSTOL's exponent was clipped {state[CAPPED]:0.0f} times, which "
+            f"No regret bound: PiSTOL's exponent was clipped {state[CAPPED]:.0f} times, which "
             f"{theorem} does not allow. Use a larger a."
         )
     if bound is None or norm > bound * (1.0 + 1e-9):
         raise GuaranteeError(
             f"{theorem} of PiSTOL needs a bound on the features: set feature_norm to at least "
-            f"{norm:0.6g}, the largest norm so far."
+            f"{norm:.6g}, the largest norm so far."
         )
     numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ])) | shape
     numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}

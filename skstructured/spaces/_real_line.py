@@ -93,7 +93,7 @@ class RealLine(Component):
         if len(y) and np.abs(y).max() > LARGEST:
             worst = int(np.argmax(np.abs(y)))
             raise ValueError(
-                f"y must lie between -{LARGEST:g} and {LARGEST:g}, got {y[worst]:0.4g} in row "
+                f"y must lie between -{LARGEST:g} and {LARGEST:g}, got {y[worst]:.4g} in row "
                 f"{worst}."
             )
         return y

@@ -237,7 +237,7 @@ class Birkhoff(OutputSpace):
         if not (np.abs(sums - 1.0) <= 1e-6).all():
             raise ValueError(
                 "mu must be doubly stochastic, with row and column sums 1, got sums from "
-                f"{sums.min():0.4g} to {sums.max():0.4g}."
+                f"{sums.min():.4g} to {sums.max():.4g}."
             )
         draw_matching_rows(P, m, uniforms)
         return P

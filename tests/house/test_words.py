@@ -33,6 +33,7 @@ RULES.append((re.compile(r"(?<![\w.…])\.\d"), "a zero before the point"))
 #: What is left out: blocks of code, comments, formulas, examples; and names within a text.
 BLOCKS = r"^ *(`{3,}|:{3,}).*?^ *\1|<!--.*?-->|\$\$.*?\$\$|^ *\.\. (math|code)\b.*?(?=\n\S|\Z)"
 BLOCKS += r"|^ *(>>>|\.\.\.) [^\n]*$"
+FORMAT = re.compile(r"[,.\d]*[a-z%]?")
 NAMES = r"``.*?``|`[^`]*`_?|\$[^$]+\$"
 
 
@@ -62,7 +63,7 @@ def strings(tree):
             yield ast.get_docstring(node) or ""
         if isinstance(node, ast.Raise) or "warn" in getattr(getattr(node, "func", 0), "attr", ""):
             texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
-            yield " ".join(text for text in texts if isinstance(text, str))
+            yield " ".join(t for t in texts if isinstance(t, str) and not FORMAT.fullmatch(t))
 
 
 @pytest.mark.parametrize("folder", ["", "docs", "skstructured"])

@@ -282,7 +282,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self.duality_gap_ <= self.tol:
             warnings.warn(
                 f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
-                f"{self.duality_gap_:0.3g} (tol={self.tol:g}). Increase max_iter, alpha or tol, or "
+                f"{self.duality_gap_:.3g} (tol={self.tol:g}). Increase max_iter, alpha or tol, or "
                 "scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -124,7 +124,7 @@ class KernelModel(Model):
         if bad >= 0:
             raise ValueError(
                 f"Row {bad} of X is too large for kernel={self.kernel!r}: norms must be at most "
-                f"{longest:0.4g}. Rescale the features, or set standardize=True."
+                f"{longest:.4g}. Rescale the features, or set standardize=True."
             )
 
     def _prepared(self, X):
@@ -250,7 +250,7 @@ class KernelModel(Model):
         square = self.expansion.length_sq(place)
         if square < 0.0:
             raise ValueError(
-                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:0.4g} for row "
+                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "
                 f"{row} of X."
             )
 

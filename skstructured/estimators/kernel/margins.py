@@ -517,7 +517,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
             raise GuaranteeError(f"No bound is known for loss={loss.kind!r}: use loss='square'.")
         if step > 0.25:
             raise GuaranteeError(
-                f"eta is too large for a bound: set eta ≤ {0.25 / state[LARGEST_SQ]:0.6g}, which "
+                f"eta is too large for a bound: set eta ≤ {0.25 / state[LARGEST_SQ]:.6g}, which "
                 f"is 1/(4 C²) for the rows learned; got eta={eta:g}."
             )
         numbers = {"eta": eta, "C": math.sqrt(state[LARGEST_SQ]), "rounds": float(state[CLOCK])}

@@ -295,7 +295,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Warn about predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:0.1g}): radius, "
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): radius, "
                 "alpha or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=3,

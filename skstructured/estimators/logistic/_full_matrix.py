@@ -219,8 +219,8 @@ class RoundLimit:
         if not fits.all():
             at = int(np.argmin(fits))
             raise ValueError(
-                f"Row {places[at]} of X has norm {norms[at]:0.4g}, standardized and with the "
-                f"intercept, and sample_weight {weight[at]:0.4g}: {self.trouble}"
+                f"Row {places[at]} of X has norm {norms[at]:.4g}, standardized and with the "
+                f"intercept, and sample_weight {weight[at]:.4g}: {self.trouble}"
             )
 
 

@@ -245,7 +245,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
                 "exp_concavity is too large for a regret bound: set exp_concavity ≤ "
-                f"{1.0 / learned.numbers[SHARPEST]:0.4g} for the rows learned; got "
+                f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned; got "
                 f"exp_concavity={gamma:g}."
             )
         constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}

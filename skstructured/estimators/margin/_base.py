@@ -69,7 +69,7 @@ class MarginLearner(BatchPredictor):
         if self.duality_gap_ > getattr(self, "tol", np.inf):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
-                f"{self.duality_gap_:0.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
+                f"{self.duality_gap_:.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
                 "tol.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -119,7 +119,7 @@ class MarginLearner(BatchPredictor):
             i = int(wrong[0])
             raise ValueError(
                 f"kernel={self.kernel!r} is not positive definite: k(x, x) = "
-                f"{K[i, i] - self._kernel.constant:0.4g} for row {i} of X."
+                f"{K[i, i] - self._kernel.constant:.4g} for row {i} of X."
             )
         return K
 
