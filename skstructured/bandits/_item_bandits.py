@@ -289,8 +289,8 @@ class LinearThompsonSampling(ItemBandit):
     those for which it is the best. The draw that is played counts, so a propensity is never 0. That
     draw has the same distribution as the others: inverse propensity weights have the expectation
     ``1 − (1 − p)^(n_draws + 1)``, p the true probability, instead of 1. They are unbiased except
-    for very unlikely actions. `decoding_proba` estimates by n_draws + 1 draws with a separate seed, the
-    same in every call.
+    for very unlikely actions. `decoding_proba` estimates by n_draws + 1 draws with a separate
+    seed, the same in every call.
 
     *Guarantee.* If w is drawn from the prior and the noise is normal with standard deviation
     ``noise_scale=R``, with ``standardize=False``, probabilities are those of the posterior. The

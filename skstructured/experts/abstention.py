@@ -539,7 +539,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return weighted_mean((said == labels).astype(np.float64), sample_weight)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep` also the experts and their parameters, ``name__parameter``."""
+        """Parameters by name; with `deep` also those of the experts, ``name__parameter``."""
         try:
             return self._get_params("_named", deep)
         except ValueError:  # to be refused by name, when it learns

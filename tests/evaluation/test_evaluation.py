@@ -201,8 +201,9 @@ def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
 @pytest.mark.parametrize("batch_size", [1, 7])
 def test_losses_are_of_what_predict_returns(model, batch_size, rng):
     X, y = rows("dense", rng), outputs("simplex", rng)
-    found = progressive_validate(model, X, y, batch_size).target_loss
-    learner = clone(model)
+    run = progressive_validate(model, X, y, batch_size)
+    found, learner = run.target_loss, clone(model)
+    np.testing.assert_array_equal(run.expected_target_loss, found)
     rounds = learner.begin(X, y)
     for start in range(0, N, batch_size):
         now = np.arange(start, min(start + batch_size, N))
