@@ -125,7 +125,7 @@ def mixture_of(options, table):
 
 def mixture_lines(model, table):
     """Lines on the score of a mixture on held-out rows."""
-    score, kernels = model.validation_score_, len(model.estimators_) - 1
+    score, names = model.validation_score_, [*model.named_estimators_]
     if np.isnan(score):
         return
     told = f"{score:.1%} right"
@@ -133,7 +133,8 @@ def mixture_lines(model, table):
         told = f"R² {score:.3f}"
     elif table.space != "simplex":
         told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"
-    yield f"Held out         {told}, by a linear and {kernels} kernel models: --save keeps them."
+    yield f"Held out         {told}, by a mixture that --save keeps:"
+    yield f"                 {', '.join(names[:-1])} and {names[-1]}."
 
 
 def _bounded(options, learner):

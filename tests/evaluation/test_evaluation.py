@@ -239,7 +239,7 @@ def test_a_row_out_of_range_stops_it_where_learning_stops(optimizer, average, rn
     model = predictor(optimizer=optimizer, average=average)
     learner, twin = clone(model), clone(model)
     rounds = learner.begin(X, y)
-    with pytest.raises(ValueError, match="Row 20 of X"):
+    with pytest.raises(ValueError, match="row 20 of X"):
         learner.answer_and_learn(rounds, np.arange(N))
     twin.begin(X, y)
     twin.learn(rounds.take(np.arange(20)), np.arange(20))
