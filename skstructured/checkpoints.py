@@ -102,6 +102,11 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     write_whole(check_path(path), _serialized(estimator).getbuffer())
 
 
+#: Types that skops does not trust and models of this package have; scikit-learn's trees do not
+#: check their arrays, and neither do the compiled loops of this package.
+KNOWN = ("numpy.dtype", "sklearn.tree._tree.Tree")
+
+
 def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
@@ -159,7 +164,7 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
                     UserWarning,
                     stacklevel=2,
                 )
-            found = skops.load(file, trusted=[*names, *ours, "numpy.dtype"])
+            found = skops.load(file, trusted=[*names, *ours, *KNOWN])
         except Warning:
             raise
         except RefusedError as error:
