@@ -125,12 +125,12 @@ class Stacked(Ragged):
     ValueError
         For lengths that are not positive integers, or do not add up to N.
 
-        See Also
-        --------
-        SequenceTransformer : Transformers of rows, applied to sequences.
-        skstructured.spaces.LabelSequence : The space of label sequences.
+    See Also
+    --------
+    SequenceTransformer : Transformers of rows, applied to sequences.
+    skstructured.spaces.LabelSequence : The space of label sequences.
 
-        Examples
+    Examples
     --------
     >>> import numpy as np
     >>> from skstructured.sequences import Stacked
