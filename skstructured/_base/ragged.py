@@ -125,6 +125,11 @@ class Stacked(Ragged):
     ValueError
         For lengths that are not positive integers, or do not add up to N.
 
+    See Also
+    --------
+    SequenceTransformer : Transformers of rows, applied to sequences.
+    skstructured.spaces.LabelSequence : The space of label sequences.
+
     Examples
     --------
     >>> import numpy as np

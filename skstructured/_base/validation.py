@@ -294,7 +294,7 @@ class unchanged_on_error:  # noqa: N801
             self._estimator.__dict__ = self._before
 
 
-#: Rows that are standardised before they are learned may be as long as this, and as short as any.
+#: Rows that are standardized before they are learned may be as long as this, and as short as any.
 LONGEST_GIVEN = 1e150
 
 #: What may be done about features that are missing; learners in batch have no indicators.

@@ -285,7 +285,7 @@ class Model(State, ABC):
         """Learn a block; the place of the row that stopped it, or −1."""
 
 
-#: Methods that compute weights from Θ; where they are an optimiser's own, loops cannot.
+#: Methods that compute weights from Θ; where they are an optimizer's own, loops cannot.
 COMPUTED = ("weights", "average_weights")
 
 #: Losses whose means are probabilities, which are mixed in the place of scores.

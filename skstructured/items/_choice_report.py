@@ -18,9 +18,13 @@ class WillingnessToPay(NamedTuple):
     Attributes
     ----------
     value : float
-        ``−coef[feature]/coef[cost]``: positive if more of the feature is worth paying for.
+        Value ``−coef[feature]/coef[cost]``, positive if more of the feature is worth paying for.
     standard_error : float
-        By the delta method.
+        Standard error by the delta method.
+
+    See Also
+    --------
+    skstructured.ConditionalLogit : The estimator whose method `willingness_to_pay` returns it.
     """
 
     value: float
@@ -33,10 +37,14 @@ class Elasticities(NamedTuple):
     Attributes
     ----------
     own : ndarray of shape (N,) or (N, p), or a list of arrays (m,) or (m, p)
-        Of an item's own probability in its features, ``w_k x_ik (1 − p_i)``.
+        Elasticity of an item's own probability in its features, ``w_k x_ik (1 − p_i)``.
     cross : like `own`
-        Of the probability of any other item of the round in the features of this one,
+        Elasticity of the probability of any other item of the round in the features of this one,
         ``−w_k x_ik p_i``: the same for all others (independence of irrelevant alternatives).
+
+    See Also
+    --------
+    skstructured.ConditionalLogit : The estimator whose method `elasticities` returns it.
     """
 
     own: Any
@@ -54,32 +62,37 @@ class ChoiceSummary:
     coef : ndarray of shape (p,)
         Weights.
     standard_errors : ndarray of shape (p,)
-        Their standard errors, NaN if not available.
+        Standard errors of the weights, NaN if not available.
     log_likelihood : float
-        ``Σ_t w_t ln p(chosen item of t)``.
+        Log-likelihood ``Σ_t w_t ln p(chosen item of t)``.
     null_log_likelihood : float
         The same with equal shares of available items, ``−Σ_t w_t ln m_t``.
     n_rounds : float
-        Rounds: the sum of their weights.
+        Number of rounds: the sum of their weights.
     rank : int
-        How many weights the choices determine.
+        Number of weights that the choices determine.
     errors : str
-        What the standard errors are.
+        Kind of the standard errors.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals, between 0 and 1.
 
     Attributes
     ----------
     z, p_values : ndarray of shape (p,)
-        ``coef/standard_errors``, and the probability of as large a one under the normal law.
+        Statistics ``coef/standard_errors``, and their two-sided p-values under the normal law.
     intervals : ndarray of shape (p, 2)
-        ``coef ± quantile × standard_errors``.
+        Confidence intervals ``coef ± quantile × standard_errors``.
     mcfadden_r2, adjusted_r2 : float
-        ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN if L₀ = 0.
+        Pseudo R² ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN if L₀ = 0.
     aic, bic : float
-        ``2 rank − 2L``, ``rank ln n − 2L``.
+        Information criteria ``2 rank − 2L`` and ``rank ln n − 2L``.
     likelihood_ratio, likelihood_ratio_p : float
-        ``2(L − L₀)``, and its probability under χ² of `rank` degrees: are all weights 0?
+        Statistic ``2(L − L₀)`` of the test that all weights are 0, and its p-value under χ² with
+        `rank` degrees of freedom.
+
+    See Also
+    --------
+    skstructured.ConditionalLogit : The estimator whose method `summary` returns it.
     """
 
     names: Array

@@ -11,8 +11,8 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import OPTIONS
 from skstructured.sequences._rounds import add_position, add_scaled, row_product, touch
 
-#: Places in the options of the loop: whether there is an intercept, and whether rows may be centred
-#: in each round, because a number added to all scores changes nothing.
+#: Places in the options of the loop: whether there is an intercept, and whether rows may be
+#: centered in each round, because a number added to all scores changes nothing.
 INTERCEPT, CENTRED = range(OPTIONS, OPTIONS + 2)
 
 #: Items of a round, at most, whose products are all computed.

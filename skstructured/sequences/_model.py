@@ -21,7 +21,7 @@ from skstructured.sequences._rounds import (
 )
 from skstructured.spaces.sequence import Chains, mean_of
 
-#: Wealth of the default optimiser; 100 for single rows.
+#: Wealth of the default optimizer; 100 for single rows.
 WEALTH = 10_000.0
 
 #: Steps of a mixture, by a bound on gradients that sequences seldom reach.

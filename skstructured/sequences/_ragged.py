@@ -42,7 +42,7 @@ class RoundLoss(FenchelYoung):
         Factor from the largest norm² that the optimizer has seen to the largest C²/λ.
     """
 
-    #: Optimisers are told bounds on gradients.
+    #: Optimizers are told bounds on gradients.
     lipschitz = 1.0
     #: What 2c times C²/λ is to be multiplied by.
     curvature: float = 1.0
@@ -120,7 +120,7 @@ class RoundKind:
     #: What projections may leave, a gap or a violation of constraints, for certificates to be
     #: stated.
     left_at_most = 1e-8
-    #: Optimisers that see the bound C²/λ of a round, and not that of its gradient.
+    #: Optimizers that see the bound C²/λ of a round, and not that of its gradient.
     by_ratio: tuple[type, ...] = (GradientDescent,)
 
     def rows_behind(self, k: int) -> int:

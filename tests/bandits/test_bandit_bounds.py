@@ -203,7 +203,7 @@ def test_exploration_is_that_of_the_theorem(norm, optimizer, horizon, rng):
     [
         (predictor(optimizer="pistol"), r"needs a ≥ 2.25, got a=0.08"),
         (predictor(optimizer=PiSTOL(a=3.0)), "set feature_norm"),
-        (predictor(decoder="nearest"), "randomized decoder"),
+        (predictor(decoder="nearest"), "use decoder=.randomized."),
         (SGDClassifier(loss="log_loss"), "has no attribute 'certificate'"),
     ],
 )

@@ -164,11 +164,15 @@ def test_other_spaces_are_refused(decoder):
     kind = type(resolve_decoder(decoder)).__name__
     for space, y in ((Simplex(), [0, 1, 2]), (KSubsets(2), 1 - np.eye(3, dtype=int))):
         learner, name = model(decoder=decoder).set_params(space=space), type(space).__name__
-        with pytest.raises(ValueError, match=rf"{kind}\(\) is for Hypercube, got the .* {name}"):
+        with pytest.raises(
+            ValueError, match=rf"{kind}\(\) is only supported for Hypercube; got the .* {name}"
+        ):
             learner.fit(np.eye(3), y)
         assert not hasattr(learner, "space_")
         learner.set_params(decoder="map").fit(np.eye(3), y).set_params(decoder=decoder)
-        with pytest.raises(ValueError, match=rf"{kind}\(\) is for Hypercube, got the space {name}"):
+        with pytest.raises(
+            ValueError, match=rf"{kind}\(\) is only supported for Hypercube; got the space {name}"
+        ):
             learner.predict(np.eye(3))
 
 

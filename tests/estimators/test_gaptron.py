@@ -156,7 +156,7 @@ def test_configurations_without_a_theorem_say_so(rng):
         with pytest.raises(GuaranteeError, match="No bound is known for loss="):
             model.fit(X, y).certificate()
     foreign = predictor(decoder=GapDecoder()).fit(X, y)
-    with pytest.raises(GuaranteeError, match="randomized decoder, not GapDecoder"):
+    with pytest.raises(GuaranteeError, match="No regret bound for the decoder GapDecoder"):
         foreign.certificate()
 
 

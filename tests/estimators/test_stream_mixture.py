@@ -239,7 +239,7 @@ class TestStreams:
         ]
         model = sk.StructuredPredictor(estimators=given, random_state=0).fit(X, y)
         before = model.predict_mean(X)
-        with pytest.raises(ValueError, match="members that have it, and .'tree'. have not"):
+        with pytest.raises(ValueError, match="must all have partial_fit, which .'tree'. do not"):
             model.partial_fit(X, y)
         np.testing.assert_array_equal(model.predict_mean(X), before)
         words, spelt = [rng.randn(4, 3) for _ in range(9)], [[0, 1, 0, 1]] * 9

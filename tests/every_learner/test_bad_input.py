@@ -151,7 +151,7 @@ READ = [
         (
             "sequences",
             _word(LONG, _entry(WORDS[LONG], (1, 2), bad)),
-            f"sequence {LONG} of X, position 1",
+            f"Sequence {LONG} of X, position 1",
         )
         for bad in (np.nan, np.inf, 1e200)
     ),
@@ -207,9 +207,9 @@ FIRST = [
     (predictor(), X, np.linspace(0, 1, 12), "Unknown label type: continuous"),
     (predictor(), X, np.r_[np.zeros(11), np.nan], "NaN"),
     (predictor(), X, np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
-    (predictor(), X, np.eye(12)[:, :3], "1d array.* 'hypercube' .multilabel., 'birkhoff'"),
-    (predictor("ordinal"), X, np.eye(12)[:, :3], "1d array.* 'permutahedron' .ranks."),
-    (predictor("hypercube"), X, [["a", "b"]] * 12, "indicator matrix .* texts.*MultiLabelBin"),
+    (predictor(), X, np.eye(12)[:, :3], "1d array.* 'multilabel' .0/1 indicators., 'assignment'"),
+    (predictor("ordinal"), X, np.eye(12)[:, :3], "1d array.* 'ranking' .ranks."),
+    (predictor("hypercube"), X, [["a", "b"]] * 12, "indicator matrix .* strings.*MultiLabelBin"),
     (predictor("sequence"), X, [0] * 12, r"A single sequence x is given as \[x\]"),
     (predictor(), WIDE, [0, 1], "int64 indices beyond int32"),
     (items("simplex"), [*ITEMS], [0, 5], "round 1 has 3 items, but y is 5"),
@@ -248,7 +248,7 @@ online, ranker, loss = sk.OnlineStructuredPredictor, sk.ListwiseRanker, FenchelY
 STEP, two_of = GradientDescent(eta=0.1), sk.spaces.KSubsets(2)
 NOT_KNOWN = "is not known; valid"
 COMPONENT = "must be a string or an instance of"
-GIVEN_TWICE = "is given twice: 'shannon' of the learner, and 'squared' of its loss"
+GIVEN_TWICE = "is given twice: 'squared' in the loss and 'shannon' in the learner"
 PLAIN = sk.OnlineStructuredPredictor(optimizer="ogd", max_iter=2, random_state=0)
 
 #: What a learner is given besides, and what is said of it: by new and by fitted ones.

@@ -44,7 +44,7 @@ def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line,
     path.write_bytes(b"0 1:1.0 2:2.0\n" + line + b"\n")
     chunks = iter(sk.streaming.svmlight_chunks(path, 2, chunk_bytes=10))
     assert next(chunks)[0].shape == (1, 2)
-    with pytest.raises(ValueError, match=r"rows\.svm is no svmlight .* bytes 14 to "):
+    with pytest.raises(ValueError, match=r"rows\.svm is not a svmlight .* bytes 14 to "):
         next(chunks)
 
 
@@ -173,7 +173,7 @@ REFUSED = {
     ).fit([[["a"]], _matrix]),
     "X must be .* got list": lambda: sk.streaming.array_chunks(X.tolist(), y),
     "y must have a length, got int": lambda: sk.streaming.array_chunks(X, 3),
-    "chunk 0 must be a tuple .*, got csr_matrix": lambda: sk.streaming.fit_chunks(
+    "Chunk 0 must be a tuple .*, got csr_matrix": lambda: sk.streaming.fit_chunks(
         sk.OnlineStructuredPredictor(), [_matrix]
     ),
     "Sequence 1 has 12 positions in X, but 11 labels in y": lambda: (

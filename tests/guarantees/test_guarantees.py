@@ -32,7 +32,7 @@ from skstructured.spaces import Simplex
 
 #: Parameters, those of validation, those of the bound, and why there is none.
 REFUSED = [
-    ({"decoder": "nearest"}, {}, {}, "randomized decoder, not Nearest"),
+    ({"decoder": "nearest"}, {}, {}, "No regret bound for the decoder Nearest"),
     ({}, {"batch_size": 5}, {}, "not batches of 5"),
     ({"optimizer": GradientDescent(eta=5.0)}, {}, {}, "eta is too large"),
     ({"optimizer": GradientDescent(feature_norm=0.5)}, {}, {}, "exceeded feature_norm=0.5"),

@@ -586,5 +586,5 @@ def test_wide_sparse_rows(monkeypatch):
     assert model.gap_ <= model.tol and np.isnan(model.standard_errors_).all()
     exact = ConditionalLogit(1e-3, solver="newton").fit(X, y, qid)
     np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-4)
-    with pytest.raises(ValueError, match="separated"):  # more features than rounds
+    with pytest.raises(ValueError, match="Perfect separation"):  # more features than rounds
         ConditionalLogit().fit(X, y, qid)

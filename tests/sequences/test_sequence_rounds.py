@@ -187,7 +187,7 @@ class TestGuarantees:
     def test_what_voids_a_theorem_is_refused(self):
         X, y = words()
         for given, message in (
-            ({"decoder": "map"}, "randomized decoder"),
+            ({"decoder": "map"}, "use decoder=.randomized."),
             ({"optimizer": sk.optimizers.GradientDescent(eta=0.1)}, "give FenchelYoung"),
             ({"loss": FenchelYoung(scale=1.5)}, "no surrogate gap"),
         ):

@@ -135,7 +135,7 @@ class TestLearners:
         assert set(np.unique(result.target_loss)) <= {0.0, 0.125, 1.0}
         assert result.target_loss.sum() < near.target_loss.sum()
         np.testing.assert_array_equal(result.expected_target_loss, result.target_loss)
-        with pytest.raises(GuaranteeError, match="randomized decoder, not MinimumRisk"):
+        with pytest.raises(GuaranteeError, match="No regret bound for the decoder MinimumRisk"):
             result.estimator.certificate()
         bound = clone(model).set_params(decoder="randomized", average=False, optimizer="ogd")
         played = progressive_validate(bound.set_params(standardize=False), X, y, play="randomized")
@@ -182,7 +182,9 @@ def test_costs_given_are_used_by_decoders_that_draw(space, decoder, rng):
 def test_decoders_without_costs_warn(kind, decoder, rng):
     (X, y), costs = data(rng), [[0, 9, 1], [1, 0, 1], [1, 1, 0]]
     model = kind(OrdinalChain(cost_matrix=costs), decoder=decoder, random_state=0)
-    with pytest.warns(UserWarning, match="ignores the cost_matrix of OrdinalChain: decoder="):
+    with pytest.warns(
+        UserWarning, match='ignores the cost_matrix of OrdinalChain. Set decoder="min_risk"'
+    ):
         model.fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

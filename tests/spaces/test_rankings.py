@@ -97,7 +97,7 @@ def test_degenerate_scores_converge(kind, regularizer, rng):
         (Permutahedron(), [[3, 2, 2]], r"Row 0 of y.*ties at 2"),
         (Permutahedron(), [[1]], "at least two items"),
         (Permutahedron(), [[1, np.nan]], "NaN"),
-        (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "row 1 of y.*is not a vertex of KSubsets"),
+        (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "Row 1 of y.*is not a vertex of KSubsets"),
         (KSubsets(3), [[1, 1, 1]], r"k must be an integer in 1..2 for 3 labels, got 3"),
         (SpanningTrees([(0, 1)], 3), [[1]], "edges must connect all 3 nodes"),
     ],
@@ -121,7 +121,9 @@ def test_decoding_for_ndcg_is_the_best_ranking_on_average(gain, rng):
             return w @ ndcg(np.tile(guess, (24, 1)), 3 - rankings, gain)
 
         assert average(ranking) >= max(average(guess) for guess in rankings) - 1e-12
-    with pytest.raises(ValueError, match="DiscountedGain.. is for Birkhoff, got the space Perm"):
+    with pytest.raises(
+        ValueError, match="DiscountedGain.. is only supported for Birkhoff; got the space Perm"
+    ):
         ranks = Permutahedron().fit([[1, 2, 3]])
         decoder.decode(np.eye(3), np.eye(3), FenchelYoung(ranks))
 
@@ -240,5 +242,5 @@ def test_ndcg_against_scikit_learn(rng):
     with pytest.raises(ValueError, match='gain must be "exponential" or "linear"'):
         ndcg(position, relevance, gain="x")
     position[3, 0] = position[3, 1]
-    with pytest.raises(ValueError, match=r"Row 3 of y_pred is not the positions 0 to 4"):
+    with pytest.raises(ValueError, match=r"Row 3 of y_pred must have each of the positions 0 to 4"):
         ndcg(position, relevance)

@@ -130,7 +130,10 @@ def test_words_have_no_order_of_their_own():
         lambda: OrdinalChain().fit(np.array([b"low", b"high", b"mid"])),
         lambda: OnlineStructuredPredictor("ordinal").fit(np.eye(4), words),
     ):
-        with pytest.raises(ValueError, match=r"words, \[.*categories=.* from lowest to highest"):
+        with pytest.raises(
+            ValueError,
+            match=r"string labels, \[.*order is unknown.*categories=.* from lowest to highest",
+        ):
             start()
     assert OrdinalChain().fit(["yes", "no"]).classes_.tolist() == ["no", "yes"]
     graded = pd.Series(pd.Categorical(words, categories=["poor", "fair", "good"], ordered=True))
@@ -139,7 +142,7 @@ def test_words_have_no_order_of_their_own():
 
 def test_a_wrong_size_of_subsets_is_named():
     space = KSubsets(k=3)
-    message = r"row 1 of y, \[1.0, 1.0, 0.0, 0.0\], is not a vertex .*\(k=3\): it needs 3 ones"
+    message = r"Row 1 of y, \[1.0, 1.0, 0.0, 0.0\], is not a vertex .*\(k=3\): it needs 3 ones"
     with pytest.raises(ValueError, match=message):
         space.fit([[1, 1, 1, 0], [1, 1, 0, 0]])
     with pytest.raises(ValueError, match="it needs 3 ones and else zeros"):

@@ -389,7 +389,10 @@ class TestBadInput:
         model = ConditionalRandomField(max_iter=5, tol=1e9)
         model.fit([1e90 * x for x in X], y)
         model.set_params(standardize=False, tol=1e-9)
-        with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="one scale"):
+        with (
+            np.errstate(all="ignore"),
+            pytest.warns(ConvergenceWarning, match="scale the features"),
+        ):
             model.fit([1e99 * x for x in X], y)
         assert np.isfinite(model.coef_).all()
 

@@ -233,7 +233,9 @@ def test_a_warm_start_refuses_other_classes_of_the_same_number(kind, space):
     model = kind(space, alpha=0.1, warm_start=True, max_iter=2, random_state=0).fit(X, y)
     before = model.dual_coef_.copy()
     others = [row + 5 for row in y]
-    with pytest.raises(ValueError, match=r"same rows and classes.*\[0, 1, 2\].*\[5, 6, 7\]"):
+    with pytest.raises(
+        ValueError, match=r"same training rows and classes.*\[0, 1, 2\].*\[5, 6, 7\]"
+    ):
         model.fit(X, others)
     np.testing.assert_array_equal(model.dual_coef_, before)
     assert model.classes_.tolist() == [0, 1, 2]
