@@ -1,10 +1,10 @@
-"""The kept table in short: of every problem one fixed learner of ours, and the best of the others.
+"""The kept table in short: for every problem one fixed learner of ours, and the best of the others.
 
-Stands between two marks in the README, and with all data sets in docs/peers.md;
-`python -m benchmarks.peers._summary` writes it there. Which learner of ours is a matter of the task
-alone, the same for all its data sets, whatever it does there; the other side has the learner with
-the least loss of each problem, at its defaults and searched. The README has the last data set of
-each task.
+It stands between two marks in the README, and with all data sets in docs/peers.md;
+`python -m benchmarks.peers._summary` writes it there. Which learner of ours depends on the task
+alone, and is the same for all its data sets, whatever it does there. Of the others it is the
+learner with the lowest loss of each problem, at its defaults and tuned. Losses within one standard
+deviation of the lowest are in bold. The README has the last data set of each task.
 """
 
 import csv
@@ -15,10 +15,49 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BEGIN, END = "<!-- peers: written by benchmarks.peers.table -->", "<!-- end of peers -->"
-HEAD = "| task | ours | loss | seconds | the others | loss | seconds | searched | loss | seconds |"
+HEAD = (
+    "| data set, task (rows) | skstructured | best other library, defaults "
+    "| best other library, tuned |"
+)
 
-#: What a problem's name ends with in the kept table -> what the page calls it, where it differs.
-NAMES = {"grades": "ordinal classes"}
+#: What a problem's name ends with in the kept table -> the task, as the page calls it.
+TASKS = {
+    "defaults": "classification",
+    "grades": "ordinal",
+    "rankings": "label ranking",
+    "tags": "multilabel",
+    "moving stream": "drifting stream",
+    "queries": "learning to rank",
+    "choices": "discrete choice",
+    "letter error": "sequence labeling",
+}
+
+#: Rows of a data set that the kept table is about: `MOST` of `_problems` and of `_streams`, or all.
+ROWS = {
+    "segment": "2,310",
+    "satimage": "3,000",
+    "letter": "3,000",
+    "abalone": "3,000",
+    "stocks": "950",
+    "wine": "178",
+    "yeast": "2,417",
+    "passengers": "2,000, simulated",
+    "forests": "10,000",
+    "abrupt": "10,000, simulated",
+    "elec2": "10,000",
+    "covtype": "10,000",
+    "documents": "3,005 in 201 queries",
+    "travel modes": "6,768 choices",
+    "electricity": "4,308 choices",
+    "words": "6,877 words, a tenth to train",
+}
+
+#: What the page calls a learner, if not as the kept table does.
+SHORT = {
+    "columns by hand, LogisticRegression": "LogisticRegression, encoded by hand",
+    "LightGBM, LambdaRank": "LightGBM LambdaRank",
+    "nearest neighbours": "nearest neighbors",
+}
 
 #: What a problem's name ends with -> our learner, as the kept table and the package name it.
 FIXED = {
@@ -34,7 +73,7 @@ FIXED = {
     "bandit feedback": ("Confidit", "ConfiditClassifier"),
     "letter error": (
         "OnlineStructuredPredictor, five passes",
-        'OnlineStructuredPredictor("sequence")',
+        'OnlineStructuredPredictor("sequence", max_iter=5)',
     ),
 }
 
@@ -65,34 +104,39 @@ def compared(problem, rows):
         ]
         best = min(others, key=lambda row: float(row["loss"]), default=None)
         named = best and best["learner"].removesuffix(", searched").replace(", scaled", "")
-        found.append((named, best))
+        found.append((SHORT.get(named, named), best))
     return found
 
 
-def cells(name, row, others):
-    """Name, loss with its deviation, and seconds; what is smallest in bold."""
+def seconds_of(row):
+    """Seconds of a fit, to two or three digits."""
+    seconds = float(row["seconds"])
+    return f"{seconds:.{3 if seconds < 0.1 else 2 if seconds < 10.0 else 1}f} s"
+
+
+def cell(name, row, most):
+    """Name, loss with its standard deviation, and seconds; a loss of at most `most` in bold."""
     if row is None:
-        return ["", "", ""]
-    told, spread = [name], float(row["spread"])
-    deviations = {"loss": "" if math.isnan(spread) else f" ± {spread:.3f}", "seconds": ""}
-    for key, deviation in deviations.items():
-        value, best = float(row[key]), min(float(other[key]) for other in others)
-        mark = "**" if value <= best else ""
-        told.append(f"{mark}{value:.3f}{mark}{deviation}")
-    return told
+        return "–"
+    loss, spread = float(row["loss"]), float(row["spread"])
+    mark = "**" if loss <= most else ""
+    deviation = "" if math.isnan(spread) else f" ± {spread:.3f}"
+    return f"{name} {mark}{loss:.3f}{mark}{deviation}, {seconds_of(row)}"
 
 
 def line(problem, rows):
     """One problem as a row of Markdown."""
     found = compared(problem, rows)
-    there = [row for _, row in found if row is not None]
+    best = min((row for _, row in found if row is not None), key=lambda row: float(row["loss"]))
+    spread = float(best["spread"])
+    most = float(best["loss"]) + (0.0 if math.isnan(spread) else spread)
     data, _, kind = problem.rpartition(", ")
-    told = [cell for name, row in found for cell in cells(name, row, there)]
-    return "| " + " | ".join([f"{data}, {NAMES.get(kind, kind)}", *told]) + " |"
+    cells = [cell(name, row, most) for name, row in found]
+    return "| " + " | ".join([f"{data}, {TASKS.get(kind, kind)} ({ROWS[data]})", *cells]) + " |"
 
 
 def made_when():
-    """Commit, date and machine of the kept table, as its header tells them."""
+    """Commit, date and machine of the kept table, as its header has them."""
     text = (HERE / "results" / "table.txt").read_text(encoding="utf-8")
     date = re.search(r"^commit (\S+), (\d{4}-\d\d-\d\d)", text, re.MULTILINE)
     machine = re.search(r"^(.*), (\d+) cores", text, re.MULTILINE)
@@ -102,7 +146,7 @@ def made_when():
 def block(problems):
     """The table of some problems, (name, rows), marks included."""
     lines = [line(*kept) for kept in problems]
-    return "\n".join([BEGIN, HEAD, "|---" * 10 + "|", *lines, "", made_when(), END])
+    return "\n".join([BEGIN, HEAD, "|---" * 4 + "|", *lines, "", made_when(), END])
 
 
 def pages():
