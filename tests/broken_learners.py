@@ -50,6 +50,9 @@ class Explorer(NearestMean):
         expected = np.clip(1.0 - P[np.arange(len(P)), truth], 0.0, 1.0)
         return sk.extend.Losses((drawn != truth).astype(float), expected, np.full(len(P), np.nan))
 
+    def answer(self, rounds, which):
+        return NearestMean.play(self, rounds, which)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -212,6 +215,16 @@ CHANGED = {
     (MEAN, "play"): {"ExpectsNothing": told(expected=lambda loss: 0.0 * loss + 2.0 / 3.0)},
     ("check_play_and_learn_learns_as_learn", "play_and_learn"): {
         "LosesByTheCall": told(surrogate=lambda loss: np.full(len(loss), float(len(loss)))),
+    },
+    ("check_answers", "answer_and_learn"): {
+        "LearnsWhatItAnswersTwice": lambda self, answer, rounds, which: (
+            self.learn(rounds, which[:1]) or answer(rounds, which)
+        ),
+    },
+    ("check_answers", "answer"): {
+        "AnswersByTheCall": lambda _, answer, rounds, which: answer(rounds, which)._replace(
+            expected=np.full(len(which), 0.5)
+        ),
     },
     ("check_later_outputs_do_not_enter", "explored"): {
         "ExploresTheNextOutput": lambda _, explored, rounds, which, n: np.eye(3)[

@@ -61,13 +61,13 @@ class Watched(OnlineStructuredPredictor):
             if len(part):
                 yield part, np.flatnonzero(self.watch.at == part[0])
 
-    def play_ahead(self, rounds, which, averaged, random_state=None):
+    def answer_and_learn(self, rounds, which):
         """The test of the weights that `predict` uses, which play these rounds."""
         parts = []
         for part, places in self._split_rounds(which):
             if len(places):
                 self.watch.errors[places] = 1.0 - self.score(self.watch.X, self.watch.y)
-            parts.append(super().play_ahead(rounds, part, averaged, random_state))
+            parts.append(super().answer_and_learn(rounds, part))
         return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
     def play_and_learn(self, rounds, which, random_state=None):
@@ -85,9 +85,12 @@ def one(X, y, play, seed):
     learned, kept = np.split(order, [2 * min(len(y), MOST[play]) // 3])
     half = len(learned) - max(1, round(0.5 * len(learned)))
     at = half + ((np.arange(SNAPSHOTS) + 0.5) * (len(learned) - half) / SNAPSHOTS).astype(int)
-    model = Watched(decoder="nearest", average=play == "average", random_state=seed)
+    drawn, averaged = play == "iterates", play == "average"
+    model = Watched(decoder="nearest", average=averaged, random_state=seed)
     model.watch = Watch(at, X[kept], y[kept])
-    run = progressive_validate(model, X[learned], y[learned], play=play)
+    run = progressive_validate(
+        model, X[learned], y[learned], play="randomized" if drawn else "predict"
+    )
     losses = run.expected_target_loss[half:]
     weights = path(losses, DELTA, horizon=len(losses))[0][at - half]
     error = np.average(model.watch.errors, weights=weights)

@@ -26,7 +26,7 @@ def learner(optimizer):
 
 def played(model, X, y):
     """Log-losses (n,) in nats."""
-    found = progressive_validate(model, X, y, random_state=0)
+    found = progressive_validate(model, X, y, random_state=0, play="randomized")
     loss = getattr(found.estimator, "loss_", None)
     return found.surrogate_loss * (math.log(2.0) if loss is None else 1.0 / loss.scale_)
 

@@ -53,7 +53,9 @@ def given(rule, X):
 def errors(rule, X, y, half):
     """Errors in % of a stream, and of rows that were not learned, after ten passes."""
     model, X = given(rule, X)
-    stream = progressive_validate(model, X[:half], y[:half], classes=np.unique(y))
+    stream = progressive_validate(
+        model, X[:half], y[:half], classes=np.unique(y), play="randomized"
+    )
     model.fit(X[:half], y[:half])
     return 100.0 * stream.expected_target_loss.mean(), 100.0 - 100.0 * model.score(
         X[half:], y[half:]

@@ -46,10 +46,10 @@ def built(n, kind):
     return X, y
 
 
-def judged(X, y, optimizer, play):
+def judged(X, y, optimizer, average):
     """Mean log-loss, and errors of the most likely labels in %."""
-    model = OnlineStructuredPredictor("sequence", optimizer=optimizer, decoder="map")
-    found = progressive_validate(model, X, y, play=play)
+    given = {"optimizer": optimizer, "average": average, "decoder": "map"}
+    found = progressive_validate(OnlineStructuredPredictor("sequence", **given), X, y)
     loss = found.surrogate_loss.mean() / found.estimator.loss_.scale_
     return loss, 100.0 * found.target_loss.mean()
 
@@ -61,7 +61,8 @@ def main():
         {"words": letters(n)} if args.quick else {"words": letters(n), "more words": letters(3000)}
     )
     streams |= {f"built, {kind}": built(n, kind) for kind in ("still", "abrupt", "walk")}
-    players = [("auto", "average"), ("parameter_free", "average"), ("parameter_free", "last")]
+    average = "polynomial"
+    players = [("auto", average), ("parameter_free", average), ("parameter_free", False)]
     with Results(__file__, args) as out:
         out.say(f"{'':16}{'auto (mixture)':>20}{'averaged':>18}{'last':>18}")
         for name, (X, y) in streams.items():

@@ -19,11 +19,11 @@ from benchmarks.defaults._streams import moving, still
 from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 
-#: What is played: the parameters, and which weights.
+#: What is played: the optimizer, the average, and whether its own weights are.
 LEARNERS = {
-    "mixture": ("mixture", "iterates"),
-    "average": ("parameter_free", "average"),
-    "last": ("parameter_free", "last"),
+    "mixture": ("mixture", "polynomial", "randomized"),
+    "average": ("parameter_free", "polynomial", "predict"),
+    "last": ("parameter_free", False, "predict"),
 }
 BLOCK = 100
 RIVER = ("river softmax", "river tree", "river forest")
@@ -31,8 +31,9 @@ RIVER = ("river softmax", "river tree", "river forest")
 
 def played(name, X, y, space="simplex"):
     """Mean target loss, mean surrogate loss without its scale, and µs of a row."""
-    optimizer, play = LEARNERS[name]
-    model = OnlineStructuredPredictor(space, decoder="nearest", optimizer=optimizer, random_state=0)
+    optimizer, average, play = LEARNERS[name]
+    given = {"optimizer": optimizer, "average": average, "random_state": 0}
+    model = OnlineStructuredPredictor(space, decoder="nearest", **given)
     started = time.perf_counter()
     result = progressive_validate(model, X, y, play=play, random_state=0)
     seconds = time.perf_counter() - started

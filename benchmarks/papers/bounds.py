@@ -61,7 +61,7 @@ def row(out, names, n, mistakes, comparator, bound):
 def learned(out, name, space, X, y):
     for regularizer in REGULARIZERS[space]:
         model = predictor(space=space, regularizer=regularizer)
-        result = progressive_validate(model, X, y, random_state=0)
+        result = progressive_validate(model, X, y, random_state=0, play="randomized")
         U = result.best_comparator()
         comparator, bound = result.comparator_loss(U).sum(), result.regret_bound(U)
         mistakes = result.expected_target_loss.sum()

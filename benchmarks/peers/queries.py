@@ -147,7 +147,9 @@ def choose(out):
                 order = np.random.RandomState(0).permutation(order)
             rounds = [X[i][there[i]] for i in order]
             chosen = np.array([there[i][: y[i]].sum() for i in order])
-            run = progressive_validate(ItemStructuredPredictor(), rounds, chosen, random_state=0)
+            run = progressive_validate(
+                ItemStructuredPredictor(), rounds, chosen, random_state=0, play="randomized"
+            )
             proba = run.estimator.predict_proba(rounds)
             after = sum(np.log(p[k]) for p, k in zip(proba, chosen, strict=True))
             playing = -run.surrogate_loss.sum() / run.estimator.loss_.scale_

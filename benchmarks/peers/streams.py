@@ -71,7 +71,7 @@ def ours(chunk, X, y):
 def line(X, y):
     """Error and log-loss of the mixture of steps over a line, before each row."""
     model = OnlineStructuredPredictor(decoder="nearest", random_state=0)
-    run = progressive_validate(model, X, y)
+    run = progressive_validate(model, X, y, play="randomized")
     return run.target_loss.mean(), run.surrogate_loss.mean() / run.estimator.loss_.scale_
 
 

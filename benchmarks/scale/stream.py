@@ -97,7 +97,7 @@ def main():
     with Results(__file__, args) as out:
         watch = Watch(stream)
         given = {"random_state": 0, "classes": range(CLASSES), "progress": watch}
-        result = progressive_validate(model, stream, **given)
+        result = progressive_validate(model, stream, **given, play="randomized")
         tell(out, watch.marks)
         errors(out, result.estimator)
         late = result.chunks[len(result.chunks) // 2 :, 2].mean()

@@ -13,7 +13,7 @@ from benchmarks._timing import in_turns
 from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 
-PLAYS = ("iterates", "last", "average")
+PLAYS = ("predict", "randomized")
 ENTRIES, CLASSES = 20, np.arange(2)
 
 
@@ -42,7 +42,7 @@ def compare(out, kind, optimizer, X, y, repeat):
     seconds, (n, p) = np.median(times[:, 0]), X.shape
     row = {"kind": kind, "rows": n, "p": p, "optimizer": optimizer, "seconds": seconds}
     line = f"{kind:6}{n:8}{p:9} {optimizer:15}{seconds:9.4f}  "
-    text = line + "".join(f"{ratio:10.2f}" for ratio in ratios)
+    text = line + "".join(f"{ratio:12.2f}" for ratio in ratios)
     out.add(text, **row, **dict(zip(PLAYS, ratios, strict=True)))
 
 
@@ -50,7 +50,7 @@ def main():
     args = arguments(__doc__, repeat=7)
     n = 2000 if args.quick else 20_000
     with Results(__file__, args) as out:
-        out.say("kind      rows  columns  optimizer        seconds    iterates      last   average")
+        out.say("kind      rows  columns  optimizer        seconds     predict  randomized")
         for optimizer in ("parameter_free", "auto"):
             for p in (10, 100):
                 compare(out, "dense", optimizer, *dense_rows(n, p), args.repeat)

@@ -237,7 +237,7 @@ def progress(label, started):
     return report
 
 
-def played(table, learner, seed, play="iterates", label="learning"):
+def played(table, learner, seed, play="predict", label="learning"):
     """The result of playing and learning each row once, and seconds without compiling."""
     rows, rest = (table.X, table.y), {"play": play}
     if table.chunks is not None:
@@ -387,7 +387,7 @@ def amount_lines(table, learner, seed):
     """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
     (middle, spread), n = units(table.y), len(table.y)
     scaled = table._replace(y=(table.y - middle) / spread)
-    result, seconds = played(scaled, learner, seed, "average")
+    result, seconds = played(scaled, learner, seed)
     warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
     missed, y = spread * result.target_loss[warm:], table.y[warm:]
     late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()
@@ -408,7 +408,7 @@ def bounds(table, learners, seed):
     yield f"Mistakes and what theory says they never exceed, on {table.name}"
     yield LINE.format(*HEADER)
     for names, learner in learners.items():
-        result, seconds = played(table, learner, seed, label=", ".join(names))
+        result, seconds = played(table, learner, seed, "randomized", ", ".join(names))
         n, mistakes, known = len(table.y), result.expected_target_loss.sum(), ("none",) * 3
         with contextlib.suppress(GuaranteeError):
             U = result.best_comparator()

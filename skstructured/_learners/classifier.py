@@ -23,7 +23,7 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
@@ -149,8 +149,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
         best = np.argmax(self._thetas(rounds.X[which]), axis=1)
-        mistakes = (best != rounds.packed[which]).astype(np.float64)
-        return Losses(mistakes, mistakes, np.full(len(mistakes), np.nan))
+        return mistakes(best != rounds.packed[which])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""

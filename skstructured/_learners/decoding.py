@@ -116,6 +116,12 @@ class Decoding:
         return 1.0 - weighted_mean(loss, sample_weight)
 
 
+def answered(decoding: Any, V: Any) -> Losses:
+    """The `Losses` of the most likely outputs if V is true."""
+    surrogate, lost = decoding.point_losses(V)
+    return Losses(lost, lost, surrogate)
+
+
 def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
     """Raise a GuaranteeError if no theorem is about a loss that is played by a decoder."""
     if not decoder.keeps_bound(loss):

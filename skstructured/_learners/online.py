@@ -10,11 +10,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import check_dimension, is_builtin
+from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import stack_labels
 from skstructured._base.validation import (
     ITEMS,
@@ -35,7 +34,7 @@ from skstructured._base.validation import (
 from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners import weights
-from skstructured._learners.decoding import check_keeps_bound
+from skstructured._learners.decoding import answered, check_keeps_bound
 from skstructured._learners.models import (
     AVERAGE,
     LAST,
@@ -61,7 +60,6 @@ from skstructured.extend._types import (
     Ints,
     Loss,
     Outputs,
-    Packed,
     Seed,
 )
 from skstructured.extend.decoder import Decoder
@@ -69,6 +67,9 @@ from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
+
+#: Averages that a loop does not play are taken anew once rounds have grown by the REFRESH-th part.
+REFRESH = 64
 
 #: As many passes as rounds held out speak for.
 AUTO = "auto"
@@ -266,29 +267,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
         """Rounds whose weights are multiplied by those of their classes."""
         weights.check_class_weight(self, stream)
-        weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
+        weight = rounds.weight * weights.class_weights(self, rounds.packed)  # type: ignore[operator]  # they have weights
         name = "sample_weight times class_weight"
         return rounds._replace(weight=check_range_of_weights(name, weight))
-
-    def _class_weights(self, packed: Packed) -> Floats:
-        """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
-        space, given = self.space_, self.class_weight
-        labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
-        if isinstance(given, str):
-            return compute_sample_weight(given, labels)
-        classes, weights = space.classes_, self._weight_of_each_class()
-        seen, place = np.unique(labels, return_inverse=True)
-        return np.array([weights[classes == label][0] for label in seen])[place.ravel()]
-
-    def _weighs_classes(self) -> bool:
-        """Whether the weight of a round tells something of its class."""
-        given = getattr(self, "class_weight", None) is not None
-        return given and bool(np.ptp(self._weight_of_each_class()) > 0.0)
-
-    def _weight_of_each_class(self) -> Floats:
-        """Weights in the order of ``classes_``; a ValueError for labels that are not there."""
-        classes = self.space_.classes_
-        return compute_class_weight(self.class_weight, classes=classes, y=classes)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -386,30 +367,50 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
-        return self._learned_losses(rounds, np.asarray(which), SCORES, random_state)
+        rng = check_random_state(random_state)
+        return self._learned_losses(
+            rounds, np.asarray(which), SCORES, lambda decoding, V: decoding.losses(V, rng)
+        )
 
-    @property
-    def plays_ahead(self) -> bool:
-        """Whether `play_ahead` works: weights are s Θ, and no decoder follows what is played."""
-        return self._model.scores_ahead and self._calibrator is None
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions of rounds; nothing is learned."""
+        rounds = rounds.take(which)
+        return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
 
-    def _play_ahead(self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed) -> Losses:
-        return self._learned_losses(rounds, which, AVERAGE if averaged else LAST, random_state)
+    def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
+        """Predict each round, learn it, and go on; the `Losses` of the predictions.
 
-    def _keeps_average(self) -> bool:
+        Averages of kernels and of sequences are taken anew after every row up to row 128, then each
+        time the rounds have grown by their 64th part.
+        """
+        record = self._record_of_predictions()
+        if record == SCORES:
+            return super().answer_and_learn(rounds, which)
+        return self._learned_losses(rounds, np.asarray(which), record, answered)
+
+    def _answers_at_a_time(self) -> int:
+        return max(1, self.t_ // REFRESH) if self._predicts_by_average() else 1
+
+    def _record_of_predictions(self) -> int:
+        """What a loop records of rows: the scores of predictions, or if it cannot, those played."""
+        if not self._model.scores_ahead or self._calibrator is not None:
+            return SCORES
+        return AVERAGE if self._predicts_by_average() else LAST
+
+    def _predicts_by_average(self) -> bool:
         return bool(self.average) and self._fitted_model("averages are").averaged
 
     def _learned_losses(
-        self, rounds: Batch, which: Ints, record: int, random_state: Seed
+        self, rounds: Batch, which: Ints, record: int, judged: Callable[[Any, Any], Losses]
     ) -> Losses:
-        """Learn rounds; the `Losses` of the scores that are recorded of them."""
+        """Learn rounds; the `Losses` of the recorded scores, as they are judged."""
         played: list[BlockResult] = []
         self._learn(rounds, which, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:
-            losses = [self._decode(b.theta, b.decoder).losses(b.truth) for b in played]
+            losses = [judged(self._decode(b.theta, b.decoder), b.truth) for b in played]
             return Losses(*map(np.concatenate, zip(*losses, strict=True)))
         theta = self._model.concatenated([block.theta for block in played])
-        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+        return judged(self._decode(theta), self._truths(rounds.packed[which]))
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._base.plugins import is_builtin
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
-from skstructured.extend._types import Array, Floats, Matrix
+from skstructured.extend._types import Array, Floats, Matrix, Packed
 from skstructured.extend.learner import Batch, Comparison, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 
@@ -122,6 +124,29 @@ expert_weights_ = of_experts(
 )
 expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
 expert_names_ = of_experts("Names of the experts.", "expert_names")
+
+
+def class_weights(learner: Any, packed: Packed) -> Floats:
+    """The `class_weight` of packed outputs (n,), whichever classes are among them."""
+    space, given = learner.space_, learner.class_weight
+    labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
+    if isinstance(given, str):
+        return compute_sample_weight(given, labels)
+    seen, place = np.unique(labels, return_inverse=True)
+    weights = weight_of_each_class(learner)
+    return np.array([weights[space.classes_ == label][0] for label in seen])[place.ravel()]
+
+
+def weighs_classes(learner: Any) -> bool:
+    """Whether the weight of a round depends on its class."""
+    given = getattr(learner, "class_weight", None) is not None
+    return given and bool(np.ptp(weight_of_each_class(learner)) > 0.0)
+
+
+def weight_of_each_class(learner: Any) -> Floats:
+    """Weights in the order of ``classes_``; a ValueError for labels that are not in it."""
+    classes = learner.space_.classes_
+    return compute_class_weight(learner.class_weight, classes=classes, y=classes)
 
 
 def check_class_weight(learner: Any, stream: bool) -> None:

@@ -30,7 +30,7 @@ from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
 from skstructured.spaces import Simplex
 
 
@@ -442,6 +442,10 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         codes, (theta, P) = rounds.packed[which], self._played(rounds.X[which])
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
+
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions, which do not explore; nothing is learned."""
+        return mistakes(self.predict(rounds.X[which]) != self.classes_[rounds.packed[which]])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""

@@ -8,7 +8,6 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from skstructured._learners.lock import locked
-from skstructured._learners.models import SCORES
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch
 
@@ -86,7 +85,8 @@ class StreamMember:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
         played: list[Any] = []
         order = np.arange(batch.n_rounds)
-        self.learner._learn(batch, order, lambda block, _: played.append(block.theta), SCORES)
+        record = self.learner._record_of_predictions()
+        self.learner._learn(batch, order, lambda block, _: played.append(block.theta), record)
         return self.learner.loss_.mean(np.concatenate(played))
 
     def predict_mean(self, X: Features) -> Floats:

@@ -1,11 +1,12 @@
 """The estimators to try first: a line and three kernels, mixed by rows held out."""
 
 import copy
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length, check_random_state, indexable
 from sklearn.utils.class_weight import compute_sample_weight
@@ -50,6 +51,9 @@ KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
 
 #: Passes of kernel members, and of those of numbers, whose steps are bolder by a smaller `a`.
 PASSES, PASSES_OF_NUMBERS, CAUTION = 10, 40, 0.1
+
+#: Rows that each tree of a regressor learns, at most.
+MOST_OF_TREES = 10_000
 
 #: Features of rows of a stream, at most, for random features and bins of columns.
 NARROW = 50
@@ -384,6 +388,16 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         rounds = rounds.take(which)
         return self._losses_of(self._learn_stream(rounds), rounds, random_state)
 
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions; nothing is learned."""
+        rounds = rounds.take(which)
+        return self._answered(self.predict_mean(rounds.X), rounds)
+
+    def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
+        """Predict each round, and learn it before the next; the `Losses` of the predictions."""
+        rounds = rounds.take(which)
+        return self._answered(self._learn_stream(rounds), rounds)
+
     def _begin_stream(self, X, y, classes, sample_weight):
         """Set up members; the `Batch` of the first rows."""
         if over_sequences(self, fresh=True):
@@ -444,6 +458,12 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         expected = decoder.expected_loss(None, mu, V, self.loss_)
         return Losses(self.space_.expected_loss(drawn, V), expected, np.full(len(V), np.nan))
 
+    def _answered(self, mu, rounds):
+        V = self.space_.unpack(rounds.packed)
+        vertices = self._given_decoder().most_likely(None, mu, self.loss_)
+        lost = self.space_.expected_loss(vertices, V)
+        return Losses(lost, lost, np.full(len(V), np.nan))
+
     def _decoding(self, X):
         check_is_fitted(self)
         if over_sequences(self):
@@ -477,15 +497,16 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 class StructuredRegressor(RegressorMixin, Ensemble):
     r"""Predict numbers with nothing to tune: the regressor to try first.
 
-    A linear `PiSTOLRegressor` and three with kernels learn all rows. Their predictions are mixed
-    with weights that lose least by `loss` on a fifth of the rows, which were held out from models
-    like them: the rule of `StructuredPredictor`.
+    A linear model, three kernel models and randomized trees learn all rows. Their predictions are
+    mixed with the weights that minimize `loss` on held-out rows, as in `StructuredPredictor`.
 
     Parameters
     ----------
     {StructuredPredictor: estimators}
-        "auto" is four `PiSTOLRegressor`; random features stand for the kernels of more rows than
-        `cache_size` holds. Others are any regressors.
+        "auto" is four `PiSTOLRegressor`, a linear one and one for each of "rbf", "laplacian" and
+        "arc-cosine" (random features if the kernels need more than `cache_size`), and
+        `sklearn.ensemble.ExtraTreesRegressor`, with at most 10,000 rows per tree. Trees are left
+        out for ``loss="quantile"`` and sparse X. Other members can be any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Of members and weights; see `PiSTOLRegressor`.
     {PiSTOLRegressor: quantile, missing}
@@ -531,15 +552,20 @@ class StructuredRegressor(RegressorMixin, Ensemble):
     def _default_members(self, X, rng):
         shared = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
         shared |= {"a": CAUTION, "max_iter": PASSES_OF_NUMBERS}
-        exact, members = self._fits_in_cache(_num_samples(X)), {"linear": "none", **KERNELS}
-        seeds = rng.randint(SEEDS, size=len(members))
-        return [
+        exact, kinds = self._fits_in_cache(_num_samples(X)), {"linear": "none", **KERNELS}
+        *seeds, last = rng.randint(SEEDS, size=1 + len(kinds))
+        members: list[tuple[str, Any]] = [
             (name, PiSTOLRegressor(
                 Kernel(name, cache_size=self.cache_size),
                 approximation="none" if exact else features, random_state=seed, **shared,
             ))
-            for (name, features), seed in zip(members.items(), seeds, strict=True)
+            for (name, features), seed in zip(kinds.items(), seeds, strict=True)
         ]  # fmt: skip
+        if self.loss == "quantile" or issparse(X):
+            return members
+        sampled = _num_samples(X) > MOST_OF_TREES
+        size = {"bootstrap": sampled, "max_samples": MOST_OF_TREES if sampled else None}
+        return [*members, ("trees", ExtraTreesRegressor(random_state=last, **size))]
 
     def _judge(self, predictions, packed, weight):
         y, share = self._line.decode(packed[:, None]), weight / weight.sum()

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
+from skstructured._learners.weights import class_weights
 from skstructured.extend._types import Floats, Given
 from skstructured.guarantees.comparators import best_measured, measured
 from skstructured.guarantees.risk import (
@@ -36,19 +37,19 @@ class ProgressiveResult:
     Attributes
     ----------
     target_loss : ndarray of shape (n,)
-        Target loss of the output drawn in the round.
+        Target loss of the output of the round.
     expected_target_loss : ndarray of shape (n,)
-        Its exact expectation over the decoder.
+        Its exact expectation over the decoder; the same for ``play="predict"``.
     surrogate_loss : ndarray of shape (n,)
         S_t of the weights played, the learner's surrogate loss, scale included.
     estimator : estimator
         The learner after the last round.
     batch_size : int
-        Rounds played with the same weights; at least so many with ``play="average"``.
+        Rounds played with the same model.
     rounds : Batch
         The rounds as the learner read them.
-    play : {"iterates", "last", "average"}
-        Which weights were played, see `progressive_validate`.
+    play : {"predict", "randomized"}
+        Which outputs were evaluated, see `progressive_validate`.
     dependence : str or None
         Why the rows were no independent draws for who played them, where that is known.
     """
@@ -59,7 +60,7 @@ class ProgressiveResult:
     estimator: Any
     batch_size: int
     rounds: Any = None
-    play: str = "iterates"
+    play: str = "predict"
     dependence: str | None = None
 
     def __repr__(self):
@@ -190,7 +191,7 @@ class ProgressiveResult:
         GuaranteeError
             For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
             than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
-            with sample weights, ``class_weight`` with ``play="iterates"`` and ``batch_size=1``
+            with sample weights, ``class_weight`` with ``play="randomized"`` and ``batch_size=1``
             (what is then played depends on the weight, which tells the class), and losses outside
             [0, 1].
 
@@ -282,13 +283,12 @@ class ProgressiveResult:
         learner, rounds = self.estimator, self.rounds
         if getattr(learner, "class_weight", None) is None:
             return False
-        return np.array_equal(rounds.weight, learner._class_weights(rounds.packed))
+        return np.array_equal(rounds.weight, class_weights(learner, rounds.packed))
 
     def _certificate(self, delta=None):
-        if self.play != "iterates":
+        if self.play != "randomized":
             raise GuaranteeError(
-                f"The regret bounds are about the weights that the optimiser plays, "
-                f"play='iterates', not play={self.play!r}."
+                f"Regret bounds require play='randomized'; this run used play={self.play!r}."
             )
         if self.batch_size > 1:
             raise GuaranteeError(

@@ -371,7 +371,12 @@ def play(
     if isinstance(adversary, ObliviousAdversary):
         X, y = adversary.draw(space)
         result = progressive_validate(
-            learner, X, y, random_state=random_state, classes=classes if y.ndim == 1 else None
+            learner,
+            X,
+            y,
+            random_state=random_state,
+            play="randomized",
+            classes=classes if y.ndim == 1 else None,
         )
     else:
         result = _play_adaptive(learner, adversary, space, check_random_state(random_state))
@@ -395,7 +400,7 @@ def _play_adaptive(learner, adversary, space, rng):
         one = _rounds_of(x, known, [k])
         losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
     learner._warn_diagnostics()
-    return ProgressiveResult(*losses, learner, 1, _rounds_of(X, known, answers))
+    return ProgressiveResult(*losses, learner, 1, _rounds_of(X, known, answers), "randomized")
 
 
 def _rounds_of(X, known, answers):

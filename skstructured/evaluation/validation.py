@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_choice, check_integer, check_weights
+from skstructured._learners.weights import weighs_classes
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
@@ -24,9 +25,6 @@ BLOCK = 4096
 #: Rows that a step of a pipeline sees before it transforms them.
 CHUNK = 256
 
-#: The average played is taken anew once the rounds have grown by the REFRESH-th part.
-REFRESH = 64
-
 
 def progressive_validate(
     estimator: Any,
@@ -36,18 +34,19 @@ def progressive_validate(
     random_state: Seed = None,
     progress: Callable[[int, Any], object] | None = None,
     classes: Given = None,
-    play: str = "iterates",
+    play: Literal["predict", "randomized"] = "predict",
     delta: float = 0.05,
 ) -> ProgressiveResult | StreamResult:
     """Play and then learn the rows in order, and record every round's losses.
 
     Rows that do not fit into memory are given as chunks, ``progressive_validate(model, chunks)``.
 
-    A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
-    row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
-    bounds hold; larger batches are played with the weights before the batch. `play` changes what
-    is scored, and nothing of what is learned. A ``class_weight`` enters what is learned as in
-    ``partial_fit``, and none of the losses; `ProgressiveResult.weight` has it for regret bounds.
+    A clone of the estimator starts from nothing: it knows all labels of `y`, and no row. By default
+    the losses are those of the outputs that `predict` would return before each row is learned, one
+    row at a time, or `batch_size` rows with the same model. `play` and ``batch_size`` change which
+    losses are recorded, but not the model that is learned. A ``class_weight`` weighs rows as in
+    ``partial_fit``, but not the recorded losses; `ProgressiveResult.weight` has it for regret
+    bounds.
 
     Parameters
     ----------
@@ -69,15 +68,12 @@ def progressive_validate(
         StopIteration, the validation ends there.
     classes : array-like or None, default=None
         All labels, where `y`, or that of the first chunk, may not show every one.
-    play : {"iterates", "last", "average"}, default="iterates"
-        What is scored in a round, and so what `ProgressiveResult.risk_bound` is about; always
-        weights from before the round. "iterates": what the optimiser plays, which regret bounds are
-        about too and which may depend on how long the row is. "last": what `predict` and `sample`
-        would use with ``average=False``, one row at a time. "average": what they use with
-        ``average``, the average of the weights played. It is taken anew after every row by linear
-        learners whose weights are s Θ, and by mixtures; by all others after every row up to row
-        128, then each time the rounds have grown by their 64th part, and at the beginning of a
-        chunk.
+    play : {"predict", "randomized"}, default="predict"
+        Outputs to evaluate in each round. "predict": those of `predict`, from the averaged model
+        if the estimator averages. For kernels and label sequences the average is updated after
+        every row up to row 128, and later whenever the number of rows has grown by 1/64.
+        "randomized": outputs that the decoder draws from the current, unaveraged model. Regret
+        bounds require it.
     delta : float, default=0.05
         For chunks: probability in (0, 1) that `StreamResult.risk_bound` fails.
 
@@ -90,8 +86,7 @@ def progressive_validate(
     ------
     ValueError
         For what ``estimator.partial_fit`` refuses, a batch size that is not a positive integer, a
-        step of a pipeline that is neither fitted nor has ``partial_fit``, an unknown `play`,
-        and ``play="average"`` with a learner that keeps no average.
+        step of a pipeline that is neither fitted nor has ``partial_fit``, and an unknown `play`.
     TypeError
         For an estimator that is no `OnlineLearner`.
 
@@ -100,7 +95,7 @@ def progressive_validate(
     Blum, Kalai, Langford (1999), "Beating the hold-out".
     """
     check_integer("batch_size", batch_size)
-    check_choice("play", play, ("iterates", "last", "average"))
+    check_choice("play", play, ("predict", "randomized"))
     rng, how = check_random_state(random_state), (play, batch_size)
     if y is None:
         return _validate_chunks(estimator, X, classes, how, rng, progress, delta)
@@ -134,50 +129,29 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
 
 def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
-    n, play_and_learn = rounds.X.shape[0], _turn(learner, *how)
+    n, turn, size = rounds.X.shape[0], _turn(learner, *how), max(BLOCK * (how[1] == 1), how[1])
     losses = np.empty((3, n))
-    waits = how[0] == "average" and not _is_ahead(learner, *how)
-    for now in _blocks(n, how[1], waits, done):
-        losses[:, now] = play_and_learn(rounds, now, rng)
+    for start in range(0, n, size):
+        now = np.arange(start, min(start + size, n))
+        losses[:, now] = turn(rounds, now, rng)
         if progress is not None:
-            progress(int(now[-1]) + 1, total)
+            progress(done + int(now[-1]) + 1, total)
     return losses
 
 
-def _blocks(n, batch_size, waits, done=0):
-    """Positions of the rounds that are handed over together, after `done` others.
-
-    Where an average waits to be taken anew, more and more of them.
-    """
-    start, least = 0, BLOCK if batch_size == 1 and not waits else batch_size
-    while start < n:
-        size = max(least, (done + start) // REFRESH) if waits else least
-        yield np.arange(start, min(start + size, n))
-        start += size
-
-
 def _turn(learner, play, batch_size):
-    """How rounds that are handed over together are played and learned."""
-    if batch_size == 1 and play == "iterates":
-        return learner.play_and_learn
-    if _is_ahead(learner, play, batch_size):
-        averaged = play == "average"
-        return lambda rounds, now, rng: learner.play_ahead(rounds, now, averaged, rng)
-    if batch_size == 1 and play == "last":
-        return functools.partial(OnlineLearner.play_and_learn, learner)
-    score = learner.play_average if play == "average" else learner.play
-
-    def play_then_learn(rounds, now, rng):
-        losses = score(rounds, now, rng)
-        learner.learn(rounds, now)
-        return losses
-
-    return play_then_learn
+    """How rounds are played and learned that are given together."""
+    answers = play == "predict"
+    if batch_size == 1:
+        together = learner.answer_and_learn if answers else learner.play_and_learn
+        return (lambda rounds, now, rng: together(rounds, now)) if answers else together
+    return functools.partial(_played_before_learned, learner, answers)
 
 
-def _is_ahead(learner, play, batch_size):
-    """Whether the learner's own loop scores every row as `predict` would before it."""
-    return batch_size == 1 and play != "iterates" and learner.plays_ahead
+def _played_before_learned(learner, answers, rounds, now, rng):
+    losses = learner.answer(rounds, now) if answers else learner.play(rounds, now, rng)
+    learner.learn(rounds, now)
+    return losses
 
 
 def split_pipeline(estimator):
@@ -213,10 +187,10 @@ def _dependence(estimator, learner, play, batch_size):
             f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were "
             f"played; fit it on other rows before."
         )
-    if play == "iterates" and batch_size == 1 and getattr(learner, "_weighs_classes", bool)():
+    if play == "randomized" and batch_size == 1 and weighs_classes(learner):
         return (
-            "with play='iterates' what is played depends on the weight of the round, and "
-            "class_weight tells the class by it; validate with play='last' or play='average'."
+            "With play='randomized' the output depends on the weight of the round, and "
+            "class_weight reveals the class by it. Use play='predict'."
         )
     return None
 
@@ -231,7 +205,7 @@ def _transformed_in_chunks(step, X):
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
-def warm_up(estimator, X, y, classes=None, play="iterates"):
+def warm_up(estimator, X, y, classes=None, play="predict"):
     """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
     learner = clone(estimator)
     rounds = learner.begin(X, y, classes)

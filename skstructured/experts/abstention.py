@@ -419,6 +419,14 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions, which abstain if `abstain_label` is not None."""
+        score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
+        lost = ((score > 0.0) != rounds.packed[which]).astype(np.float64)
+        if self.abstain_label is not None:
+            lost = np.where(self._abstains(score), float(self.abstention_cost), lost)
+        return Losses(lost, lost, losses_of(score[:, None], rounds.packed[which])[:, 0])
+
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         which = np.asarray(which)

@@ -10,7 +10,17 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
-from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
+from skstructured.extend._types import (
+    Array,
+    Bound,
+    Features,
+    Floats,
+    Given,
+    Ints,
+    Loss,
+    Outputs,
+    Seed,
+)
 
 
 class Batch(NamedTuple):
@@ -85,6 +95,12 @@ class Losses(NamedTuple):
     target: Floats
     expected: Floats
     surrogate: Floats
+
+
+def mistakes(wrong: Array) -> Losses:
+    """`Losses` of answers that are right or wrong, (m,), by no surrogate loss."""
+    lost = wrong.astype(np.float64)
+    return Losses(lost, lost, np.full(len(lost), np.nan))
 
 
 class Comparison(NamedTuple):
@@ -205,47 +221,11 @@ class OnlineLearner(ABC):
             self.learn(rounds, np.array([i]))
         return Losses(*map(np.concatenate, zip(*played, strict=True)))
 
-    def play_average(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play some rounds with the average of the weights so far, and learn nothing.
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of what `predict` answers in some rounds; nothing is learned.
 
-        For learners with ``average_weights_`` that score rows and decode scores as those of the
-        package do; others may supply their own.
-
-        Returns
-        -------
-        Losses
-
-        Raises
-        ------
-        ValueError
-            If the learner keeps no average.
-        """
-        self._check_average()
-        rounds = rounds.take(which)
-        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)  # type: ignore[attr-defined]
-
-    def _check_average(self) -> None:
-        """A ValueError from a learner that keeps no average."""
-        if not self._keeps_average():
-            name = type(self).__name__
-            switch = "average not False" if hasattr(self, "average") else "an average"
-            raise ValueError(
-                f"play='average' needs a learner with {switch}, got {name}: play='last' and "
-                "play='iterates' are for every learner."
-            )
-
-    def _keeps_average(self) -> bool:
-        return bool(getattr(self, "average", False)) and hasattr(self, "average_weights_")
-
-    @property
-    def plays_ahead(self) -> bool:
-        """Whether `play_ahead` is supplied, which is quicker than `play` and `learn` in turns."""
-        return False
-
-    def play_ahead(
-        self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed = None
-    ) -> Losses:
-        """Play each round as `predict` would before it, and learn it before the next.
+        That is what `play` plays, unless a learner draws its outputs, or predicts with other
+        weights than it plays: such a learner overrides this.
 
         Parameters
         ----------
@@ -253,28 +233,26 @@ class OnlineLearner(ABC):
             What `begin` returned.
         which : ndarray of int
             Positions of the rounds.
-        averaged : bool
-            Whether predictions use the average of the weights, or the last ones.
-        random_state : int, RandomState instance or None, default=None
-            Seeds the draws.
 
         Returns
         -------
         Losses
-
-        Raises
-        ------
-        ValueError
-            If the average is asked for and none is kept.
-        NotImplementedError
-            If the learner does not supply it.
+            Nothing is drawn: `target` and `expected` are the same.
         """
-        if averaged:
-            self._check_average()
-        return self._play_ahead(rounds, np.asarray(which), averaged, random_state)
+        return self.play(rounds, which)
 
-    def _play_ahead(self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed) -> Losses:
-        raise NotImplementedError(f"{type(self).__name__} has no play_ahead.")
+    def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
+        """Answer each round as `predict` would, and learn it before the next; the `Losses`."""
+        answered, which = [], np.asarray(which)
+        while len(which):
+            now, which = np.split(which, [self._answers_at_a_time()])
+            answered.append(self.answer(rounds, now))
+            self.learn(rounds, now)
+        return Losses(*map(np.concatenate, zip(*answered, strict=True)))
+
+    def _answers_at_a_time(self) -> int:
+        """Rounds that are answered before any of them is learned, since answers change slowly."""
+        return 1
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Exact expected target losses of the next round's play, were its row x; learns nothing.

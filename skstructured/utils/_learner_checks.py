@@ -442,7 +442,7 @@ RARELY = 1e-6
 
 def _validated(trial, **more):
     """A progressive validation of a new learner on the trial's stream."""
-    more |= {"random_state": 0, "classes": trial.classes}
+    more = {"play": "randomized", "random_state": 0, "classes": trial.classes, **more}
     return progressive_validate(trial.new(), trial.X, trial.y, **more)
 
 
@@ -457,6 +457,23 @@ def check_progressive_validation(trial):
     second = trial.every[trial.half : 2 * trial.half]
     wanted = model.play(rounds, second, 0).expected
     assert_close(batches.expected_target_loss[second], wanted, "a second batch")
+
+
+def check_answers(trial):
+    """What `predict` answers is learned as by learn, and validated; nothing of it is drawn."""
+    (model, rounds), (plain, its) = trial.begun(), trial.learned(trial.n)
+    answered = model.answer_and_learn(rounds, trial.every)
+    wanted = trial.observe(plain, its)
+    assert_same(wanted, trial.observe(model, rounds), "answer_and_learn and learn", 1e-9)
+    assert_close(answered.target, answered.expected, "an answer")
+    got = _validated(trial, play="predict").target_loss
+    assert_close(got, answered.target, "progressive_validate of answers")
+    batches, (model, rounds) = (
+        _validated(trial, play="predict", batch_size=trial.half),
+        trial.learned(trial.half),
+    )
+    second = trial.every[trial.half : 2 * trial.half]
+    assert_close(batches.target_loss[second], model.answer(rounds, second).target, "a second batch")
 
 
 def check_round_weights(trial):

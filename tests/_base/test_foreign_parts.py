@@ -66,7 +66,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
     message = broken(method, how)
     for learn in (
         *(model.fit, model.partial_fit, new.fit, new.partial_fit),
-        lambda X, Y: sk.evaluation.progressive_validate(new, X, Y),
+        lambda X, Y: sk.evaluation.progressive_validate(new, X, Y, play="randomized"),
     ):
         with pytest.raises(ValueError, match=message):
             learn(X, Y)

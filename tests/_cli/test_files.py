@@ -365,7 +365,7 @@ def test_files_larger_than_memory_are_read_in_chunks(zero_based, cli):
     model = load_checkpoint(cli.model)
     assert model.t_ == 600
     X, y = load_svmlight_file(path, n_features=64, zero_based=zero_based)
-    run = progressive_validate(clone(model), X, y, play="average", classes=range(10))
+    run = progressive_validate(clone(model), X, y, classes=range(10))
     # averages are taken at every chunk
     assert first == pytest.approx(run.expected_target_loss.mean(), abs=0.02)
 

@@ -209,7 +209,7 @@ def test_signs_need_no_letters_beyond_ascii(cli, monkeypatch):
 
 @compiled
 def test_what_is_warmed_up_is_what_is_timed(cli, monkeypatch):
-    """Also of real numbers, which the average is played of: compiling is in no time."""
+    """Also of real numbers: compiling is in no time."""
     seen, turn = [], validation._turn
 
     def spied(learner, play, batch_size):
@@ -218,7 +218,7 @@ def test_what_is_warmed_up_is_what_is_timed(cli, monkeypatch):
 
     monkeypatch.setattr(validation, "_turn", spied)
     cli.said(homes()[["area", "price"]])
-    assert seen == ["average", "average"]
+    assert seen == ["predict", "predict"]
 
 
 @compiled
@@ -232,7 +232,7 @@ class TestRealNumbers:
         X = TableEncoder().fit_transform(frame[["area", "town"]])
         middle = np.median(y[:40])
         spread = np.median(np.abs(y[:40] - middle))
-        given = {"random_state": 0, "play": "average"}
+        given = {"random_state": 0}
         run = progressive_validate(
             PiSTOLRegressor(random_state=0), X, (y - middle) / spread, **given
         )

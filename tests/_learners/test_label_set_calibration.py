@@ -214,7 +214,7 @@ def test_the_loss_curve_is_of_rows_before_they_were_learned():
     stream = model()
     played = stream.play_and_learn(stream.begin(X, y), np.arange(len(X)))
     assert curve[0, 1] == pytest.approx(played.target.mean(), rel=1e-12)
-    result = sk.evaluation.progressive_validate(model(), X, y)
+    result = sk.evaluation.progressive_validate(model(), X, y, play="randomized")
     assert result.target_loss.mean() == pytest.approx(curve[0, 1], rel=1e-12)
 
 

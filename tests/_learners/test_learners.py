@@ -96,11 +96,13 @@ def test_all_public_checks_pass(name):
 @pytest.mark.short(*KINDS[:6])
 def test_mistakes_are_counted_and_batches_have_no_bound(name, stream):
     X, y = stream
-    result = progressive_validate(EVERY_LEARNER[name], X, y, random_state=0)
+    result = progressive_validate(EVERY_LEARNER[name], X, y, random_state=0, play="randomized")
     assert np.isin(result.target_loss, (0.0, 1.0)).all()
     if hasattr(result.estimator, "n_mistakes_"):
         assert result.estimator.n_mistakes_ == result.target_loss.sum()
-    batches = progressive_validate(EVERY_LEARNER[name], X, y, batch_size=20, random_state=0)
+    batches = progressive_validate(
+        EVERY_LEARNER[name], X, y, batch_size=20, random_state=0, play="randomized"
+    )
     with pytest.raises(sk.GuaranteeError, match="not batches of 20"):
         batches.regret_bound()
 
@@ -127,26 +129,28 @@ class TestPipelines:
         X, y = stream
         scaler = StandardScaler().fit(X[:10])
         pipeline = make_pipeline(scaler, predictor())
-        result = progressive_validate(pipeline, X, y, random_state=0)
-        alone = progressive_validate(predictor(), scaler.transform(X), y, random_state=0)
+        result = progressive_validate(pipeline, X, y, random_state=0, play="randomized")
+        alone = progressive_validate(
+            predictor(), scaler.transform(X), y, random_state=0, play="randomized"
+        )
         np.testing.assert_array_equal(result.surrogate_loss, alone.surrogate_loss)
         assert result.regret_bound() == alone.regret_bound()
 
     def test_sparse_rows_stay_sparse(self, stream):
         X, y = stream
         pipeline = make_pipeline(MaxAbsScaler(), second_order())
-        result = progressive_validate(pipeline, sparse.csr_matrix(X), y)
+        result = progressive_validate(pipeline, sparse.csr_matrix(X), y, play="randomized")
         assert sparse.issparse(result.rounds.X)
-        dense = progressive_validate(pipeline, X, y)
+        dense = progressive_validate(pipeline, X, y, play="randomized")
         np.testing.assert_array_equal(result.target_loss, dense.target_loss)
 
     def test_a_step_that_cannot_see_chunks_is_refused_by_name(self, stream):
         pipeline = make_pipeline(PCA(2), predictor())
         with pytest.raises(ValueError, match="step 'pca' of the pipeline is not fitted"):
-            progressive_validate(pipeline, *stream)
+            progressive_validate(pipeline, *stream, play="randomized")
         for no_learner in (SGDClassifier(), make_pipeline(StandardScaler(), SGDClassifier())):
             with pytest.raises(TypeError, match="OnlineLearner of this library, got SGDC"):
-                progressive_validate(no_learner, *stream)
+                progressive_validate(no_learner, *stream, play="randomized")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ KINDS = ("logistic", "hinge", "smooth_hinge")
 def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
     X, y = noisy_classes(rng, 60 if INTERPRETED else 300, K=K)
     model = gaptron(kind, radius=radius, fit_intercept=False)
-    result = progressive_validate(model, X, y)
+    result = progressive_validate(model, X, y, play="randomized")
     theta, p, W = naive.gaptron(kind, K, X, y, radius or math.inf)
     np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
     np.testing.assert_allclose(result.expected_target_loss, 1 - p[np.arange(len(y)), y], atol=1e-10)
@@ -92,11 +92,11 @@ def test_bound_holds_against_every_adversary(kind, decoder, adversary):
 
 def test_the_randomized_decoder_brings_the_learner_without_the_factor_k(rng):
     X, y = noisy_classes(rng, K=6)
-    mine = progressive_validate(gaptron(decoder="randomized"), X, y)
-    known = progressive_validate(predictor(), X, y)
+    mine = progressive_validate(gaptron(decoder="randomized"), X, y, play="randomized")
+    known = progressive_validate(predictor(), X, y, play="randomized")
     np.testing.assert_array_equal(mine.estimator.coef_, known.estimator.coef_)
     np.testing.assert_array_equal(mine.expected_target_loss, known.expected_target_loss)
-    gap = progressive_validate(gaptron(), X, y)
+    gap = progressive_validate(gaptron(), X, y, play="randomized")
     U = 0.3 * known.best_comparator()
     ratio = gap.estimator.certificate().quadratic / known.estimator.certificate().quadratic
     assert ratio == pytest.approx(2 * 6 * (1 - math.log(2)))
@@ -113,10 +113,14 @@ def test_every_loss_is_searched_with_every_decoder(rng):
 def test_surrogate_losses_are_those_that_are_learned(rng):
     """The hinge of Table 1 is 0 for sure predictions; comparators have the plain one."""
     X, y = noisy_classes(rng, K=4)
-    result = progressive_validate(gaptron("hinge"), X, y)
+    result = progressive_validate(gaptron("hinge"), X, y, play="randomized")
     C_sq = (X**2).sum(axis=1).max() + 1.0
     model = gaptron("hinge", feature_norm=math.sqrt(C_sq))
-    found, W, wanted = progressive_validate(model, X, y), np.zeros((4, X.shape[1] + 1)), []
+    found, W, wanted = (
+        progressive_validate(model, X, y, play="randomized"),
+        np.zeros((4, X.shape[1] + 1)),
+        [],
+    )
     for x, label in zip(np.c_[X, np.ones(len(X))], y, strict=True):
         value, g, _ = naive.gap_surrogate("hinge", W @ x, label)
         wanted.append(value)
@@ -137,7 +141,7 @@ def test_bounds_are_the_printed_formulas(rng):
         ("hinge", K**2 * C_sq * norm_sq / (2 * (K - 1))),
         ("smooth_hinge", 2 * K * C_sq * norm_sq),
     ):
-        result = progressive_validate(gaptron(kind), X, y)
+        result = progressive_validate(gaptron(kind), X, y, play="randomized")
         wanted = result.comparator_loss(U).sum() + regret
         assert result.regret_bound(U) == pytest.approx(wanted)
 
@@ -217,7 +221,7 @@ def test_perceptron_equals_the_literal_one(rng):
         top = int(np.argmax(W @ x))
         mistakes.append(top != label)
         W += np.outer(np.eye(4)[label] - np.eye(4)[top], x)
-    result = progressive_validate(perceptron(fit_intercept=False), X, y)
+    result = progressive_validate(perceptron(fit_intercept=False), X, y, play="randomized")
     np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
     np.testing.assert_array_equal(result.target_loss, mistakes)
     np.testing.assert_array_equal(result.surrogate_loss, mistakes)
@@ -265,7 +269,7 @@ def test_the_best_comparator_is_better_than_none(kind):
     """Also of the hinges, which are not smooth where all scores tie."""
     n = 200 if INTERPRETED else 2000
     X, y = LabelNoise(n, random_state=0).draw(Simplex().fit(np.arange(4)))
-    result = progressive_validate(gaptron(kind), X, y)
+    result = progressive_validate(gaptron(kind), X, y, play="randomized")
     zero = result.regret_bound(np.zeros((4, 6)))
     share = 0.95 if INTERPRETED else 0.9  # of few rounds the regret is a larger part
     assert result.expected_target_loss.sum() <= result.regret_bound() < share * zero

@@ -98,8 +98,12 @@ def test_weights_are_those_of_the_literal_rule(seed):
 class TestStreams:
     def test_chessboards_are_learned_by_bins(self):
         X, y = steps(4000)
-        run = progressive_validate(sk.StructuredPredictor(random_state=0), X, y, random_state=0)
-        line = progressive_validate(sk.OnlineStructuredPredictor(random_state=0), X, y)
+        run = progressive_validate(
+            sk.StructuredPredictor(random_state=0), X, y, random_state=0, play="randomized"
+        )
+        line = progressive_validate(
+            sk.OnlineStructuredPredictor(random_state=0), X, y, play="randomized"
+        )
         assert run.target_loss[2000:].mean() < 0.2 < line.target_loss[2000:].mean()
         assert run.estimator.weights_[1] > 0.9
         assert run.risk_bound() > run.target_loss[2000:].mean()
@@ -255,14 +259,16 @@ class TestStreams:
         X, y = steps(1500)
         missing = rng.rand(1500) < 0.3
         X[missing, 2], y = np.nan, np.where(missing, "white", "black")
-        run = progressive_validate(sk.StructuredPredictor(random_state=0), X, y, random_state=0)
+        run = progressive_validate(
+            sk.StructuredPredictor(random_state=0), X, y, random_state=0, play="randomized"
+        )
         assert run.target_loss[700:].mean() < 0.02
 
     def test_late_labels_are_batches(self):
         X, y = steps(1200)
         model = sk.StructuredPredictor(random_state=0)
-        late = progressive_validate(model, X, y, batch_size=50, random_state=0)
-        soon = progressive_validate(model, X, y, random_state=0)
+        late = progressive_validate(model, X, y, batch_size=50, random_state=0, play="randomized")
+        soon = progressive_validate(model, X, y, random_state=0, play="randomized")
         assert soon.target_loss.mean() < late.target_loss.mean() < 0.5
         np.testing.assert_allclose(late.estimator.weights_, soon.estimator.weights_, rtol=1e-9)
 
@@ -286,8 +292,8 @@ def test_a_short_stream_of_given_members_is_mixed():
         (name, m.set_params(average=bool(m.average), optimizer="ogd")) for name, m in members
     ]
     model = sk.StructuredPredictor(estimators=members, random_state=0)
-    run = progressive_validate(model, X, y, random_state=0)
-    late = progressive_validate(model, X, y, batch_size=10, random_state=0)
+    run = progressive_validate(model, X, y, random_state=0, play="randomized")
+    late = progressive_validate(model, X, y, batch_size=10, random_state=0, play="randomized")
     assert run.estimator.t_ == late.estimator.t_ == 30
     whole = clone(model).partial_fit(X, y, classes=np.unique(y))
     parts = clone(model).partial_fit(X[:7], y[:7], classes=np.unique(y)).partial_fit(X[7:], y[7:])

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -384,9 +384,9 @@ class TestRegressor:
         X = rng.randn(300, 3)
         y = np.sin(3.0 * X[:, 0])
         model = sk.StructuredRegressor(cache_size=0.01, random_state=0).fit(X, y)
-        assert [member.approximation for member in model.estimators_] == [
-            *("none", "fourier", "fourier", "relu")
-        ]
+        *models, trees = model.estimators_
+        assert [one.approximation for one in models] == ["none", "fourier", "fourier", "relu"]
+        assert isinstance(trees, ExtraTreesRegressor) and not trees.bootstrap
         assert model.score(X, y) > 0.8
 
     def test_units_of_y_do_not_matter(self):
@@ -435,5 +435,13 @@ class TestShortly:
         kinds.space_ = None
         names = [name for name, _ in kinds._default_members(_X, kinds.random_state_)]
         assert names == ["linear", "rbf", "laplacian", "arc-cosine"]
-        numbers = sk.StructuredRegressor()._default_members(_X, np.random.RandomState(0))
-        assert [name for name, _ in numbers] == names
+        rng, sparse_rows = np.random.RandomState(0), sparse.csr_matrix(_X)
+        for given, X, more in (
+            ({}, _X, ["trees"]),
+            ({"loss": "quantile"}, _X, []),
+            ({}, sparse_rows, []),
+        ):
+            numbers = sk.StructuredRegressor(**given)._default_members(X, rng)
+            assert [name for name, _ in numbers] == names + more
+        many = sk.StructuredRegressor()._default_members(np.zeros((10_001, 1)), rng)
+        assert dict(many)["trees"].max_samples == 10_000 and dict(many)["trees"].bootstrap

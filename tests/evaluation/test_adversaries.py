@@ -94,7 +94,9 @@ def test_bound_with_high_probability_holds_in_every_run(name, dim):
     again = predictor(space=result.estimator.space, regularizer=PAIRS[name][1], optimizer=optimizer)
     exceeded = 0
     for seed in range(seeds):
-        run = progressive_validate(again, result.rounds.X, space.decode(V), random_state=seed)
+        run = progressive_validate(
+            again, result.rounds.X, space.decode(V), random_state=seed, play="randomized"
+        )
         exceeded += run.target_loss.sum() > bound
     assert exceeded <= 23
 
@@ -209,7 +211,9 @@ def test_an_adaptive_adversary_sees_the_weights_played(optimizer, average):
     model = predictor(optimizer=(OPTIMIZERS | OTHERS)[optimizer], average=average, space=space)
     result = play(model, stream, space)
     y = space.decode(result.encoded)
-    again = progressive_validate(model, result.rounds.X, y, classes=space.classes_)
+    again = progressive_validate(
+        model, result.rounds.X, y, classes=space.classes_, play="randomized"
+    )
     np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
     np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, rtol=1e-9)
     np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)

@@ -98,7 +98,10 @@ def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
 def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
     X, y = rng.randn(N, 2), rng.randint(3, size=N)
     model = OnlineStructuredPredictor(optimizer="ogd", average=False)
-    runs = {"rows": progressive_validate(model, X, y), "stream": results["logistic"]}
+    runs = {
+        "rows": progressive_validate(model, X, y, play="randomized"),
+        "stream": results["logistic"],
+    }
     display = RegretDisplay.from_result(runs, risk_delta=0.1)
     assert ["risk" in lines for lines in display.lines_] == [True, False]
     monitor, losses = RiskMonitor(0.1), runs["rows"].expected_target_loss

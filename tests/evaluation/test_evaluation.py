@@ -23,7 +23,7 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
     V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=40)]])
     X = rng.randn(len(V), 4) * np.exp(rng.randn(len(V), 1))
     model = predictor(space=space, regularizer=regularizer)
-    result = progressive_validate(model, X, space.decode(V), random_state=0)
+    result = progressive_validate(model, X, space.decode(V), random_state=0, play="randomized")
     loss = result.estimator.loss_
     theta, _ = naive.gradient_descent(loss, X, V)
     np.testing.assert_allclose(result.surrogate_loss, loss.value(theta, V), atol=1e-10)
@@ -35,7 +35,7 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
     assert result.estimator.t_ == len(V)
 
 
-@pytest.mark.parametrize(("play", "average"), [("iterates", False), ("average", "polynomial")])
+@pytest.mark.parametrize(("play", "average"), [("randomized", False), ("predict", "polynomial")])
 def test_batches_are_played_with_the_weights_before_them(play, average, rng):
     X, y = rng.randn(47, 3), rng.randint(3, size=47)
     model, wanted = predictor(average=average), []
@@ -54,14 +54,17 @@ def test_batches_are_played_with_the_weights_before_them(play, average, rng):
 
 def test_realised_losses_average_to_the_expected_ones(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    runs = [progressive_validate(predictor(), X, y, random_state=seed) for seed in range(100)]
+    runs = [
+        progressive_validate(predictor(), X, y, random_state=seed, play="randomized")
+        for seed in range(100)
+    ]
     realised = np.mean([run.target_loss for run in runs], axis=0)
     expected = runs[0].expected_target_loss
     sigma = np.sqrt(expected * (1 - expected) / 100)
     assert np.all(np.abs(realised - expected) <= 5 * sigma + 1e-9)
     np.testing.assert_array_equal(
         runs[3].target_loss,
-        progressive_validate(predictor(), X, y, random_state=3).target_loss,
+        progressive_validate(predictor(), X, y, random_state=3, play="randomized").target_loss,
     )
 
 
@@ -70,13 +73,15 @@ def test_sparse_data_frames_and_progress(rng):
     frame = pd.DataFrame(X, columns=list("abc"))
     seen = []
     runs = [
-        progressive_validate(predictor(), Z, y, random_state=0)
+        progressive_validate(predictor(), Z, y, random_state=0, play="randomized")
         for Z in (X, frame, sparse.csr_matrix(X))
     ]
     for run in runs[1:]:
         np.testing.assert_allclose(run.surrogate_loss, runs[0].surrogate_loss, atol=1e-12)
         assert run.surrogate_regret() == pytest.approx(runs[0].surrogate_regret(), abs=1e-3)
-    progressive_validate(predictor(), X, y, 25, progress=lambda done, n: seen.append((done, n)))
+    progressive_validate(
+        predictor(), X, y, 25, progress=lambda done, n: seen.append((done, n)), play="randomized"
+    )
     assert seen == [(25, 60), (50, 60), (60, 60)]
     mean = runs[0].expected_target_loss.mean()
     told = f"(60 rounds of OnlineStructuredPredictor, mean expected target loss {mean:.4g}, "
@@ -84,7 +89,9 @@ def test_sparse_data_frames_and_progress(rng):
 
 
 N = 25 if INTERPRETED else 90
-PLAYS = ("last", "average")
+#: Whether predictions are by an average.
+AVERAGED = [False, "polynomial"]
+averaged = pytest.mark.parametrize("average", AVERAGED, ids=["last", "average"])
 
 
 def outputs(space, rng):
@@ -97,63 +104,68 @@ def rows(store, rng):
     return stores[store](X)
 
 
-def in_turns(model, X, y, play):
-    """Losses (n, 2), expected and surrogate, of rows played one by one; and the learner."""
+def in_turns(model, X, y):
+    """Losses (n, 2), of predictions and surrogate ones, of rows one by one; and the learner."""
     learner = clone(model)
     rounds, found = learner.begin(X, y), []
-    score = learner.play if play == "last" else learner.play_average
     for t in range(N):
-        found.append([loss[0] for loss in score(rounds, np.array([t]), 0)[1:]])
+        theta, V = learner._thetas(rounds.take([t])), learner._truths(rounds.packed[[t]])
+        best = learner._decode(theta).decoder.most_likely(
+            theta, learner.loss_.mean(theta), learner.loss_
+        )
+        lost = learner.space_.expected_loss(best, V)[0]
+        found.append([lost, learner.loss_.value(theta, V)[0]])
         learner.learn(rounds, np.array([t]))
     return np.array(found), learner
 
 
-def compare(model, X, y, play, tolerance=1e-9):
-    result = progressive_validate(model, X, y, play=play)
-    wanted, learner = in_turns(model, X, y, play)
-    found = np.column_stack([result.expected_target_loss, result.surrogate_loss])
+def compare(model, X, y, tolerance=1e-9):
+    result = progressive_validate(model, X, y)
+    wanted, learner = in_turns(model, X, y)
+    found = np.column_stack([result.target_loss, result.surrogate_loss])
     scale = 1.0 + np.abs(wanted).max()
     np.testing.assert_allclose(found, wanted, atol=tolerance * scale)
+    np.testing.assert_array_equal(result.target_loss, result.expected_target_loss)
     np.testing.assert_array_equal(learner.last_weights_, result.estimator.last_weights_)
-    if play == "average":
+    if model.average and learner._model.averaged:
         np.testing.assert_array_equal(learner.average_weights_, result.estimator.average_weights_)
     return learner, result
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@averaged
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("store", ["dense", "csr", "single"])
 @pytest.mark.parametrize(
     "optimizer", ["ogd", "adaptive", "parameter_free", "pistol", "mixture", "adagrad"]
 )
 @pytest.mark.short(every=14)
-def test_it_is_predict_and_learn_in_turns(optimizer, store, standardize, play, rng):
-    model = sk.OnlineStructuredPredictor(optimizer=optimizer, standardize=standardize)
+def test_it_is_predict_and_learn_in_turns(optimizer, store, standardize, average, rng):
+    model = sk.OnlineStructuredPredictor(
+        optimizer=optimizer, standardize=standardize, average=average
+    )
     tolerance = 1e-5 if store == "single" else 1e-9
-    learner, _ = compare(model, rows(store, rng), outputs("simplex", rng), play, tolerance)
-    assert learner.plays_ahead == (optimizer != "adagrad")
+    compare(model, rows(store, rng), outputs("simplex", rng), tolerance)
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@averaged
 @pytest.mark.parametrize("optimizer", ["parameter_free", "mixture"])
 @pytest.mark.parametrize("space", ["hypercube", "ordinal", "permutahedron", "birkhoff"])
-def test_over_every_space(space, optimizer, play, rng):
-    model = sk.OnlineStructuredPredictor(space, optimizer=optimizer)
-    compare(model, rows("dense", rng), outputs(space, rng), play)
+def test_over_every_space(space, optimizer, average, rng):
+    model = sk.OnlineStructuredPredictor(space, optimizer=optimizer, average=average)
+    compare(model, rows("dense", rng), outputs(space, rng))
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@averaged
 @pytest.mark.parametrize("store", ["dense", "csr"])
 @pytest.mark.parametrize("optimizer", ["parameter_free", "mixture"])
-def test_rows_of_weight_zero_are_played_as_all_others(optimizer, store, play, rng):
+def test_rows_of_weight_zero_are_played_as_all_others(optimizer, store, average, rng):
     X, y = rows(store, rng), outputs("simplex", rng)
     weights = {0: 2.5, 1: 0.0, 2: 0.3}
-    model = sk.OnlineStructuredPredictor(optimizer=optimizer, class_weight=weights)
-    _, result = compare(model, X, y, play)
+    model = sk.OnlineStructuredPredictor(optimizer=optimizer, class_weight=weights, average=average)
+    _, result = compare(model, X, y)
     assert np.ptp(result.surrogate_loss[y == 1]) > 0.0
 
 
-@pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize(
     "model",
     [
@@ -162,46 +174,73 @@ def test_rows_of_weight_zero_are_played_as_all_others(optimizer, store, play, rn
         predictor(optimizer=GradientDescent(), fit_intercept=False, average="uniform"),
         predictor(loss="hinge", decoder="gap", average="uniform"),
         predictor(optimizer=StepMixture(averages=False), average="polynomial"),
+        predictor(average=False),
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_of_every_linear_learner(model, play, rng):
-    X, y = rows("csr", rng), outputs("simplex", rng)
-    if play == "average" and isinstance(getattr(model, "optimizer", None), StepMixture):
-        with pytest.raises(ValueError, match="play='average' needs a learner with average"):
-            progressive_validate(model, X, y, play=play)
-        return
-    learner, _ = compare(model, X, y, play)
-    assert learner.plays_ahead
+def test_of_every_linear_learner(model, rng):
+    compare(model, rows("csr", rng), outputs("simplex", rng))
 
 
 def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
-    model = sk.OnlineStructuredPredictor("hypercube", decoder="f1")
-    X, Y = rows("dense", rng), outputs("hypercube", rng)
-    learner, _ = compare(model, X, Y, "last")
-    assert not learner.plays_ahead
+    model = sk.OnlineStructuredPredictor("hypercube", decoder="f1", average=False)
+    compare(model, rows("dense", rng), outputs("hypercube", rng))
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.FolkloreClassifier(),
+        sk.BanditronClassifier(),
+        sk.OnlineTreeClassifier(random_state=0),
+        sk.SecondOrderPerceptron(),
+        sk.StructuredPredictor(random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_losses_are_of_what_predict_returns(model, batch_size, rng):
+    X, y = rows("dense", rng), outputs("simplex", rng)
+    found = progressive_validate(model, X, y, batch_size).target_loss
+    learner = clone(model)
+    rounds = learner.begin(X, y)
+    for start in range(0, N, batch_size):
+        now = np.arange(start, min(start + batch_size, N))
+        np.testing.assert_array_equal(found[now], learner.predict(X[now]) != y[now])
+        learner.learn(rounds, now)
+
+
+@pytest.mark.parametrize("label", [None, -1])
+def test_of_who_abstains_they_are_its_costs(label, rng):
+    X = rng.randn(N, 3)
+    y = (X[:, 0] + rng.randn(N) > 0.0).astype(int)
+    experts = [sk.OnlineStructuredPredictor(random_state=0), sk.MulticlassPerceptron()]
+    model = sk.AbstainingHedgeClassifier(experts, abstention_cost=0.2, abstain_label=label)
+    found = progressive_validate(model, X, y).target_loss
+    learner = clone(model)
+    rounds = learner.begin(X, y)
+    for i in range(N):
+        said = learner.predict(X[i : i + 1])[0]
+        assert found[i] == (0.2 if said == -1 else said != y[i])
+        learner.learn(rounds, np.array([i]))
+    assert (0.2 in found) == (label is not None)
+
+
+@averaged
 @pytest.mark.parametrize(
     "optimizer",
     [GradientDescent(eta=1e220), StepMixture(others=(GradientDescent(eta=1e220),))],
     ids=["descent", "mixture"],
 )
-def test_a_row_out_of_range_stops_it_where_learning_stops(optimizer, play, rng):
+def test_a_row_out_of_range_stops_it_where_learning_stops(optimizer, average, rng):
     X, y = rows("dense", rng), outputs("simplex", rng)
     X[20] = 1e99
-    model = predictor(optimizer=optimizer, average="polynomial")
+    model = predictor(optimizer=optimizer, average=average)
     learner, twin = clone(model), clone(model)
     rounds = learner.begin(X, y)
     with pytest.raises(ValueError, match="Row 20 of X"):
-        learner.play_ahead(rounds, np.arange(N), play == "average", 0)
+        learner.answer_and_learn(rounds, np.arange(N))
     twin.begin(X, y)
     twin.learn(rounds.take(np.arange(20)), np.arange(20))
     assert learner.t_ == twin.t_ == 20
     np.testing.assert_array_equal(learner.last_weights_, twin.last_weights_)
-
-
-def test_learners_without_such_a_loop_say_so():
-    with pytest.raises(NotImplementedError, match="BanditronClassifier has no play_ahead"):
-        sk.BanditronClassifier().play_ahead(None, None, False)

@@ -441,7 +441,7 @@ def test_lengths_of_evaluation_inputs():
     with pytest.raises(ValueError, match="not fitted yet"):
         predictor().score(X, CLASSES)
     with pytest.raises(ValueError, match="batch_size must be an integer at least 1, got 0"):
-        sk.evaluation.progressive_validate(model, X, CLASSES, batch_size=0)
+        sk.evaluation.progressive_validate(model, X, CLASSES, batch_size=0, play="randomized")
 
 
 def test_vertices_of_unfitted_spaces_say_what_to_call():

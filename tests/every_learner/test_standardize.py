@@ -106,7 +106,9 @@ def test_scores_are_linear_in_the_rows_given(name, rng):
 @pytest.mark.parametrize("name", ["ogd", "average", "default gaptron"])
 def test_bounds_hold_for_rows_as_transformed(name, rng):
     X, y = rounds(rng)
-    result = sk.evaluation.progressive_validate(LEARNERS[name], X, y, random_state=0)
+    result = sk.evaluation.progressive_validate(
+        LEARNERS[name], X, y, random_state=0, play="randomized"
+    )
     scale = RunningScale(4, True, True)
     Z = scale.apply(Rows.from_array(X))[0].matrix
     np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
@@ -158,7 +160,9 @@ def test_comparators_and_predictions_go_by_what_was_fitted(name, fitted, rng):
     X, y = rounds(rng, 40)
     X[:, 0] /= 1e6
     learner = clone((EVERY_LEARNER | LEARNERS)[name])
-    result = sk.evaluation.progressive_validate(learner.set_params(standardize=fitted), X, y)
+    result = sk.evaluation.progressive_validate(
+        learner.set_params(standardize=fitted), X, y, play="randomized"
+    )
     model, U = result.estimator, rng.randn(3, 5)
     answer = getattr(model, "predict_proba", model.decision_function)
     wanted, before = result.comparator_loss(U), answer(X)

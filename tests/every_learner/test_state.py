@@ -110,7 +110,9 @@ def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path)
 
 def test_degenerate_certificates(rng):
     fixed = predictor(optimizer=GradientDescent(eta=0.1), fit_intercept=False)
-    result = sk.evaluation.progressive_validate(fixed, np.zeros((9, 2)), np.arange(9) % 2)
+    result = sk.evaluation.progressive_validate(
+        fixed, np.zeros((9, 2)), np.arange(9) % 2, play="randomized"
+    )
     assert result.expected_target_loss.sum() <= result.regret_bound() < np.inf
     X, y = two_classes(rng)
     free = predictor(optimizer="parameter_free").fit(X, y)

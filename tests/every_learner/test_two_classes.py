@@ -34,7 +34,7 @@ DELTA = 0.1
 def test_mistakes_by_hand_are_what_is_expected_and_what_the_risk_bound_is_of(name):
     X, y = binary_stream(60)
     model, classes = DECIDED[name], np.unique(y)
-    result = progressive_validate(model, X, y, classes=classes, random_state=0, play="iterates")
+    result = progressive_validate(model, X, y, classes=classes, random_state=0, play="randomized")
     hand, wrong = clone(model), []
     hand.partial_fit(X[:1], y[:1], classes=classes, sample_weight=[0.0])
     for t in range(len(X)):

@@ -77,7 +77,9 @@ def test_rounds_are_the_literal_rule_and_keep_theorem_7(d, cost, kind, rng):
     U, y = said_and_truth(rng, T, d, kind)
     twin = naive.Abstaining(d, cost)
     wanted = [twin.round(list(u), 2 * k - 1) for u, k in zip(U, y, strict=True)]
-    result = progressive_validate(columns(d, abstention_cost=cost), U, y, random_state=0)
+    result = progressive_validate(
+        columns(d, abstention_cost=cost), U, y, random_state=0, play="randomized"
+    )
     np.testing.assert_allclose(result.expected_target_loss, wanted, atol=1e-9)
     model = result.estimator
     np.testing.assert_allclose(model.hedge_.weights_, twin.hedge.weights(), atol=1e-9)
@@ -187,7 +189,7 @@ class TestExperts:
         X, y = binary_stream(60)
         nb, told = GaussianNB(), []
         model = AbstainingHedgeClassifier([GaussianNB()])
-        result = progressive_validate(model, X, y)
+        result = progressive_validate(model, X, y, play="randomized")
         for t in range(60):
             with np.errstate(all="ignore"):
                 p = nb.predict_proba(X[t : t + 1])[0, 1] if t else 0.5
@@ -206,7 +208,7 @@ class TestExperts:
         for model in (kept, AbstainingHedgeClassifier([fitted])):
             assert model.fit(X, y).estimators_[0] is fitted
         for model in (kept, frozen):
-            result = progressive_validate(model, X[100:], y[100:])
+            result = progressive_validate(model, X[100:], y[100:], play="randomized")
             p = result.estimator.estimators_[0].predict_proba(X)
             np.testing.assert_array_equal(p, fitted.predict_proba(X))
         trained = AbstainingHedgeClassifier([fitted], train=True).fit(X, y).estimators_[0]
@@ -261,7 +263,9 @@ class TestExperts:
         for expert, rows in ((frozen, frame), (GaussianNB(), numbers)):
             for size in (1, 7):
                 twin = AbstainingHedgeClassifier([expert])
-                result = progressive_validate(twin, rows, y, batch_size=size, random_state=0)
+                result = progressive_validate(
+                    twin, rows, y, batch_size=size, random_state=0, play="randomized"
+                )
                 assert result.estimator.t_ == 80 and result.expected_target_loss.mean() < 0.4
         with pytest.raises(ValueError, match="feature names"):
             model.predict(frame.rename(columns={"a": "z"}))
@@ -351,7 +355,9 @@ class TestGuarantees:
 
     def test_the_certificate_in_numbers(self):
         X, y = binary_stream(200)
-        result = progressive_validate(AbstainingHedgeClassifier([GaussianNB(), perceptron()]), X, y)
+        result = progressive_validate(
+            AbstainingHedgeClassifier([GaussianNB(), perceptron()]), X, y, play="randomized"
+        )
         certificate, half = result.estimator.certificate(), [0.5, 0.5]
         assert certificate.constants["experts"] == 2 and certificate.constants["rounds"] == 200
         assert certificate.bound(10.0) == pytest.approx(10.0 + certificate.regret())

@@ -54,7 +54,9 @@ REFUSED = [
 @pytest.mark.parametrize(("parameters", "rounds", "given", "message"), REFUSED)
 def test_configurations_without_a_theorem_say_so(parameters, rounds, given, message, rng):
     X, y = rng.randn(30, 3), rng.randint(3, size=30)
-    result = sk.evaluation.progressive_validate(predictor(**parameters), X, y, **rounds)
+    result = sk.evaluation.progressive_validate(
+        predictor(**parameters), X, y, **rounds, play="randomized"
+    )
     with pytest.raises(GuaranteeError, match=message):
         result.regret_bound(**given)
 
@@ -78,7 +80,9 @@ def test_the_comparator_of_any_certificate_makes_the_bound_small(optimizer, rng)
         X, y = rng.randn(n, p), rng.randint(3, size=n)
         y = np.where(signal & (X[:, 0] > 0.3), 2, y)
         y[:3] = range(3)
-        result = sk.evaluation.progressive_validate(predictor(optimizer=optimizer), X, y)
+        result = sk.evaluation.progressive_validate(
+            predictor(optimizer=optimizer), X, y, play="randomized"
+        )
         U, certificate = result.best_comparator(), result.estimator.certificate()
         best = result.regret_bound(U)
         assert result.regret_bound() == pytest.approx(best)
@@ -92,7 +96,7 @@ def test_the_comparator_of_any_certificate_makes_the_bound_small(optimizer, rng)
 
 def test_bounds_are_the_printed_formulas(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    result = sk.evaluation.progressive_validate(predictor(), X, y)
+    result = sk.evaluation.progressive_validate(predictor(), X, y, play="randomized")
     U = rng.randn(3, 4)
     C_sq = (np.linalg.norm(X, axis=1) ** 2 + 1).max()
     theorem_5_1 = C_sq * np.linalg.norm(U) ** 2 / (2 * (1 - math.log(2)) * math.log(2))
@@ -104,7 +108,9 @@ def test_bounds_are_the_printed_formulas(rng):
     assert certificate.constants["b"] == pytest.approx(2 * C_sq / math.log(2))
     assert certificate.theorem == "Theorem 4.2"
     optimizer = GradientDescent(eta="high_probability", feature_norm=10.0)
-    result = sk.evaluation.progressive_validate(predictor(optimizer=optimizer), X, y)
+    result = sk.evaluation.progressive_validate(
+        predictor(optimizer=optimizer), X, y, play="randomized"
+    )
     a, b = 1 - math.log(2), 2 * 100 / math.log(2)
     wanted = ((1 - a) * b * np.linalg.norm(U) ** 2 + 0.5 * 2 * math.log(20)) / a
     comparator = result.comparator_loss(U).sum()
@@ -156,7 +162,7 @@ def test_regret_of_pistol_is_the_printed_formula(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
     optimizer = PiSTOL(a=2.25, b=2.0, feature_norm=10.0)
     model = predictor(optimizer=optimizer)
-    result = sk.evaluation.progressive_validate(model, X, y)
+    result = sk.evaluation.progressive_validate(model, X, y, play="randomized")
     certificate = result.estimator.certificate()
     k, L = certificate.constants, math.sqrt(2) * 10.0
     a, phi = 2.25 * L, 6284.9495570
@@ -249,7 +255,7 @@ def test_pistol_classifiers_learn_every_weight_separately(rng):
     assert np.abs(model.coef_ - other.coef_).max() > 0.01 * np.abs(other.coef_).max()
     with pytest.raises(ValueError, match="moves every feature by itself"):
         clone(model).set_params(kernel="rbf").fit(X, y)
-    losses = sk.evaluation.progressive_validate(model, X, y).surrogate_loss
+    losses = sk.evaluation.progressive_validate(model, X, y, play="randomized").surrogate_loss
     assert losses.sum() <= model.fit(X, y).certificate().bound(60.0, 0.0)
 
 
@@ -323,7 +329,9 @@ class TestPerceptrons:
             with pytest.raises(GuaranteeError, match=r"use bound\(comparator_loss, norm\)"):
                 one.certificate().regret(3.0)
         with pytest.raises(GuaranteeError, match="is about hinge losses"):
-            sk.evaluation.progressive_validate(sk.MulticlassPerceptron(), X, y).regret_bound()
+            sk.evaluation.progressive_validate(
+                sk.MulticlassPerceptron(), X, y, play="randomized"
+            ).regret_bound()
 
     @pytest.mark.parametrize("K", [2, 3])
     def test_as_many_mistakes_as_the_bound_allows(self, K):

@@ -369,7 +369,9 @@ def test_bounds_that_are_better_than_chance_hold(name, which, noise):
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
     made = OPTIMIZERS | {"adaptive": lambda C: sk.optimizers.AdaptiveGradientDescent(4.0)}
     parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": made[which](1.0)}
-    result = sk.evaluation.progressive_validate(predictor(**parts, fit_intercept=False), X, y)
+    result = sk.evaluation.progressive_validate(
+        predictor(**parts, fit_intercept=False), X, y, play="randomized"
+    )
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)
     assert bound < n / 2

@@ -241,31 +241,26 @@ class TestWhatIsPlayed:
         X, y = stream(rng, 60)
         runs = [
             progressive_validate(sk.SecondOrderPerceptron(), X, y, play=play)
-            for play in ("iterates", "last")
+            for play in ("predict", "randomized")
         ]
         np.testing.assert_array_equal(*(run.target_loss for run in runs))
 
     def test_bad_plays_are_named(self, rng):
         X, y = stream(rng, 30)
-        with pytest.raises(ValueError, match="play must be one of 'iterates', 'last', 'average'"):
+        with pytest.raises(ValueError, match="play must be one of 'predict', 'randomized'"):
             progressive_validate(learner(), X, y, play="best")
-        bandit = sk.BanditGaptronClassifier(radius=1.0, random_state=0)
-        for model in (learner(), sk.SecondOrderPerceptron(), bandit):
-            with pytest.raises(ValueError, match="play='average' needs a learner with a"):
-                progressive_validate(model, X, y, play="average")
 
-    @pytest.mark.parametrize("play", ["last", "average"])
-    def test_regret_bounds_are_about_iterates_only(self, play, rng):
+    def test_regret_bounds_are_about_what_is_drawn(self, rng):
         X, y = stream(rng, 30)
         model = learner(optimizer="ogd", average="polynomial")
-        result = progressive_validate(model, X, y, play=play)
-        with pytest.raises(sk.GuaranteeError, match=f"not play='{play}'"):
+        result = progressive_validate(model, X, y)
+        with pytest.raises(sk.GuaranteeError, match="require play='randomized'; .* play='predict'"):
             result.regret_bound()
-        assert progressive_validate(model, X, y).regret_bound() > 0.0
+        assert progressive_validate(model, X, y, play="randomized").regret_bound() > 0.0
 
 
 class TestCertificates:
-    @pytest.mark.parametrize("play", ["iterates", "last", "average"])
+    @pytest.mark.parametrize("play", ["predict", "randomized"])
     @pytest.mark.parametrize("average", ["polynomial", "uniform"])
     def test_are_about_the_last_losses(self, play, average, rng):
         X, y = stream(rng)
@@ -283,13 +278,17 @@ class TestCertificates:
         bandit = sk.BanditGaptronClassifier(radius=1.0, random_state=0)
         scaled = make_pipeline(StandardScaler().fit(X[:200]), "passthrough", learner())
         for model, given in ((learner(), {"batch_size": 50}), (bandit, {}), (scaled, {})):
-            result = progressive_validate(model, X[200:], y[200:], random_state=0, **given)
+            result = progressive_validate(
+                model, X[200:], y[200:], random_state=0, **given, play="randomized"
+            )
             wanted = sk.guarantees.risk_bound(result.expected_target_loss[100:])
             assert result.risk_bound() == wanted < 1.0
 
     def test_dependent_rows_are_refused(self, rng):
         X, y = stream(rng)
-        result = progressive_validate(make_pipeline(StandardScaler(), learner()), X, y)
+        result = progressive_validate(
+            make_pipeline(StandardScaler(), learner()), X, y, play="randomized"
+        )
         with pytest.raises(sk.GuaranteeError, match="step 'standardscaler' .* saw 256 rows"):
             result.risk_bound()
         space = sk.spaces.Simplex().fit([0, 1, 2])
@@ -303,7 +302,7 @@ class TestCertificates:
 
     def test_weights_and_losses_that_are_no_shares_are_refused(self, rng):
         X, y = stream(rng)
-        result = progressive_validate(learner(), X, y)
+        result = progressive_validate(learner(), X, y, play="randomized")
         weighted = result.rounds._replace(weight=1.0 + np.arange(150))
         with pytest.raises(sk.GuaranteeError, match="rounds with sample weights"):
             replace(result, rounds=weighted).risk_bound()
@@ -316,7 +315,7 @@ class TestCertificates:
 
     def test_too_few_rounds_and_bad_shares_are_named(self, rng):
         X, y = stream(rng, 7)
-        result = progressive_validate(learner(), X, y)
+        result = progressive_validate(learner(), X, y, play="randomized")
         with pytest.raises(
             sk.GuaranteeError, match=r"needs at least 4 rounds, got 2: the last 0\.3"
         ):
@@ -453,7 +452,7 @@ def flipping(n=400, flipped=250):
 
 
 class TestResults:
-    given = {"play": "last", "classes": [0, 1]}
+    given = {"classes": [0, 1]}
 
     def model(self):
         return sk.OnlineStructuredPredictor(optimizer="ogd", decoder="nearest", average=False)
@@ -479,7 +478,7 @@ class TestResults:
     def test_losses_without_a_certificate_have_no_test(self):
         X, y = flipping()
         model = self.model().set_params(class_weight={0: 1.0, 1: 2.0})
-        result = progressive_validate(model, X, y)
+        result = progressive_validate(model, X, y, play="randomized")
         assert result.changed_ is False
         with pytest.raises(sk.GuaranteeError):
             result.risk_bound()
@@ -524,7 +523,9 @@ class TestOrder:
         for order, warned in ((np.arange(3000), True), (rng.permutation(3000), False)):
             chunks = [(X[part], y[part]) for part in np.split(order, 6)]
             given = [chunks] if chunked else [X[order], y[order]]
-            run = progressive_validate(sk.OnlineStructuredPredictor(), *given, classes=[0, 1, 2])
+            run = progressive_validate(
+                sk.OnlineStructuredPredictor(), *given, classes=[0, 1, 2], play="randomized"
+            )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 run.risk_bound()

@@ -182,12 +182,12 @@ def test_a_search_goes_on_if_a_fold_has_no_relevant_item_of_positive_weight():
 def test_progressive_validation_states_a_bound():
     X, y, qid = queries(n=200)
     rows, grades = lists(X, y, qid)
-    run = progressive_validate(ListwiseRanker(), rows, grades, random_state=0)
+    run = progressive_validate(ListwiseRanker(), rows, grades, random_state=0, play="randomized")
     assert len(run.target_loss) == 200 and run.estimator.t_ == 200
     assert run.expected_target_loss.mean() < run.risk_bound() < 1.0
     model = ListwiseRanker().partial_fit(X, y, qid)
     np.testing.assert_array_equal(run.estimator.coef_, model.coef_)
-    average = progressive_validate(ListwiseRanker(), rows, grades, play="average", random_state=0)
+    average = progressive_validate(ListwiseRanker(), rows, grades)
     assert average.surrogate_loss.shape == (200,)
 
 
@@ -253,7 +253,7 @@ def test_what_curves_do_not_take():
         model.partial_fit(X, y, qid)
     rows, grades = lists(X, y, qid)
     with pytest.raises(ValueError, match="which a stream does not know"):
-        progressive_validate(model.fit(X, y, qid), rows, grades)
+        progressive_validate(model.fit(X, y, qid), rows, grades, play="randomized")
     with pytest.raises(ValueError, match="is for dense rows"):
         clone(model).fit(sparse.csr_array(X), y, qid)
     with pytest.raises(AttributeError, match="set by fit with kernel='additive'"):

@@ -73,7 +73,7 @@ def test_gaptron_is_the_learner_with_its_loss_and_decoder(kind):
     np.testing.assert_array_equal(ours.last_weights_, theirs.last_weights_)
     np.testing.assert_array_equal(ours.decoding_proba(X), theirs.decoding_proba(X))
     assert vars(ours.certificate()) == vars(theirs.certificate())
-    result = sk.evaluation.progressive_validate(clone(ours), X, CLASSES)
+    result = sk.evaluation.progressive_validate(clone(ours), X, CLASSES, play="randomized")
     assert result.expected_target_loss.sum() <= result.regret_bound()
 
 

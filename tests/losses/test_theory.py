@@ -102,7 +102,11 @@ def test_sharp_constants_make_bounds_smaller_that_still_hold(rng):
     bounds = {}
     for constants in CONSTANTS:
         result = progressive_validate(
-            predictor(loss=sk.FenchelYoung(constants=constants)), X, y, random_state=0
+            predictor(loss=sk.FenchelYoung(constants=constants)),
+            X,
+            y,
+            random_state=0,
+            play="randomized",
         )
         bounds[constants] = result.regret_bound(np.zeros((3, 4)))
         assert result.expected_target_loss.sum() <= result.regret_bound()

@@ -86,7 +86,7 @@ def test_predictions_are_what_the_next_round_plays(name, rng):
     np.testing.assert_allclose(predicted, theta, atol=1e-12)
 
 
-@pytest.mark.parametrize("play", ["iterates", "last", "average"])
+@pytest.mark.parametrize("play", ["predict", "randomized"])
 @pytest.mark.parametrize("store", [np.asarray, np.float32, sparse.csr_array])
 def test_losses_without_a_compiled_kernel_are_mixed_too(store, play, rng):
     """Spanning trees, whose means are found by an oracle in Python."""
@@ -215,7 +215,7 @@ def test_the_certificate_is_that_of_the_bettor_and_the_overhead(rng):
         assert found.bound(7.0, norm) == pytest.approx(7.0 + wanted)
     least = min(found.losses.values())
     assert found.bound_of_experts() == pytest.approx((1 - k.a) * k.c * least + price)
-    result = progressive_validate(mixture, X, y)
+    result = progressive_validate(mixture, X, y, play="randomized")
     assert result.expected_target_loss.sum() < found.bound_of_experts()
 
 
@@ -246,7 +246,7 @@ def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng)
     X, y = turned(kind, rng)
     losses = {
         name: progressive_validate(OnlineStructuredPredictor(optimizer=name), X, y, play=play)
-        for name, play in (("mixture", "iterates"), ("parameter_free", "average"))
+        for name, play in (("mixture", "randomized"), ("parameter_free", "predict"))
     }
     mixed, still = (losses[name].surrogate_loss.mean() for name in losses)
     assert mixed < (1.01 if kind == "still" else 0.9) * still

@@ -103,7 +103,9 @@ class TestAgainstLiteral:
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
         optimizer = sk.optimizers.GradientDescent(eta=0.1)
         given = {"loss": FenchelYoung(scale=4.0), "fit_intercept": intercept, "average": average}
-        result = sk.evaluation.progressive_validate(learner(optimizer=optimizer, **given), rows, y)
+        result = sk.evaluation.progressive_validate(
+            learner(optimizer=optimizer, **given), rows, y, play="randomized"
+        )
         literal_one = naive.Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
         self.compare(result, literal_one, (X, y, 3, None, intercept), average)
 
@@ -111,7 +113,7 @@ class TestAgainstLiteral:
         X, y = words()
         pistol = sk.optimizers.PiSTOL(a=0.5, b=2.0)
         model = learner(optimizer=pistol, loss=FenchelYoung(scale=4.0))
-        result = sk.evaluation.progressive_validate(model, X, y)
+        result = sk.evaluation.progressive_validate(model, X, y, play="randomized")
         self.compare(result, naive.PiSTOL((X[0].shape[1] + 6, 3), 1.0, 0.5, 2.0), (X, y, 3))
 
     @pytest.mark.parametrize("long", [1, 40, 70])
@@ -157,7 +159,9 @@ class TestGuarantees:
             X = [x * 10.0 ** (2.0 * i / len(X) - 2.0) for i, x in enumerate(X)]
         y[0] = np.array([0, 1, 2])
         X[0] = X[0][:1].repeat(3, axis=0)
-        result = sk.evaluation.progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
+        result = sk.evaluation.progressive_validate(
+            learner(optimizer=self.OPTIMIZERS[name]), X, y, play="randomized"
+        )
         certificate = result.estimator.certificate()
         for losses, norm in self.comparators(result.estimator, X, y):
             if norm <= certificate.radius:
@@ -190,7 +194,7 @@ class TestGuarantees:
             with pytest.raises(sk.GuaranteeError, match=message):
                 learner(**given).fit(X, y).certificate()
         with pytest.raises(sk.GuaranteeError, match=r"certificate\(\)\.bound"):
-            sk.evaluation.progressive_validate(learner(), X, y).regret_bound()
+            sk.evaluation.progressive_validate(learner(), X, y, play="randomized").regret_bound()
 
     @pytest.mark.parametrize("constants", ["paper", "sharp"])
     @pytest.mark.parametrize("kind", ["shannon", "squared"])

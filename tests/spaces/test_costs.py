@@ -127,16 +127,18 @@ class TestLearners:
     def test_online_rounds_are_judged_by_costs(self, rng):
         X, y = data(rng)
         model = OnlineStructuredPredictor(Simplex(self.costs), decoder="min_risk", random_state=0)
-        result = progressive_validate(model, X, y)
+        result = progressive_validate(model, X, y, play="randomized")
         with pytest.warns(UserWarning, match="ignores the cost_matrix of Simplex"):
-            near = progressive_validate(clone(model).set_params(decoder="nearest"), X, y)
+            near = progressive_validate(
+                clone(model).set_params(decoder="nearest"), X, y, play="randomized"
+            )
         assert set(np.unique(result.target_loss)) <= {0.0, 0.125, 1.0}
         assert result.target_loss.sum() < near.target_loss.sum()
         np.testing.assert_array_equal(result.expected_target_loss, result.target_loss)
         with pytest.raises(GuaranteeError, match="randomized decoder, not MinimumRisk"):
             result.estimator.certificate()
         bound = clone(model).set_params(decoder="randomized", average=False, optimizer="ogd")
-        played = progressive_validate(bound.set_params(standardize=False), X, y)
+        played = progressive_validate(bound.set_params(standardize=False), X, y, play="randomized")
         limit = played.estimator.certificate().bound(played.surrogate_loss.sum(), 10.0)
         assert played.expected_target_loss.sum() <= limit
 

@@ -188,7 +188,9 @@ def test_a_space_of_ones_own_learns_and_keeps_its_bound(rng):
     Y = (X @ rng.randn(3, 4) > 0).astype(int)
     for space in (PlainHypercube(), KSubsets(2)):
         y = Y if isinstance(space, PlainHypercube) else KSubsets(2).argmax(X @ rng.randn(3, 4))
-        result = progressive_validate(predictor(space=space), X, y, random_state=0)
+        result = progressive_validate(
+            predictor(space=space), X, y, random_state=0, play="randomized"
+        )
         assert result.expected_target_loss.sum() <= result.regret_bound()
         assert result.estimator.score(X, y) > 0.6
         assert result.estimator.predict(X).shape == y.shape

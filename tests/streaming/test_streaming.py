@@ -36,8 +36,10 @@ def rows(n=300, seed=0):
 def test_validation_over_chunks_is_that_over_all_rows(name):
     X, y = rows(60)
     model = clone(LEARNERS[name])
-    whole = progressive_validate(model, X, y, random_state=0, classes=[0, 1])
-    parts = progressive_validate(model, array_chunks(X, y, 17), random_state=0, classes=[0, 1])
+    whole = progressive_validate(model, X, y, random_state=0, classes=[0, 1], play="randomized")
+    parts = progressive_validate(
+        model, array_chunks(X, y, 17), random_state=0, classes=[0, 1], play="randomized"
+    )
     assert parts.n_rounds == 60 and parts.estimator.t_ == 60
     np.testing.assert_array_equal(parts.chunks[:, 0], [17, 17, 17, 9])
     for kind in ("expected_target_loss", "surrogate_loss"):  # draws of a block are drawn together
@@ -56,7 +58,9 @@ def cut(size, *parts):
 
 
 BITS = np.random.RandomState(0).randint(2, size=(100, 5))
-PLAYS = [{"batch_size": size, "play": play} for size in (1, 10) for play in ("last", "average")]
+PLAYS = [
+    {"batch_size": size, "play": play} for size in (1, 10) for play in ("predict", "randomized")
+]
 #: What is learned, from the features and labels of 100 rows, the chunks, and how it is validated.
 VALIDATED = [
     *((OnlineStructuredPredictor(), lambda X, y: (X, y), 50, given) for given in PLAYS),
@@ -76,7 +80,7 @@ def test_other_plays_batches_outputs_and_learners(model, make, size, given):
         np.testing.assert_allclose(getattr(parts, kind), mean, rtol=1e-12, equal_nan=True)
     assert parts.n_rounds == len(X)
     told = repr(parts)
-    assert f"play={given.get('play', 'iterates')!r}" in told and f"{len(X)} rounds" in told
+    assert f"play={given.get('play', 'predict')!r}" in told and f"{len(X)} rounds" in told
 
 
 def test_a_learner_of_ones_own_goes_on_with_rows_of_as_many_features():
@@ -92,14 +96,16 @@ def test_pipelines_in_chunks():
     X, y = rows(512)
     for step in (StandardScaler(), StandardScaler().fit(X)):
         pipe = make_pipeline(step, "passthrough", OnlineStructuredPredictor(standardize=False))
-        whole = progressive_validate(pipe, X, y, random_state=0)
-        parts = progressive_validate(pipe, array_chunks(X, y, 256), random_state=0)
+        whole = progressive_validate(pipe, X, y, random_state=0, play="randomized")
+        parts = progressive_validate(
+            pipe, array_chunks(X, y, 256), random_state=0, play="randomized"
+        )
         assert parts.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
         assert parts.dependence == whole.dependence
     assert parts.risk_bound() < 1.0
     unfitted = make_pipeline(StandardScaler(), OnlineStructuredPredictor())
     with pytest.raises(GuaranteeError, match="'standardscaler'"):
-        progressive_validate(unfitted, array_chunks(X, y, 256)).risk_bound()
+        progressive_validate(unfitted, array_chunks(X, y, 256), play="randomized").risk_bound()
 
 
 def test_the_recent_risk_is_that_of_monitors_which_begin_after_powers_of_two():
@@ -207,9 +213,9 @@ def test_other_errors_say_what_to_do():
     with pytest.raises(TypeError, match="must have .or end in .* partial_fit, got OnlyFit"):
         fit_chunks(OnlyFit(), [ROWS], classes=[0, 1])
     with pytest.raises(ValueError, match="fixed at the first call: give all of them there, as cl"):
-        progressive_validate(NEW(), [ROWS, (X, y + 1)])
+        progressive_validate(NEW(), [ROWS, (X, y + 1)], play="randomized")
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2.0"):
-        progressive_validate(NEW(), [ROWS], delta=2.0)
+        progressive_validate(NEW(), [ROWS], delta=2.0, play="randomized")
 
 
 def test_arrays_in_chunks(tmp_path):
@@ -295,7 +301,12 @@ def test_a_validation_may_be_ended_by_what_its_bound_says():
 
     chunks = array_chunks(X, y, 20)
     run = progressive_validate(
-        OnlineStructuredPredictor(), chunks, classes=[0, 1], progress=enough, random_state=0
+        OnlineStructuredPredictor(),
+        chunks,
+        classes=[0, 1],
+        progress=enough,
+        random_state=0,
+        play="randomized",
     )
     assert [seen for *seen, _ in told] == [[20 * i, 20 * i] for i in range(1, len(told) + 1)]
     assert run.n_rounds == run.estimator.t_ == told[-1][0] < 300
@@ -388,7 +399,7 @@ def test_memory_does_not_grow_with_the_rounds():
     def peak(times):
         chunks = ((X, y) for _ in range(times))
         tracemalloc.start()
-        progressive_validate(OnlineStructuredPredictor(), chunks, classes=[0, 1])
+        progressive_validate(OnlineStructuredPredictor(), chunks, classes=[0, 1], play="randomized")
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

@@ -203,10 +203,10 @@ def test_a_stream_of_tables_is_learned_as_it_comes():
     columns = table(400)
     X, y = cells(columns), np.arange(400) % 3 == 1
     model = make_pipeline(TableEncoder(), OnlineStructuredPredictor(random_state=0))
-    whole = progressive_validate(model, X, y)
+    whole = progressive_validate(model, X, y, play="randomized")
     assert whole.target_loss[200:].mean() < 0.05
     chunks = [(X[i : i + 50], y[i : i + 50]) for i in range(0, 400, 50)]
-    stream = progressive_validate(model, chunks, classes=[False, True])
+    stream = progressive_validate(model, chunks, classes=[False, True], play="randomized")
     assert stream.n_rounds == 400 and stream.expected_target_loss < 0.15
     assert model.fit(X, y).score(X, y) == 1.0
 

@@ -26,7 +26,7 @@ def curve(results, quick):
     X, y, X_new, y_new = rows()
     n = 500 if quick else len(X)
     model = OnlineStructuredPredictor(decoder="nearest", optimizer="parameter_free")
-    run = progressive_validate(model, X[:n], y[:n], play="average", random_state=0)
+    run = progressive_validate(model, X[:n], y[:n], random_state=0)
     losses = run.expected_target_loss
     weights, bounds = path(losses, DELTA)
     means = np.cumsum(losses) / np.arange(1, n + 1)

@@ -29,7 +29,7 @@ def expected(make, adversary, K):
     if "margin" in adversary.get_params():
         adversary.set_params(margin=0.1 / math.sqrt(K))
     X, y = adversary.draw(space)
-    result = progressive_validate(make(), X, y, classes=space.classes_)
+    result = progressive_validate(make(), X, y, classes=space.classes_, play="randomized")
     return result.expected_target_loss.sum()
 
 

@@ -36,7 +36,7 @@ def play_full(model, X, y, classes):
         for rows in np.split(np.arange(len(y)), places[:-1] + 1):
             found.append(model.partial_fit(X[rows], y[rows], classes=classes).n_mistakes_)
         return np.array(found, dtype=float), None
-    result = progressive_validate(model, X, y, classes=classes)
+    result = progressive_validate(model, X, y, classes=classes, play="randomized")
     return np.cumsum(result.expected_target_loss)[checkpoints(len(y))], result
 
 

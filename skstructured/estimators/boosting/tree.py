@@ -18,7 +18,7 @@ from skstructured._learners.passes import with_progress
 from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
 from skstructured.spaces import Simplex
 
 __all__ = ["OnlineTreeClassifier"]
@@ -120,6 +120,10 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
+
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions; nothing is learned."""
+        return mistakes(self.predict(rounds.X[which]) != self.classes_[rounds.packed[which]])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""

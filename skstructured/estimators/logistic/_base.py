@@ -26,6 +26,7 @@ from skstructured._engine.rows import LONGEST, Rows
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
+from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_on_a_copy, locked
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
@@ -192,6 +193,12 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         rounds = rounds.take(which)
         theta = self._logits(self._weights, self._scale, rounds.rows)
         return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
+
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions of rounds; nothing is learned."""
+        rounds = rounds.take(which)
+        theta = self._logits(self._weights, self._scale, rounds.rows)
+        return answered(self._decode(theta), self.space_.unpack(rounds.packed))
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""

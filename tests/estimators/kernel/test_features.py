@@ -311,7 +311,7 @@ class TestLearner:
     @pytest.mark.parametrize("optimizer", ["auto", "ogd", "parameter_free"])
     def test_certificates_hold_over_rows_and_features(self, kind, optimizer):
         X, y, _ = stream()
-        result = progressive_validate(learner(**kind, optimizer=optimizer), X, y)
+        result = progressive_validate(learner(**kind, optimizer=optimizer), X, y, play="randomized")
         model = result.estimator
         comparison = model.comparison(model.resume(X, y))
         assert comparison.X.shape == (len(X), 3 + 20)
@@ -333,8 +333,7 @@ class TestLearner:
         X, y, _ = stream(n=24)
         given = {"optimizer": optimizer, "average": averaged, "standardize": standardize}
         model, other = learner(**kind, **given), learner(**kind, **given)
-        play = "average" if averaged else "last"
-        result = progressive_validate(model, X, y, play=play, batch_size=1, classes=CLASSES)
+        result = progressive_validate(model, X, y, classes=CLASSES)
         other.partial_fit(X[:1], y[:1], CLASSES)
         for t in range(1, len(X)):
             theta, V = other.embedding_scores(X[t : t + 1]), np.eye(3)[y[t : t + 1]]
@@ -510,7 +509,7 @@ def test_a_noisy_line_costs_nothing_and_a_curve_is_learned(monkeypatch):
 def test_bounds_are_against_every_expert_and_against_weights_of_all_features():
     for seed in range(3):
         X, y = noisy(60 if INTERPRETED else 200, 3, seed)
-        result = progressive_validate(learner(n_components=8, gamma=0.4), X, y)
+        result = progressive_validate(learner(n_components=8, gamma=0.4), X, y, play="randomized")
         model = result.estimator
         certificate = model.certificate()
         assert list(certificate.losses) == model.expert_names_

@@ -225,7 +225,9 @@ class TestUse:
         assert model.score(X, y) > 0.55  # guessing: 0.37
 
     def test_certify_what_is_proved_and_the_risk(self):
-        result = progressive_validate(KernelStructuredPredictor(optimizer="ogd"), *stream())
+        result = progressive_validate(
+            KernelStructuredPredictor(optimizer="ogd"), *stream(), play="randomized"
+        )
         certificate = result.estimator.certificate()
         assert certificate.bound(0.0, 1.0) > certificate.bound(0.0, 0.0)
         assert 0.0 < result.risk_bound() <= 1.0
@@ -237,7 +239,9 @@ class TestUse:
         """Comparators Σ β_i k(x_i, ·), along a path from 0 to what was learned and beyond."""
         optimizer = PiSTOL(a=2.5, feature_norm=1.0) if optimizer == "pistol" else optimizer
         X, y = stream()
-        result = progressive_validate(plain(optimizer=optimizer, average=False), X, y)
+        result = progressive_validate(
+            plain(optimizer=optimizer, average=False), X, y, play="randomized"
+        )
         learned, G = result.estimator, literal.gram(literal.rbf(0.5), X, X)
         B, V = learned.dual_coef_, np.eye(3)[y]
         for factor in (0.0, 0.3, 1.0, 3.0):
@@ -484,7 +488,7 @@ class TestPrecomputed:
     def test_is_validated_progressively_and_pickled(self):
         X, y = stream(n=80)
         G = pairwise.rbf_kernel(X, gamma=0.5)
-        given = {"random_state": 0, "play": "iterates"}
+        given = {"random_state": 0, "play": "randomized"}
         losses = progressive_validate(plain(kernel="precomputed"), G, y, **given).target_loss
         wanted = progressive_validate(plain(), X, y, **given).target_loss
         np.testing.assert_array_equal(losses, wanted)
@@ -621,7 +625,7 @@ class TestBudget:
             score = np.einsum("ij,ij->i", X, rng.randn(4, 2)[t // 150])
         y = (score > np.quantile(score, 0.686)).astype(int)
         model = plain(budget=40, average=False, decoder="nearest")
-        result = progressive_validate(model, X, y, batch_size=10, classes=[0, 1])
+        result = progressive_validate(model, X, y, batch_size=10, classes=[0, 1], play="randomized")
         assert result.estimator._model.expansion.forgotten > 400
         share = 1.0 - result.target_loss[10:].mean()
         assert share > 0.04 + max(np.mean(y == 0), np.mean(y[1:] == y[:-1]))

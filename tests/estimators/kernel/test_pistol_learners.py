@@ -192,7 +192,7 @@ class TestTheoremOne:
         X = (2.0 * y - 1.0)[:, None] * np.ones((n, 1))
         given = {"loss": "hinge", "optimizer": PiSTOL(2.5, 1e-3, feature_norm=1.0)}
         model = PiSTOLClassifier(Kernel("linear", fit_intercept=False), standardize=False, **given)
-        result = progressive_validate(model, X, y)
+        result = progressive_validate(model, X, y, play="randomized")
         bound = result.estimator.certificate().bound(0.0, 1.0)
         assert result.target_loss.sum() <= bound < n * (0.5 if INTERPRETED else 0.1)
 
@@ -367,12 +367,14 @@ class TestRegressors:
         whole, parts = PiSTOLRegressor(kernel).partial_fit(X, y), PiSTOLRegressor(kernel)
         for start in range(0, 150, 37):
             parts.partial_fit(X[start : start + 37], y[start : start + 37])
-        result = progressive_validate(PiSTOLRegressor(kernel), X, y)
+        result = progressive_validate(PiSTOLRegressor(kernel), X, y, play="randomized")
         assert result.target_loss.shape == (150,)
         for model in (parts, result.estimator):
             assert np.array_equal(model.predict(X), whole.predict(X))
         with pytest.raises(GuaranteeError, match=r"\[0, 1\]"):
-            progressive_validate(PiSTOLRegressor(kernel), X, 100.0 * y).risk_bound()
+            progressive_validate(
+                PiSTOLRegressor(kernel), X, 100.0 * y, play="randomized"
+            ).risk_bound()
 
     def test_constant_outputs(self):
         X, _ = stream(2, n=50)

@@ -366,10 +366,10 @@ class TestRegret:
     def test_the_certificate_counts_mistakes(self):
         X, _ = stream(3, 3, 200)
         y = np.argmax(X, axis=1)
-        result = progressive_validate(FolkloreClassifier(), X, y)
+        result = progressive_validate(FolkloreClassifier(), X, y, play="randomized")
         assert result.target_loss.sum() <= result.surrogate_loss.sum() + 1e-9
         assert result.target_loss.sum() <= result.regret_bound()
-        drawn = progressive_validate(FolkloreClassifier(decoder="sampled"), X, y)
+        drawn = progressive_validate(FolkloreClassifier(decoder="sampled"), X, y, play="randomized")
         assert np.all(drawn.expected_target_loss <= drawn.surrogate_loss + 1e-12)
 
     def test_is_refused_where_nothing_is_proved(self):
@@ -453,7 +453,7 @@ class TestMixture:
             assert mixed.bound(1.0, norm) == pytest.approx(1.0 + price + min(allowed))
         with pytest.raises(GuaranteeError, match="radius = 4"):
             mixed.bound(0.0, 5.0)
-        result = progressive_validate(FolkloreClassifier(radius=grid), X, y)
+        result = progressive_validate(FolkloreClassifier(radius=grid), X, y, play="randomized")
         assert result.target_loss.sum() <= result.regret_bound()
 
     @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0, 5.0, 20.0, 412.0, "apart", "some zero"])
