@@ -1,26 +1,8 @@
-"""Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
+"""Predict each row of a table, then learn it; print the errors, and a bound for new rows.
 
-Prints how often it was wrong while learning, an upper bound on the error on new rows (with
-95% confidence, if they come from where these came from), and how long it took. Without FILE the
-data are scikit-learn's digits.
+Without FILE the data are scikit-learn's digits. To predict with a saved model:
 
-"python -m skstructured predict MODEL FILE" prints what a model that --save kept predicts for the
-rows of a file, with --proba how likely each class is.
-
-Columns may be numbers, words, dates and long texts, with missing values. The target is a class, or
-a number (then a robust regressor learns it); --space names other outputs. Files may be larger than
-memory: from 64 MB on (8 MB if compressed), and always from svmlight files (.svm, .libsvm), rows are
-taken in their own order, a few thousand at a time. Tables need pandas: pip install ".[table]".
-
-If rows are items of lists or of choices, --qid COL names the column that says which rows are of one
-list, such as the results of a query, and the target has their grades; --choice COL the column that
-says which rows are the alternatives of one choice, and the target is 1 for the chosen one.
-
-With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
-exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
-model that makes the bound smallest, in hindsight; "bound" is the number that theory says the
-expected mistakes never exceed, on any rows; "margin" is bound minus mistakes. A decoder without
-a theorem shows "none".
+  python -m skstructured predict MODEL FILE
 """
 
 import os
@@ -39,10 +21,10 @@ from skstructured.spaces import SPACES, TASKS
 ABOUT_FILES = "target delimiter columns order qid choice bad_cells"
 
 #: Why some options would do nothing for items.
-OWN = "is not for --qid and --choice, which have a learner of their own"
+OWN = "is not supported with --qid and --choice, which have their own learners"
 
 #: What both commands do with cells that cannot be read.
-BAD_CELLS = "take cells that should be numbers or dates and are not as missing"
+BAD_CELLS = "read cells that should be numbers or dates, and are not, as missing values"
 
 
 def _names(given):
@@ -56,7 +38,7 @@ def passes(given):
 
 
 def _parser(program, text):
-    """A parser whose description stands as it is written, and what adds an option of a value."""
+    """A parser that does not wrap its description, and a function that adds an option to it."""
     made = ArgumentParser(program, None, text, formatter_class=RawDescriptionHelpFormatter)
 
     def add(name, metavar, what, **more):
@@ -68,65 +50,84 @@ def _parser(program, text):
 def _learning():
     """The parser of the command that learns."""
     made, add = _parser("python -m skstructured", __doc__)
-    what = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
+    what = "CSV with a header, JSON lines, Parquet or svmlight; - is standard input"
     add("file", "FILE", what, nargs="?")
-    add("--target", "COL[,COL…]", "target (default: the last); several if --space has several")
-    add("--delimiter", "CHAR", "what separates cells (default: what separates the header)")
-    add("--columns", "COL[,COL…]", "the features (default: all)", type=_names)
-    add("--qid", "COL", "learn to rank: rows with one value here are one list, with grades")
-    add("--choice", "COL", "learn choices: rows with one value here are alternatives of one choice")
+    add("--target", "COL[,COL…]", "target column (default: the last); several for some spaces")
+    add("--delimiter", "CHAR", "separator of cells (default: that of the header)")
+    add("--columns", "COL[,COL…]", "feature columns (default: all others)", type=_names)
+    add("--qid", "COL", "learning to rank: column of the list (query); the target has grades")
+    what = "discrete choice: column of the choice set; the target is 1 for the chosen row"
+    add("--choice", "COL", what)
     spaces = [name for name in SPACES if name not in ("sequence", *TASKS)]
-    what = "what an output is (default: classes; real if most numbers are distinct)"
+    what = "output space (default: classes; real if most numbers are distinct)"
     add("--space", None, what, choices=(*spaces, "real"))
-    what = "ordinal classes that are words, the lowest first: poor,fair,good"
+    what = "order of ordinal classes that are strings, lowest first: poor,fair,good"
     add("--order", "A,B[,…]", what, type=_names)
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
-    what = "take rows in the file's order, which then must have no meaning for the bound"
+    what = "keep the order of the file (the bound needs rows in random order)"
     made.add_argument("--in-order", action="store_true", help=what)
-    add("--seed", "N", "seed of the shuffling and the draws (default: 0)", type=int, default=0)
-    add("--learner", "MODULE:CLASS", "play this OnlineLearner, with its defaults")
-    made.add_argument("--bounds", action="store_true", help="print the table of regret bounds")
-    add("--plot", "FILE.png", "draw losses and bounds over the rows")
-    add("--save", "FILE", "keep the model, for predict and load_checkpoint (needs skops)")
-    what = "passes of the kept model (default: auto; the bound is about 1)"
+    add("--seed", "N", "seed of shuffling and draws (default: 0)", type=int, default=0)
+    add("--learner", "MODULE:CLASS", "a subclass of OnlineLearner to run, with its defaults")
+    what = (
+        "print a table of regret bounds for each (regularizer, decoder): mistakes, the expected "
+        "losses; comparator, the loss of the linear model that makes the bound smallest; bound, "
+        "an upper bound on the mistakes for any rows; margin, bound minus mistakes"
+    )
+    made.add_argument("--bounds", action="store_true", help=what)
+    add("--plot", "FILE.png", "plot losses and bounds over the rows")
+    add("--save", "FILE", "save the model, for predict and load_checkpoint (needs skops)")
+    what = "passes (epochs) of the saved model (default: auto; the bound is about 1)"
     add("--passes", "N", what, type=passes)
     version = f"skstructured {skstructured.__version__}"
-    made.add_argument("--version", action="version", version=version, help="the version")
+    made.add_argument("--version", action="version", version=version, help="print the version")
     return made
 
 
 def _predicting():
     """The parser of the command that predicts."""
     made, add = _parser("python -m skstructured predict", predict.__doc__)
-    add("MODEL", None, "what --save kept")
-    add("FILE", None, "rows to predict")
-    what = "print the probabilities of all classes, or of each label, too"
+    add("MODEL", None, "a model of --save")
+    what = "rows to predict: CSV, JSON lines, Parquet or svmlight; - is standard input"
+    add("FILE", None, what)
+    what = "also print the probabilities of all classes or labels"
     made.add_argument("--proba", action="store_true", help=what)
-    what = "columns of FILE to print before the prediction, such as an id"
+    what = "columns of FILE to print before the predictions, such as an id"
     add("--keep", "COL[,COL…]", what, type=_names, default=[])
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
     return made
 
 
 def _check_options(options):
-    """Raise a ValueError naming the first option that would do nothing beside the others."""
+    """Raise a ValueError that names the first option without effect among the others."""
     is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
-    one_label = f"{options.space} is not for svmlight files, which have one label per row"
+    one_label = f"{options.space} is not supported for svmlight files, which have one label per row"
     in_parts = is_sparse or is_large(options.file)
     rules = (
-        (options.learner, "passes", "is not for --learner, which is played with its own defaults"),
-        (options.bounds, "plot save", "is not for --bounds: run it once with each"),
-        (options.qid, "choice", "is for choices and --qid for grades: give one of them"),
+        (
+            options.learner,
+            "passes",
+            "is not supported with --learner, which has its defaults",
+        ),
+        (
+            options.bounds,
+            "plot save",
+            "is not supported with --bounds: run it once with each",
+        ),
+        (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
         (items, "space order learner bounds plot", OWN),
-        (is_sparse, "delimiter columns order bad_cells", "is for tables with names of columns"),
-        (is_sparse, "target", "is not for svmlight files, which have one label per row"),
+        (is_sparse, "delimiter columns order bad_cells", "needs a file with column names"),
+        (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
         (is_sparse and options.space in WIDE, "space", one_label),
-        (is_sparse, "qid choice", f"names a column, and svmlight files have none: {QUERIES}"),
-        (in_parts, "bounds plot passes", "is for tables that fit into memory"),
-        (in_parts, "qid choice", "is for files that fit into memory: take a part of it"),
-        (not options.save, "passes", "is about the model that --save keeps: give --save too"),
-        (options.space not in (None, "ordinal"), "order", "is for --space ordinal"),
-        (options.file is None, ABOUT_FILES, "is about a file, and none is given"),
+        (is_sparse, "qid choice", f"names a column, and svmlight files have no names: {QUERIES}"),
+        (in_parts, "bounds plot passes", "is only supported for files that fit into memory"),
+        (
+            in_parts,
+            "qid choice",
+            "needs files that fit into memory: use a part of it",
+        ),
+        (not options.save, "passes", "is about the model that --save keeps: add --save"),
+        (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),
+        (options.file is None, ABOUT_FILES, "needs a FILE"),
     )
     for holds, names, why in rules:
         for name in names.split() if holds else ():
@@ -135,13 +136,13 @@ def _check_options(options):
 
 
 def _check_save(path):
-    """Raise an error if the model cannot be saved, or would replace what is not a model."""
+    """Raise an error if the model cannot be saved, or would replace a file that is not a model."""
     path = check_path(path)
     if path.exists():
         with open(path, "rb") as file:
             if not zipfile.is_zipfile(file) or HEADER not in zipfile.ZipFile(file).namelist():
                 raise ValueError(
-                    f"--save {path} would overwrite a file that is not a model: move it."
+                    f"--save {path} would overwrite a file that is not a model: move that file."
                 )
 
 
@@ -176,7 +177,7 @@ def main(arguments=None):
 
 
 def _learn(options, given):
-    """Learn, and print each line as soon as it is known, or once the model is saved."""
+    """Learn, and print each line when it is known, or all when the model is saved."""
     _check_options(options)
     if options.save is not None:
         _check_save(options.save)
@@ -186,7 +187,7 @@ def _learn(options, given):
 
 
 def _close_quietly():
-    """Discard what is left of stdout; returns the status of a program that SIGPIPE ends."""
+    """Discard the rest of stdout; returns the status of a program that SIGPIPE ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13
 

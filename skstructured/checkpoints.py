@@ -1,4 +1,4 @@
-"""Checkpoints: a fitted estimator in a file that is whole at any moment, and runs no code."""
+"""Checkpoints: a fitted estimator in a file that is always complete, and runs no code."""
 
 import contextlib
 import copy
@@ -42,23 +42,23 @@ KEYS = ("builtins.str", "builtins.int", "builtins.float")
 
 
 class RefusedError(ValueError):
-    """What is wrong with a file that is whole."""
+    """An error of a file that is complete."""
 
 
 def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
 
-    Needs skops: ``pip install skops``. Whenever the process is killed or the machine stops, `path`
-    has the last checkpoint or this one, whole: it is written under another name in the same
-    folder, brought to the disk, and renamed. When the call returns, the disk has it. What is
-    written is read back before, so `load_checkpoint` refuses nothing that was saved.
+    This needs skops: ``pip install skops``. If the process is killed or the machine stops, `path`
+    has either the last checkpoint or the new one, complete. The file is written under another name
+    in the same folder, flushed to the disk, and renamed; the disk has it when the call returns. It
+    is read back before, so `load_checkpoint` accepts every file that was saved.
 
     Parameters
     ----------
     estimator : object
-        An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
-        a `RiskMonitor` or a `StreamResult`. It is not changed. Other threads may predict or learn
-        with it meanwhile: the file has a state between two blocks.
+        An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them. A
+        `RiskMonitor` and a `StreamResult` can be saved too. It is not changed. Other threads may
+        predict or learn with it meanwhile: the file has a state between two blocks.
     path : str or os.PathLike
         The file; its folder must exist. It keeps its permissions. If several processes save to it,
         the last one wins.
@@ -66,15 +66,20 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     Raises
     ------
     ImportError
-        Without skops.
+        If skops is not installed.
     TypeError
-        For an `estimator` that is a class, or no object of a class with attributes.
+        If `estimator` is a class, or not an object of a class with attributes.
     ValueError
-        For what could not be read back: lambdas, classes defined within functions, dicts with keys
-        that are bool, None or tuples, memory-mapped arrays, objects that hold themselves; a `path`
-        that exists and is no regular file.
+        If the object could not be read back: lambdas, classes defined within functions, dicts with
+        keys that are bool, None or tuples, memory-mapped arrays, objects that contain themselves.
+        Also if `path` exists and is not a regular file.
     OSError
-        If the file cannot be written; the checkpoint that was there is as it was.
+        If the file cannot be written; the existing checkpoint is kept.
+
+    See Also
+    --------
+    load_checkpoint : Read the file.
+    skstructured.streaming.fit_chunks : Train on a stream, with checkpoints between chunks.
 
     Examples
     --------
@@ -100,10 +105,10 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
 def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
-    Needs skops: ``pip install skops``. The classes of this package, of scikit-learn's estimators
-    and of numpy's and scipy's arrays are trusted; the file may name no others but those in
-    `trusted`. Arrays are taken as they are, and compiled loops do not check indices: read no file
-    of people whom you do not trust.
+    This needs skops: ``pip install skops``. The classes of this package, of scikit-learn's
+    estimators and of numpy's and scipy's arrays are trusted; the file may name others only if they
+    are in `trusted`. The contents of arrays are not checked, and compiled loops do not check
+    indices: do not read files of people whom you do not trust.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
     trusted : sequence of types, functions or str, default=()
         Others that the file may name: custom classes, functions given as kernels, and the kernels
         of scikit-learn's Gaussian processes, each itself or as "module.name". Methods of these
-        classes may be called while the file is read: trust only what you know.
+        classes may be called while the file is read: trust only those that you know.
 
     Returns
     -------
@@ -122,20 +127,24 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
     Raises
     ------
     ImportError
-        Without skops.
+        If skops is not installed.
     OSError
         If there is no such file, or it cannot be read.
     TypeError
-        For a `trusted` that is a str, True, or has anything but types, functions and str.
+        If `trusted` is a str, True, or has anything but types, functions and str.
     ValueError
-        For a file that is damaged, cut off, or not of `save_checkpoint`; that unpacks to many times
-        its size; that has a newer format than this version knows; or that names a type that is not
-        trusted; for a pipe or a device.
+        If the file is damaged, cut off, or not of `save_checkpoint`; if it unpacks to many times
+        its size, has a newer format than this version reads, or names a type that is not trusted;
+        and if it is a pipe or a device.
 
     Warns
     -----
     UserWarning
         If another version of the package wrote the file. scikit-learn warns for its own estimators.
+
+    See Also
+    --------
+    save_checkpoint : Write the file.
     """
     skops, names, versions = _skops(), _names_of(trusted), None
     _refuse_special(Path(path))
@@ -146,7 +155,7 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
             if versions["skstructured"] != skstructured.__version__:
                 warnings.warn(
                     f"{path} was written by skstructured {versions['skstructured']}, and this is "
-                    f"{skstructured.__version__}: what it learns from here on may differ.",
+                    f"{skstructured.__version__}: further training may give other results.",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -157,27 +166,27 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
             raise ValueError(f"{path} {error}") from None
         except skops.exceptions.UntrustedTypesFoundException as error:
             raise ValueError(
-                f"{path} names types that are not trusted; those that you know are given as "
+                f"{path} names types that are not trusted. If you know them, pass them as "
                 f"`trusted`. {error}"
             ) from None
         except Exception as error:  # zipfile and skops have many for damaged files
             by = f", of a file with {versions}" if versions else ""
             raise ValueError(
-                f"{path} is damaged, cut off, or no checkpoint of save_checkpoint "
+                f"{path} is damaged, cut off, or not a checkpoint of save_checkpoint "
                 f"({type(error).__name__}: {error}{by})."
             ) from None
     return found
 
 
 def check_path(path):
-    """The file of a path, links followed; an error if no checkpoint can be put there."""
+    """The file of a path, links followed; an error if no checkpoint can be written there."""
     _skops()
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")
     _refuse_special(target)
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
+        raise FileNotFoundError(f"path must be in a folder that exists, got {target}.")
     return target
 
 
@@ -193,21 +202,22 @@ def _skops():
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "checkpoints need skops, which is not installed: pip install skops"
+            "Checkpoints need skops, which is not installed: pip install skops."
         ) from error
     return skops.io
 
 
 def write_whole(path, content):
-    """Put bytes under an absolute `path`, so that a reader finds the old content or the new.
+    """Write bytes to an absolute `path`; a reader finds either the old content or the new.
 
-    They are written into ``.NAME.<32 hex digits>.tmp`` beside it, which takes its place and its
-    permissions once the disk has it. Such files of killed processes are removed after an hour.
+    They are written into ``.NAME.<32 hex digits>.tmp`` in the same folder. Once the disk has that
+    file, it replaces `path` and gets its permissions. Such files of killed processes are removed
+    after an hour.
 
     Raises
     ------
     OSError
-        If the file cannot be written; what was there before is as it was.
+        If the file cannot be written; the existing content is kept.
     """
     for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
         with contextlib.suppress(OSError):  # another process has removed it
@@ -317,20 +327,20 @@ def _types_in(schema: Any) -> set[str]:
 
 
 def _ours_in(schema, trusted, written):
-    """The classes of this package in a description; an error if they are no classes of it."""
+    """The classes of this package in a description; an error if it does not have them."""
     named = _types_in(schema) - {*trusted}
     ours = sorted(name for name in named if name.startswith("skstructured."))
     unknown = [name for name in ours if not _is_class(name)]
     if unknown:
         raise RefusedError(
-            f"names {unknown}, which are no classes of skstructured {skstructured.__version__}; "
+            f"names {unknown}, which are not classes of skstructured {skstructured.__version__}; "
             f"it was written by {written}."
         )
     return ours
 
 
 def _is_class(name):
-    """Whether a class is really defined in the module, and under the name, that it is called by."""
+    """Whether a class is defined in the module, and under the name, that it is called by."""
     module, _, short = name.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), short, None)
@@ -340,7 +350,7 @@ def _is_class(name):
 
 
 def _refuse_changed(schema):
-    """A ValueError for what skops writes, and would read back as something else."""
+    """A ValueError for objects that skops writes, but would read back as something else."""
     for node in _nodes(schema):
         kind, loader = _type_of(node), node["__loader__"]
         if loader == "DictNode":
@@ -354,7 +364,7 @@ def _refuse_changed(schema):
             if kind != "numpy.ndarray" and not _is_number(kind):
                 raise ValueError(f"an array is of the kind {kind}: copy it into one of numpy's own")
             if node["type"] == "json" and len(node["shape"]["content"]) != 1:
-                raise ValueError("an array of objects is no vector")
+                raise ValueError("an array of objects is not a vector")
 
 
 def _is_number(name):

@@ -1,14 +1,14 @@
 """Metrics of label rankings, and scorers.
 
-Scorers, for ``scoring=`` of searches and `cross_val_score`:
+Scorers, for ``scoring=`` of `GridSearchCV` and `cross_val_score`:
 
 - `kendall_tau_scorer`, `spearman_rho_scorer`: agreement of rankings, positions or ranks;
 - `ndcg_scorer`: NDCG of rankings, positions ("birkhoff") or ranks ("permutahedron");
-- `expected_target_loss_scorer`: minus the exact expected target loss of what `sample` plays.
+- `expected_target_loss_scorer`: minus the exact expected target loss of the outputs of `sample`.
 
-They are given as objects, ``scoring=ndcg_scorer``, several as a dictionary,
-``scoring={"tau": kendall_tau_scorer, "ndcg": ndcg_scorer}``. There are no strings for them:
-scikit-learn's ``get_scorer`` knows its own names only, and has no public way to add others.
+Pass the objects themselves, ``scoring=ndcg_scorer``, or several as a dictionary,
+``scoring={"tau": kendall_tau_scorer, "ndcg": ndcg_scorer}``. There are no strings for them, because
+scikit-learn's ``get_scorer`` accepts only its own names and cannot be extended.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
 
 
 def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
-    """Kendall's τ of each pair of rankings without ties.
+    """Compute Kendall's τ of each pair of rankings without ties.
 
-    The share of pairs of items in the same order less the share in the other.
+    τ is the share of pairs of items in the same order minus the share in the opposite order.
 
     Parameters
     ----------
@@ -54,6 +54,12 @@ def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> 
     Returns
     -------
     ndarray of shape (n,) or float, in [−1, 1]
+
+    See Also
+    --------
+    spearman_rho : Squared differences of positions instead of pairs.
+    ndcg_of_rankings : A score that gives the first items more weight.
+    skstructured.items.metrics.kendall_tau_b : The same for grades and scores with ties.
     """
     a, b = _two_rankings(y_pred, y_true)
     i, j = np.triu_indices(a.shape[1], 1)
@@ -62,9 +68,9 @@ def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> 
 
 
 def spearman_rho(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
-    """Spearman's ρ = 1 − 6 Σ (a − b)²/(m(m²−1)) of each pair of rankings without ties.
+    """Compute Spearman's ρ of each pair of rankings without ties.
 
-    It equals 1 − 2L for the target loss L of `Permutahedron`.
+    ``ρ = 1 − 6 Σ (a − b)²/(m(m²−1))``. It equals 1 − 2L for the target loss L of `Permutahedron`.
 
     Parameters
     ----------
@@ -77,6 +83,11 @@ def spearman_rho(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) ->
     Returns
     -------
     ndarray of shape (n,) or float, in [−1, 1]
+
+    See Also
+    --------
+    kendall_tau : Pairs in the same order instead of squared differences.
+    ndcg_of_rankings : A score that gives the first items more weight.
     """
     a, b = _two_rankings(y_pred, y_true)
     m = a.shape[1]
@@ -88,7 +99,7 @@ def _two_rankings(a, b):
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.ndim != 2 or a.shape != b.shape or a.shape[1] < 2:
         raise ValueError(
-            f"rankings must have the same shape (n, m) with m ≥ 2, got {a.shape} and {b.shape}."
+            f"Rankings must have the same shape (n, m) with m ≥ 2, got {a.shape} and {b.shape}."
         )
     return a, b
 
@@ -102,10 +113,11 @@ def gains(relevance, gain):
 
 
 def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> Floats:
-    """Normalised discounted cumulative gain of each predicted ranking.
+    """Compute the normalized discounted cumulative gain (NDCG) of each predicted ranking.
 
-    ``Σ_j gain_j / log2(2 + position_j)``, divided by its largest value; 1 where no item is
-    relevant. In the permutation matrix P of the prediction it is affine, ``<P, gain ⊗ discount>``.
+    It is ``Σ_j gain_j / log2(2 + position_j)``, divided by its largest value, and 1 if no item is
+    relevant. It is affine in the permutation matrix P of the prediction:
+    ``<P, gain ⊗ discount>``.
 
     Parameters
     ----------
@@ -123,19 +135,24 @@ def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> 
     Raises
     ------
     ValueError
-        Naming the row of y_pred that does not have each of 0 … m − 1 once.
+        If a row of y_pred does not have each of 0 … m − 1 once; the message names the row.
+
+    See Also
+    --------
+    ndcg_of_rankings : The same for true outputs that are rankings.
+    skstructured.items.metrics.ndcg : The same for grades and scores, in groups of any size.
+    skstructured.decoders.DiscountedGain : The decoder with the largest expected NDCG.
 
     Notes
     -----
-    Grades and scores of items in rounds of any length: `skstructured.items.metrics.ndcg`.
-
-    Its second argument is no ranking, so that ``make_scorer(ndcg)`` would mix its arguments up:
-    `ndcg_scorer` and `ndcg_of_rankings` are for outputs y that are rankings themselves.
+    The second argument is not a ranking, so ``make_scorer(ndcg)`` would mix up the arguments. If
+    the outputs y are rankings, use `ndcg_scorer` or `ndcg_of_rankings`. NDCG is defined in [1]_;
+    the affine form is that of [2]_.
 
     References
     ----------
-    Järvelin, Kekäläinen (2002); Blondel (2019), "Structured prediction with projection oracles",
-    for the affine form.
+    .. [1] Järvelin, Kekäläinen (2002), "Cumulated gain-based evaluation of IR techniques".
+    .. [2] Blondel (2019), "Structured prediction with projection oracles".
     """
     worth, discount = gains(relevance, gain), 1.0 / np.log2(np.arange(np.shape(y_pred)[1]) + 2.0)
     reached = (worth * discount[_positions(y_pred)]).sum(axis=1)
@@ -145,13 +162,13 @@ def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> 
 
 
 def _positions(y_pred):
-    """Rows of positions; a ValueError for what is no permutation."""
+    """Rows of positions; a ValueError unless each is a permutation."""
     y_pred = np.asarray(y_pred)
     right = (np.sort(y_pred, axis=1) == np.arange(y_pred.shape[1])).all(axis=1)
     if not right.all():
         raise ValueError(
-            f"Row {int(np.argmin(right))} of y_pred is not the positions 0 to "
-            f"{y_pred.shape[1] - 1} of the items, each once; for grades and scores take "
+            f"Row {int(np.argmin(right))} of y_pred must have each of the positions 0 to "
+            f"{y_pred.shape[1] - 1} once. For grades and scores use "
             "skstructured.items.metrics.ndcg."
         )
     return y_pred.astype(np.intp)
@@ -160,19 +177,19 @@ def _positions(y_pred):
 def ndcg_of_rankings(
     y_true: ArrayLike, y_pred: ArrayLike, gain: str = "exponential", average: bool = False
 ) -> Floats | float:
-    """NDCG of each predicted ranking, where the truth is a ranking too.
+    """Compute the NDCG of each predicted ranking if the true outputs are rankings too.
 
-    The relevance of an item is the number of items behind it in the truth: the item in front has
-    m − 1, the last 0; then as `ndcg`.
+    The relevance of an item is the number of items behind it in the true ranking: m − 1 for the
+    first item, 0 for the last. The score is then that of `ndcg`.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n, m)
         Rankings as outputs of a space: positions 0 … m−1, 0 = first ("birkhoff"), or ranks 1 … m,
-        m = best ("permutahedron"). Which of them is told by the smallest number, for each of both.
+        m = best ("permutahedron"). The smallest number of each array decides which of them it has.
     gain : {"exponential", "linear"}, default="exponential"
-        Whether an item gains 2^relevance − 1 or its relevance. The former lets the first few items
-        decide, and is out of float64's range for more than 1000 items.
+        Whether an item gains 2^relevance − 1 or its relevance. With exponential gains the first
+        few items decide; they overflow float64 with more than 1000 items.
     average : bool, default=False
         Whether to return the mean over the rankings, a number, as scorers of scikit-learn need it:
         ``make_scorer(ndcg_of_rankings, average=True)`` is `ndcg_scorer`, and
@@ -185,11 +202,18 @@ def ndcg_of_rankings(
     Raises
     ------
     ValueError
-        Naming the row that is no permutation, and for shapes that differ or an unknown gain.
+        If a row is not a permutation (the message names it), if the shapes differ, or if the gain
+        is unknown.
+
+    See Also
+    --------
+    ndcg : The same for given relevances.
+    kendall_tau, spearman_rho : Scores in which all items have the same weight.
+    skstructured.decoders.DiscountedGain : The decoder with the largest expected NDCG.
 
     References
     ----------
-    Järvelin, Kekäläinen (2002). `skstructured.decoders.DiscountedGain` decodes for this score.
+    Järvelin, Kekäläinen (2002), "Cumulated gain-based evaluation of IR techniques".
 
     Examples
     --------
@@ -209,7 +233,7 @@ def ndcg_of_rankings(
 
 
 def as_positions(y: ArrayLike) -> Ints:
-    """Rankings as positions, as "birkhoff" has them.
+    """Convert rankings to positions, the outputs of "birkhoff".
 
     Parameters
     ----------
@@ -219,12 +243,17 @@ def as_positions(y: ArrayLike) -> Ints:
     Returns
     -------
     ndarray of shape (n, m)
-        Positions: m less the ranks.
+        Positions: m minus the ranks.
 
     Raises
     ------
     ValueError
-        For rows that are neither.
+        If a row is neither.
+
+    See Also
+    --------
+    as_ranks : The other way around.
+    skstructured.spaces.Birkhoff : The space whose outputs are positions.
 
     Examples
     --------
@@ -237,7 +266,7 @@ def as_positions(y: ArrayLike) -> Ints:
 
 
 def as_ranks(y: ArrayLike) -> Ints:
-    """Rankings as ranks, as "permutahedron" has them.
+    """Convert rankings to ranks, the outputs of "permutahedron".
 
     Parameters
     ----------
@@ -247,12 +276,17 @@ def as_ranks(y: ArrayLike) -> Ints:
     Returns
     -------
     ndarray of shape (n, m)
-        Ranks: m less the positions.
+        Ranks: m minus the positions.
 
     Raises
     ------
     ValueError
-        For rows that are neither.
+        If a row is neither.
+
+    See Also
+    --------
+    as_positions : The other way around.
+    skstructured.spaces.Permutahedron : The space whose outputs are ranks.
     """
     return relevances("y", y) + 1
 
@@ -266,10 +300,10 @@ ndcg_scorer = make_scorer(ndcg_of_rankings, average=True)
 def expected_target_loss_scorer(
     estimator: Any, X: Features, y: Outputs, sample_weight: Given = None
 ) -> float:
-    """Minus the mean exact expected target loss of `sample`: ``scoring=`` of a search.
+    """Score an estimator by minus the mean expected target loss of `sample`, for ``scoring=``.
 
-    `score` is about `predict`, which is the same for every decoder where the vertex nearest to
-    ŷ_Ω(θ) is the linear oracle's too, as on the simplex; a search over ``decoder`` needs this one.
+    The expectation is exact. `score` uses `predict`, which is the same for several decoders, for
+    example for all on the simplex; a grid search over ``decoder`` needs this scorer.
 
     Parameters
     ----------
@@ -291,7 +325,12 @@ def expected_target_loss_scorer(
     TypeError
         If the estimator has no `expected_target_loss`.
     ValueError
-        For weights that are negative or all zero, and as ``estimator.expected_target_loss``.
+        If weights are negative or all zero, and as ``estimator.expected_target_loss``.
+
+    See Also
+    --------
+    ndcg_scorer, kendall_tau_scorer : Scorers of predicted rankings.
+    skstructured.evaluation.progressive_validate : Expected target losses along a stream.
 
     Examples
     --------
@@ -308,5 +347,8 @@ def expected_target_loss_scorer(
     """
     learner, X = final_learner(estimator, X)
     if not hasattr(learner, "expected_target_loss"):
-        raise TypeError(f"{type(learner).__name__} has no expected_target_loss.")
+        raise TypeError(
+            f"{type(learner).__name__} has no expected_target_loss; use a learner of skstructured "
+            "that has sample."
+        )
     return -weighted_mean(learner.expected_target_loss(X, y), sample_weight)

@@ -11,46 +11,70 @@ __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
 
 
 class Shannon(Regularizer):
-    r"""Negative Shannon entropy of the distribution over vertices.
+    r"""The negative Shannon entropy of the distribution over vertices.
 
     On the simplex ``Ψ(μ) = Σ μ ln μ`` (logistic loss); on the hypercube
     ``Σ μ ln μ + (1−μ) ln(1−μ)`` (independent sigmoids); on chains of ordinal classes the entropy
     over the vertices, ``Ω(μ) = min{Σ p ln p : E_p[Y] = μ}`` (a conditional random field).
 
+    See Also
+    --------
+    SquaredNorm : Sparse means, by projections.
+    Tsallis : Between the two, on the simplex.
+    skstructured.losses.FenchelYoung : The loss that a regularizer and a space make.
+
+    Notes
+    -----
+    The loss on the simplex is in section 4 of [1]_, that of chains in appendix B of [2]_.
+
     References
     ----------
-    Blondel, Martins, Niculae (2020), "Learning with Fenchel–Young losses", section 4;
-    Sakaue et al. (2024), appendix B.
+    .. [1] Blondel, Martins, Niculae (2020), "Learning with Fenchel–Young losses".
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss".
     """
 
 
 class SquaredNorm(Regularizer):
     r"""Half the squared Euclidean norm, ``Ψ(μ) = ½‖μ‖²``: ŷ_Ω(θ) is the projection of θ.
 
-    Sparsemax on the simplex, SparseMAP on other polytopes.
+    This is sparsemax [1]_ on the simplex and SparseMAP [2]_ on other polytopes.
+
+    See Also
+    --------
+    Shannon : Positive probabilities for all vertices.
+    Tsallis : Between the two, on the simplex.
+    skstructured.losses.FenchelYoung : The loss that a regularizer and a space make.
 
     References
     ----------
-    Martins, Astudillo (2016), "From softmax to sparsemax"; Niculae, Martins, Blondel, Cardie
-    (2018), "SparseMAP".
+    .. [1] Martins, Astudillo (2016), "From softmax to sparsemax".
+    .. [2] Niculae, Martins, Blondel, Cardie (2018), "SparseMAP".
     """
 
 
 class Tsallis(Regularizer):
-    r"""Negative Tsallis entropy, ``Ψ(μ) = Σ μ^α / (α(α−1))``: ŷ_Ω is α-entmax.
+    r"""The negative Tsallis entropy, ``Ψ(μ) = Σ μ^α / (α(α−1))``: ŷ_Ω is α-entmax.
 
-    1-strongly convex in ℓ2 on the simplex for every α in (1, 2]; α = 2 is sparsemax (up to a
-    constant in Ψ), α → 1 tends to softmax.
+    It is 1-strongly convex in ℓ2 on the simplex for every α in (1, 2]. With α = 2 the mean is
+    sparsemax (Ψ differs by a constant); as α → 1 it tends to softmax.
 
     Parameters
     ----------
     alpha : float, default=1.5
-        α in (1, 2].
+        The order α of the entropy, in (1, 2].
 
     Raises
     ------
     ValueError
         When used, if `alpha` is outside (1, 2].
+
+    See Also
+    --------
+    Shannon : The limit α → 1, softmax.
+    SquaredNorm : The case α = 2, sparsemax.
+    skstructured.losses.FenchelYoung : The loss that a regularizer and a space make.
 
     References
     ----------
@@ -70,6 +94,6 @@ REGULARIZERS = {"shannon": Shannon, "squared": SquaredNorm, "tsallis": Tsallis}
 
 
 def resolve_regularizer(regularizer, space):
-    """Regularizer of a short-cut or instance; None is the default of `space`."""
+    """Regularizer of a short name or instance; None is the default of `space`."""
     value = space.default_regularizer if regularizer is None else regularizer
     return resolve("regularizer", value, REGULARIZERS, Regularizer)

@@ -55,7 +55,7 @@ class Case:
         else:
             self.V, steps = np.eye(size), np.subtract.outer(np.arange(size), np.arange(size))
             losses = {"simplex": 1.0 - np.eye(size), "ordinal": np.abs(steps).astype(float)}
-            self.L = self.cost_matrix if name == "costs" else losses[name]
+            self.L = self.cost_matrix.T if name == "costs" else losses[name]
             self.places = self.y
 
     def model(self, kind, **parameters):
@@ -161,4 +161,4 @@ def posed_words(k, lengths, dear=False, n=6, seed=0):
     X, y = words(k, lengths, n, seed)
     A = costs(k, 3) if dear else 1.0 - np.eye(k)
     tables = [naive.chain_table(x, labels, A) for x, labels in zip(X, y, strict=True)]
-    return X, y, {"space": "sequence", "cost_matrix": A if dear else None}, tables, weights_of
+    return X, y, {"space": "sequence", "cost_matrix": A.T if dear else None}, tables, weights_of

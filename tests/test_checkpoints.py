@@ -139,10 +139,10 @@ MEMBERS += [(".npy", array_of(shape)) for shape in ((5,), (5, 1), (10**15,))]
 
 #: What a file may be in the place of a checkpoint, and what is said of it.
 DAMAGES = {
-    "pickle": (lambda path: path.write_bytes(pickle.dumps([1])), "cut off, or no checkpoint"),
-    "text": (lambda path: path.write_bytes(b"text"), "cut off, or no checkpoint"),
-    "zip": (other_zip, "cut off, or no checkpoint"),
-    "skops": (lambda path: skops.io.dump(StandardScaler(), path), "cut off, or no checkpoint"),
+    "pickle": (lambda path: path.write_bytes(pickle.dumps([1])), "cut off, or not a checkpoint"),
+    "text": (lambda path: path.write_bytes(b"text"), "cut off, or not a checkpoint"),
+    "zip": (other_zip, "cut off, or not a checkpoint"),
+    "skops": (lambda path: skops.io.dump(StandardScaler(), path), "cut off, or not a checkpoint"),
     "large member": (
         lambda path: replaced(path, SCHEMA, b" " * 10**8, zipfile.ZIP_DEFLATED),
         ".*many times its size",
@@ -281,14 +281,14 @@ MODULE, OWN = "skstructured.estimators.online", "OnlineStructuredPredictor"
 #: Names in the place of a learner's, and what is said of them; some only seem to be ours.
 SEEMING = ("json", "Nobody", "sys", "annotations", "importlib", "LinearModel", "FenchelYoung")
 FOREIGN = [
-    *((MODULE, name, rf"names .*online\.{name}'\], which are no classes") for name in SEEMING),
+    *((MODULE, name, rf"names .*online\.{name}'\], which are not classes") for name in SEEMING),
     ("os", "system", r".*not trusted.*os\.system"),
     ("builtins", "eval", r".*not trusted.*builtins\.eval"),
     ("skstructuredx", "A", r".*not trusted.*skstructuredx\.A"),
-    ("skstructured..online", OWN, "names .* which are no classes of skst"),
-    ("skstructured.\\u0000", OWN, "names .* which are no classes of skst"),
-    ("skstructured.no", OWN, "names .* which are no classes of skst"),
-    ("skstructured.checkpoints", "write_whole", ".*are no classes of skstructured"),
+    ("skstructured..online", OWN, "names .* which are not classes of skst"),
+    ("skstructured.\\u0000", OWN, "names .* which are not classes of skst"),
+    ("skstructured.no", OWN, "names .* which are not classes of skst"),
+    ("skstructured.checkpoints", "write_whole", ".*are not classes of skstructured"),
 ]
 
 
@@ -339,7 +339,7 @@ class TestWhatCannotBeKept:
             (lambda _: {np.True_: 1.0}, "a dict has a key of the type .*bool"),
             (lambda _: {(1, 2): 1.0}, "keys must be str, int"),
             (lambda _: {1: 1.0, "1": 2.0}, "keys that are written the same"),
-            (lambda _: np.array([[{}, []]], dtype=object), "an array of objects is no vector"),
+            (lambda _: np.array([[{}, []]], dtype=object), "an array of objects is not a vector"),
             (lambda _: np.ma.MaskedArray([1.0]).view(np.recarray), "cannot be saved"),
             (lambda _: threading.Lock(), "cannot be saved"),
             (lambda model: [model], "cannot be saved"),
@@ -374,7 +374,7 @@ class TestWriting:
     def test_folders_are_named(self, model, tmp_path):
         with pytest.raises(IsADirectoryError, match="path must be a file"):
             save_checkpoint(model, tmp_path)
-        with pytest.raises(FileNotFoundError, match="path must lie in a folder that is there"):
+        with pytest.raises(FileNotFoundError, match="path must be in a folder that exists"):
             save_checkpoint(model, tmp_path / "none" / "model.skops")
 
     def test_links_stay_links(self, model, path):

@@ -13,9 +13,9 @@ __all__ = ["Seed", "parameters", "parameters_with"]
 
 
 class Component(BaseEstimator):
-    """A constructor parameter with parameters of its own: a space, a regularizer, a decoder.
+    """A constructor parameter that has parameters: a space, a regularizer, a decoder.
 
-    Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
+    Components follow scikit-learn's rules for parameters, so ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
     """
 
@@ -81,10 +81,10 @@ def parameters(cls: C, *shared: type) -> C:
     """Class decorator: the annotations in the class body are the constructor's parameters.
 
     The constructor is that of a dataclass, with the same order, defaults and ``KW_ONLY``, and keeps
-    each argument as given under its name, as scikit-learn wants it. Nothing else of a dataclass is
-    made: defaults are no class attributes, and instances are no dataclasses, because tools such as
-    dask copy and hash a dataclass by its fields, and so without what was fitted. Fields of mixins
-    come first, as in dataclasses; those of estimators are not inherited.
+    each argument unchanged under its name, as scikit-learn requires. Nothing else of a dataclass is
+    made: defaults are not class attributes, and instances are not dataclasses. Tools such as dask
+    copy and hash a dataclass by its fields, and so without the fitted state. Fields of mixins come
+    first, as in dataclasses; those of estimators are not inherited.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def parameters(cls: C, *shared: type) -> C:
     Raises
     ------
     TypeError
-        Where the class has an ``__init__`` of its own.
+        If the class defines ``__init__``.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def parameters(cls: C, *shared: type) -> C:
     {'centre': True, 'factor': 2.0}
     """
     if "__init__" in vars(cls):
-        raise TypeError(f"{cls.__name__} has a constructor of its own.")
+        raise TypeError(f"{cls.__name__} must not define a constructor; parameters() makes it.")
     fields = [
         (name, kind, vars(cls).get(name, dataclasses.MISSING))
         for name, kind in inspect.get_annotations(cls).items()
@@ -143,5 +143,5 @@ def parameters(cls: C, *shared: type) -> C:
 
 
 def parameters_with(*shared: type) -> Callable[[C], C]:
-    """Class decorator: `parameters`, behind those of other classes, which are no bases."""
+    """Class decorator: `parameters`, behind those of other classes, which are not bases."""
     return lambda cls: parameters(cls, *shared)

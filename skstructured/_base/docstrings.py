@@ -25,15 +25,15 @@ C = TypeVar("C", bound=type)
 def inherit_parameters(*sources: type) -> Callable[[C], C]:
     """Class decorator: fill in the entries that the docstring takes from other classes.
 
-    In the docstring ``{Source: tol, shuffle}`` stands for what that of ``Source`` says of `tol` and
-    `shuffle`, be they parameters, attributes or exceptions, with the defaults of the class itself.
-    Indented lines below are appended to the last of them. With ``python -OO`` there are no
+    In the docstring ``{Source: tol, shuffle}`` stands for the entries of `tol` and `shuffle` in
+    that of ``Source``, be they parameters, attributes or exceptions, with the defaults of the class
+    itself. Indented lines below are appended to the last of them. With ``python -OO`` there are no
     docstrings, and nothing is filled in.
 
     Parameters
     ----------
     *sources : type
-        The classes that are named so.
+        The classes named in the markers.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def inherit_parameters(*sources: type) -> Callable[[C], C]:
     Raises
     ------
     ValueError
-        By the decorator, for what none of the sources describes.
+        By the decorator, for names that none of the sources describes.
     """
 
     def fill(cls: C) -> C:
@@ -63,7 +63,7 @@ def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     names = re.split(r"[,\s]+", listed.strip())
     missing = [name for name in names if name not in described]
     if missing:
-        raise ValueError(f"{cls.__name__}: {source} says nothing of {', '.join(missing)}.")
+        raise ValueError(f"{cls.__name__}: {source} does not describe {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
     texts = [described[name] for name in names]
     entries = [

@@ -8,4 +8,4 @@ class GuaranteeWarning(UserWarning):
 
 
 class GuaranteeError(ValueError):
-    """No theorem gives this learner the bound asked for; the message says why."""
+    """No theorem gives this learner the requested bound; the message gives the reason."""

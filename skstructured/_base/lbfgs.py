@@ -13,6 +13,7 @@ def minimize_lbfgs(
     start: Floats,
     max_iter: int,
     is_done: Callable[[float, Floats], bool] | None = None,
+    bounds: tuple[float, float | None] | None = None,
     **options: Any,
 ) -> OptimizeResult:
     """SciPy's result of L-BFGS-B from `start`, its ``x`` in the shape of the start.
@@ -26,7 +27,9 @@ def minimize_lbfgs(
     max_iter : int
         Most iterations; there are at most 20 evaluations for each.
     is_done : callable or None, default=None
-        Whether an iteration with this objective and gradient is the last one, by a duality gap say.
+        Whether an iteration with this objective and gradient is the last one, for example by a gap.
+    bounds : tuple or None, default=None
+        Lowest and highest value of every weight.
     **options
         Of SciPy. By default the last 20 steps are kept, and neither the size of the gradient nor
         the decrease of the objective stops a run.
@@ -43,8 +46,7 @@ def minimize_lbfgs(
 
     limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
     limits |= {"gtol": 0.0, "ftol": 0.0} | options
-    found = minimize(
-        evaluate, start.ravel(), jac=True, method="L-BFGS-B", callback=note, options=limits
-    )
+    given = {"jac": True, "method": "L-BFGS-B", "callback": note, "options": limits}
+    found = minimize(evaluate, start.ravel(), bounds=bounds and [bounds] * start.size, **given)
     found.x = found.x.reshape(start.shape)
     return found

@@ -6,14 +6,14 @@ from sklearn.pipeline import Pipeline
 
 
 def final_learner(estimator: Any, X: Any = None) -> tuple[Any, Any]:
-    """The learner at the end of searches and pipelines, and X as it is handed to it.
+    """The learner at the end of searches and pipelines, and the X that it receives.
 
     Parameters
     ----------
     estimator : estimator
         Fitted.
     X : array-like or None, default=None
-        Rows as `estimator` takes them; None where the learner alone is wanted.
+        Rows as `estimator` accepts them; None if only the learner is needed.
     """
     if hasattr(estimator, "best_estimator_"):
         return final_learner(estimator.best_estimator_, X)

@@ -1,4 +1,4 @@
-"""Checks of what user-written spaces and optimisers return, before kernels rely on it."""
+"""Checks of the values that custom spaces and optimizers return, before kernels rely on them."""
 
 from numbers import Integral
 from typing import Any, NoReturn, TypeVar
@@ -18,7 +18,7 @@ def is_builtin(space: object, method: str = "unpack") -> bool:
 
 
 def all_builtin(space: object) -> bool:
-    """Whether all methods of a space are the package's own, so that no vertex needs a check."""
+    """Whether all methods of a space are the package's own, so no vertex needs a check."""
     return type(space).__module__.startswith("skstructured.spaces.")
 
 
@@ -28,7 +28,7 @@ def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, .
     Raises
     ------
     ValueError
-        Naming the space, the method, and what it returned.
+        With the space, the method, and the returned value.
     """
     V = np.asarray(V)
     if V.shape != shape:
@@ -45,7 +45,7 @@ def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, .
 
 
 def refuse(part: object, method: str, wanted: str) -> NoReturn:
-    """Raise the ValueError for what ``part.method`` returned instead of what is `wanted`."""
+    """Raise the ValueError for a value of ``part.method`` that is not the `wanted` one."""
     raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
 
 
@@ -59,7 +59,7 @@ def check_dimension(space: S) -> S:
 
 
 def check_state(optimizer: Any, state: Any) -> Floats:
-    """The state that ``optimizer.init`` returned; a ValueError where kernels cannot use it."""
+    """The state that ``optimizer.init`` returned; a ValueError if kernels cannot use it."""
     needed = OWN + optimizer.entries
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):

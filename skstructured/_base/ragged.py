@@ -50,7 +50,7 @@ class Ragged:
         if isinstance(which, (int, np.integer)):
             at = which + len(self) if which < 0 else which
             if not 0 <= at < len(self):
-                raise IndexError(f"sequence {which} is out of range for {len(self)} sequences.")
+                raise IndexError(f"Sequence {which} is out of range for {len(self)} sequences.")
             return self.values[self.offsets[at] : self.offsets[at + 1]]
         which = np.arange(len(self))[which]
         return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
@@ -111,7 +111,7 @@ def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
 
 
 class Stacked(Ragged):
-    """Sequences as one matrix with their lengths: what learners of sequences take beside lists.
+    """Sequences as one matrix with their lengths, which learners of sequences accept like lists.
 
     Parameters
     ----------
@@ -158,10 +158,10 @@ def _check_parts(parts: Sequence[Any], name: str) -> None:
                 f"{i} has {part.ndim} dimension(s).{hint if dicts else alone * (part.ndim == 1)}"
             )
         if part.shape[0] == 0:
-            raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")
+            raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
         if part.shape[1] != parts[0].shape[1]:
             raise ValueError(
-                f"sequence {i} of {name} has {part.shape[1]} features, but those before it have "
+                f"Sequence {i} of {name} has {part.shape[1]} features, but those before it have "
                 f"{parts[0].shape[1]}."
             )
 
@@ -173,7 +173,7 @@ def stack_rows(X: Any, name: str = "X") -> "Ragged":
     if isinstance(X, str) or not hasattr(X, "__len__") or sparse.issparse(X):
         raise ValueError(
             f"{name} must be a list of sequences, each a matrix (length, features), got "
-            f"{type(X).__name__}; one matrix goes into Stacked(X, lengths)."
+            f"{type(X).__name__}. For one matrix of all rows use Stacked(X, lengths)."
         )
     if len(X) == 0:
         raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
@@ -207,11 +207,11 @@ def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> lis
 
 
 def _checked(x: Any, i: int | None = None) -> Any:
-    """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
+    """A sparse matrix; a ValueError if its arrays do not fit, which SciPy would not see."""
     try:
         check_sparse(x)
     except ValueError as error:
-        raise error if i is None else ValueError(f"sequence {i} of X: {error}") from None
+        raise error if i is None else ValueError(f"Sequence {i} of X: {error}") from None
     return x
 
 
@@ -226,7 +226,7 @@ def _stack_frames(frames: Sequence[Any], name: str) -> "Ragged":
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
             raise ValueError(
-                f"sequence {i} of {name} has the columns {list(frame.columns)[:10]}, but those "
+                f"Sequence {i} of {name} has the columns {list(frame.columns)[:10]}, but those "
                 f"before it have {list(frames[0].columns)[:10]}."
             )
     _check_parts(frames, name)
@@ -238,12 +238,12 @@ def _as_matrix(x: Any, i: int, name: str) -> Array:
     try:
         x = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"sequence {i} of {name} is not a matrix: {error}") from None
+        raise ValueError(f"Sequence {i} of {name} is not a matrix: {error}") from None
     if x.dtype.kind in "OUS" and x.ndim == 2:
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"sequence {i} of {name} does not hold numbers: {error}") from None
+            raise ValueError(f"Sequence {i} of {name} does not contain numbers: {error}") from None
     return x
 
 
@@ -262,9 +262,9 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
             )
         part = np.asarray(labels)
         if part.ndim != 1:
-            raise ValueError(f"labels of sequence {i} must be (length,), got {part.shape}.")
+            raise ValueError(f"Labels of sequence {i} must have shape (length,), got {part.shape}.")
         if len(part) == 0:
-            raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")
+            raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
         parts.append(part)
     if not parts:
         raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
@@ -287,6 +287,6 @@ def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")
     if len(differ):
         i = differ[0]
         raise ValueError(
-            f"sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
+            f"Sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
             f"{second}."
         )

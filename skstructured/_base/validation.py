@@ -20,18 +20,17 @@ from skstructured._engine.state import State
 
 #: The end of the error, which names the learners of items.
 ITEMS = (
-    "This learner takes one row of features per output. For items with features of their own, such "
-    "as the documents of a query or the alternatives of a choice, skstructured.items has "
-    "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
+    "X must be two-dimensional: one row of features per output. To rank or choose among items that "
+    "have features, use ListwiseRanker, ConditionalLogit or ItemStructuredPredictor."
 )
 
 #: The end of the error for columns of words.
-WORDS = "Encode columns of words first: make_pipeline(TableEncoder(), learner)."
+WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 
 @contextlib.contextmanager
 def matrices_refused(X: Any) -> Iterator[None]:
-    """Have the error about an X of words, or whose rows are matrices, say what to use."""
+    """Add advice to the error for an X of strings, or whose rows are matrices."""
     try:
         yield
     except ValueError as error:
@@ -39,7 +38,7 @@ def matrices_refused(X: Any) -> Iterator[None]:
             raise ValueError(f"{error}. {WORDS}") from error
         if not _rows_are_matrices(X):
             raise
-        raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error
+        raise ValueError(f"{error} {ITEMS} For label sequences use space='sequence'.") from error
 
 
 def _rows_are_matrices(X: Any) -> bool:
@@ -73,8 +72,8 @@ def check_sparse(X: Any) -> None:
 def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
 
-    The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
-    Values are not checked for NaN; see `check_finite`.
+    The first rows decide whether the learner uses float32, if it can at all; see `dtype_of`. Values
+    are not checked for NaN; see `check_finite`.
     """
     if issparse(X):
         check_sparse(X)
@@ -104,16 +103,16 @@ def dtype_of(estimator: Any) -> np.dtype[Any]:
 
 
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:
-    """Whether a learner standardises rows, as it was fitted.
+    """Whether a learner standardizes rows, as it was fitted.
 
-    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    One that is not fitted, or is about to be fitted again (`fresh`), uses its parameter.
     """
     scale = None if fresh else getattr(estimator, "_scale", None)
     return getattr(estimator, "standardize", False) if scale is None else scale.used
 
 
 def is_ready(estimator: Any, X: Any) -> bool:
-    """Whether X is already what the kernels read, so that a chunk may skip `check_features`."""
+    """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -147,7 +146,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
-    """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
+    """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
@@ -155,7 +154,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool 
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
-    """Weights (n,) as they are; a ValueError unless each is 0 or in range."""
+    """Weights (n,), unchanged; a ValueError unless each is 0 or in range."""
     wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -167,7 +166,7 @@ def check_range_of_weights(name: str, weight: Floats) -> Floats:
 
 
 def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
-    """Sample weights as a non-negative float64 vector; ones where None.
+    """Sample weights as a non-negative float64 vector; ones for `None`.
 
     Weights that are all zero are refused, but in a chunk of a stream.
     """
@@ -182,7 +181,7 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
-    """Mean of `values` (n,), weighted by `sample_weight` where given.
+    """Mean of `values` (n,), weighted by `sample_weight` if given.
 
     A ValueError for negative weights, and for weights that are all zero.
     """
@@ -209,7 +208,7 @@ def check_real(name: str, value: object, allowed: Callable[[float], bool], wante
 
 
 def check_positive(name: str, value: object, default: float | None = None) -> float:
-    """`value` as a positive finite float, or `default` where it is None."""
+    """`value` as a positive finite float, or `default` instead of `None`."""
     if value is None and default is not None:
         return default
     return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
@@ -254,7 +253,7 @@ def own_arrays(learner: Any) -> None:
 
 
 def writable(value: Any) -> Any:
-    """`value`, or a copy where it is a memory-mapped or read-only array; its parts likewise."""
+    """`value`, or a copy if it is a memory-mapped or read-only array; its parts likewise."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (State, BaseEstimator)):
@@ -332,13 +331,13 @@ def check_missing(estimator: Any) -> str:
 
 
 def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
-    """Whether NaN in dense rows is what is missing: of rows that are standardised."""
+    """Whether NaN in dense rows is a missing value: only if rows are standardized."""
     given = getattr(estimator, "missing", "error")
     return given != "error" and bool(is_standardized(estimator, fresh))
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Whether the parameter `kernel` says that rows are those of a matrix of kernels."""
+    """Whether the parameter `kernel` is "precomputed": rows are those of a kernel matrix."""
     function = getattr(kernel, "function", kernel)
     return isinstance(function, str) and function == "precomputed"
 
@@ -359,12 +358,13 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
-            f"Row {row} of X has scores that are not finite numbers: a parameter (a step, a scale, "
-            "a norm) does not fit features of this size, or the space returns such means."
+            f"The scores of row {row} of X are not finite numbers. Rescale the features, set "
+            "standardize=True or reduce the step size. For a custom space, check that its means "
+            "are finite."
         )
     raise ValueError(
-        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
-        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; "
+        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
+        f"{norm:0.4g}, and norms must be 0 or between {shortest:g} and {longest:0.4g}. "
         f"{_remedy(estimator, longest, fresh)}."
     )
 
@@ -372,8 +372,8 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
 def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
     raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
-    own = ", or give standardize=True" if raw else ""
-    return f"rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
+    own = ", or set standardize=True" if raw else ""
+    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
 
 
 def _norm_of_row(X: Any, row: int) -> float:

@@ -1,10 +1,10 @@
 """Batches of chains: marginals, best labels and draws of all of them in one call.
 
 A batch of n label sequences of N positions in all is ``unary`` (N, k), the scores of labels at
-positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, one at
-the least; and ``pair``, the scores of labels beside each other: (1, k, k) for all steps alike, or
-(N, k, k), that of a row and the next in its row (that of a last row is not used). −inf forbids a
-step, or a label; other scores are finite. Scores of starts and ends are added to ``unary`` before.
+positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, one or
+more. ``pair`` has the scores of neighboring labels: (1, k, k) if all steps are alike, or (N, k, k),
+that of a row and the next in its row (that of a last row is not used). −inf forbids a step, or a
+label; other scores are finite. Scores of starts and ends are added to ``unary`` before.
 
 ``score(y) = Σ_m unary[m, y_m] + Σ_m pair[m, y_m, y_{m+1}]`` and ``p(y) ∝ exp(score(y))``.
 """
@@ -28,7 +28,7 @@ from skstructured._engine.arrays import Floats, Ints
 
 
 def _plain(array, dtype=np.float64):
-    """The array as kernels read it: one that can be written to, so that all are of one type."""
+    """The array in the form of compiled functions: writable, so all are of one type."""
     return np.require(array, dtype, ["C", "W", "E"])
 
 
@@ -37,10 +37,13 @@ def _chains(unary, offsets, pair):
 
 
 def check_possible(values: ArrayLike) -> None:
-    """Raise a ValueError naming the first sequence for which, by log Z, no labels are possible."""
+    """Raise a ValueError that names the first sequence without a valid labeling, by log Z."""
     lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
     if len(lost):
-        raise ValueError(f"sequence {lost[0]} has no possible labels: each has a forbidden step.")
+        raise ValueError(
+            f"Sequence {lost[0]} has no valid labeling: every path has a transition with score "
+            "−inf."
+        )
 
 
 def marginals(
@@ -63,16 +66,16 @@ def marginals(
     weight : ndarray of shape (n,) or None, default=None
         Factors of the sequences in the sum; None for ones.
     out : ndarray of shape (N, k) or None, default=None
-        Where marginals of positions are written.
+        Array for the marginals of positions.
 
     Returns
     -------
     mu : ndarray of shape (N, k)
-        p(y_m = j); zeros where no labels are possible.
+        p(y_m = j); zeros if no labels are possible.
     log_z : ndarray of shape (n,)
-        log Σ exp(score); −inf where no labels are possible, see `check_possible`.
+        log Σ exp(score); −inf if no labels are possible, see `check_possible`.
     pairs : ndarray or None
-        As asked for.
+        As requested by the parameter.
     """
     unary, offsets, pair = _chains(unary, offsets, pair)
     k, n = unary.shape[1], len(offsets) - 1
@@ -100,7 +103,7 @@ def score(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
 
 
 def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
-    """ln p (n,) of labels (N,), exact also where it is far less than scores; NaN for no labels."""
+    """ln p (n,) of labels (N,), exact even if far below the scores; NaN if no label is possible."""
     values = np.empty(len(offsets) - 1)
     chains = _chains(unary, offsets, pair)
     batch_log_probabilities(*chains, _plain(labels, np.int64), values)
@@ -108,9 +111,9 @@ def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) ->
 
 
 def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
-    """Labels (N,) of the largest scores, and these (n,); −inf where no labels are possible.
+    """Labels (N,) of the largest scores, and these (n,); −inf if no labels are possible.
 
-    Of equals, the first label from the last position on.
+    Ties are decided for the first label from the last position on.
     """
     labels, scores = np.empty(len(unary), dtype=np.int64), np.empty(len(offsets) - 1)
     batch_viterbi(*_chains(unary, offsets, pair), labels, scores)
@@ -120,8 +123,8 @@ def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
 def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Floats, Ints]:
     """The n best label sequences of each chain: labels (n, N), scores (chains, n), found (chains,).
 
-    From the best; all different. Where fewer are possible, ``found`` tells how many, the scores
-    after them are −inf, and the labels −1.
+    From the best; all different. If fewer are possible, ``found`` has how many; the scores after
+    them are −inf, and the labels −1.
     """
     unary, offsets, pair = _chains(unary, offsets, pair)
     labels, chains = np.full((n, len(unary)), -1, dtype=np.int64), len(offsets) - 1
@@ -164,8 +167,8 @@ def sparse_map(unary: Floats, pair: Floats) -> SparseMean:
     SparseMean
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
         M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
-        ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is no more than rounding
-        unless very many calls of Viterbi's algorithm were not enough.
+        ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is at most
+        rounding unless very many calls of Viterbi's algorithm were not enough.
     """
     M, k = np.shape(unary)
     unary, pair = (np.array(scores, dtype=np.float64, order="C") for scores in (unary, pair))

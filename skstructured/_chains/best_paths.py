@@ -48,8 +48,8 @@ def _best_before(best, m, pair, at, unary, row):
 def chain_viterbi(unary, start, stop, pair, best, labels):
     """Best labels of rows start to stop, and their score; ties go to the first, the last row first.
 
-    ``best`` has a row for each position: the best score up to there, a label each. Which label
-    came before is found on the way back, at k additions a position.
+    ``best`` has a row for each position: the best score up to there for each label. The label
+    before is found on the way back, with k additions per position.
     """
     length, k = stop - start, unary.shape[1]
     copy_into(best[0, :k], unary[start])
@@ -164,7 +164,7 @@ def batch_mean_draws(mu, offsets, pairs, uniforms, labels):
     """Draws (n, N) of chains of given marginals, the next label by pairs[row, y] / mu[row, y].
 
     ``pairs`` (N, k, k) are the marginals of each row and the next, with ``mu`` as their sums; their
-    rows are taken by their own sums, so that rounding in ``mu`` does not matter.
+    rows are divided by their own sums, so rounding in ``mu`` does not matter.
     """
     for s in range(offsets.shape[0] - 1):
         start = offsets[s]

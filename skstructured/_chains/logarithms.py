@@ -36,7 +36,7 @@ def row_length(k):
 
 @kernel
 def log_scratch(work, k):
-    """The scratch of these kernels (ROWS, row_length(k)) in the first entries of a vector."""
+    """The scratch of these functions (ROWS, row_length(k)) in the first entries of a vector."""
     length = row_length(k)
     rows = work[: ROWS * length].reshape(ROWS, length)
     rows[:] = -np.inf  # what stands in SCORES beyond k has no weight
@@ -79,8 +79,8 @@ def _exp_scores(work, many):
 def weigh_steps(pair, at, first, many, work):
     """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
 
-    They stand in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
-    where no label can follow, in work[TOPS].
+    They are in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
+    if no label can follow, in work[TOPS].
     """
     for i in range(many):
         work[TOPS, i] = _scores_of_step(pair, at, first + i, work, SCORES + i)
@@ -139,7 +139,7 @@ def _spread(mass, row, work, i, mu):
 
 @kernel(fastmath=FASTMATH)
 def _keep_step(work, row, i, weight, each, total):
-    """each[row, i] = work[STEP], and total[i] += weight · work[STEP], where they have rows."""
+    """each[row, i] = work[STEP], and total[i] += weight · work[STEP], if they have rows."""
     if each.shape[0] > 0:
         for j in range(each.shape[2]):
             each[row, i, j] = work[STEP, j]
@@ -153,7 +153,7 @@ def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
     """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
 
     Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
-    where these have rows.
+    if these have rows.
     """
     k = unary.shape[1]
     look_ahead(unary, beta, start, work)
@@ -208,7 +208,7 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
 
 @kernel
 def batch_log_probabilities(unary, offsets, pair, labels, values):
-    """`log_probability` of all chains; NaN where no path is possible."""
+    """`log_probability` of all chains; NaN if no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)
     for s in range(offsets.shape[0] - 1):

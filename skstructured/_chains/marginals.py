@@ -29,9 +29,9 @@ from skstructured._engine.state import copy_into
 
 @kernel
 def exp_transitions(pair, E, across):
-    """E = exp(pair[0] − top) and its transpose; returns top, or NaN where E is no good.
+    """E = exp(pair[0] − top) and its transpose; returns top, or NaN if E cannot be used.
 
-    It is no good where entries that are not forbidden span more than `SMALL`, or none is left.
+    It cannot if entries that are not forbidden span more than `SMALL`, or if all are forbidden.
     """
     top, k = exp_matrix(pair[0], E), E.shape[0]
     for i in range(k):
@@ -44,7 +44,7 @@ def exp_transitions(pair, E, across):
 def forward(unary, start, length, E, top, alpha, tilt):
     """alpha[m] ∝ Σ exp of the scores of all that ends in a label at m; tilt = exp(unary − max).
 
-    Returns log Z; −inf where no path is possible, NaN where rescaling is not enough.
+    Returns log Z; −inf if no path is possible, NaN if rescaling is not enough.
     """
     log_z = exp_rows(unary, start, length, tilt) + top * (length - 1)
     if not log_z > -np.inf:
@@ -73,11 +73,12 @@ def _finish_row(alpha, m, b, at, factor, mu, row):
 
 @kernel
 def backward(start, length, across, alpha, tilt, b, mu):
-    """Unary marginals, from what `forward` left; whether rescaling was enough.
+    """Unary marginals, from the results of `forward`; whether rescaling was enough.
 
     With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
-    for m + 1 ≥ 1, what makes alpha_m(i) E_ij tilt_{m+1}(j) the pair marginals of m and m + 1. A row
-    of the scratch `b` holds b_m: a number 0 here would have numba compile for it what takes a row.
+    for m + 1 ≥ 1, the factors with which alpha_m(i) E_ij tilt_{m+1}(j) are the pair marginals of m
+    and m + 1. A row of the scratch `b` holds b_m: a number 0 here would have numba compile for it
+    every function that uses a row.
     """
     at = b.shape[0] - 1
     copy_into(mu[start + length - 1], alpha[length - 1])
@@ -135,7 +136,7 @@ def _parts(work, longest, k):
 
 @kernel
 def _scaled(unary, start, stop, top, parts, mu):
-    """Unary marginals by rescaling; log Z, NaN where that is not enough.
+    """Unary marginals by rescaling; log Z, NaN if that is not enough.
 
     One position has no steps, and is not rescaled whether steps are alike or not.
     """
@@ -150,7 +151,7 @@ def _scaled(unary, start, stop, top, parts, mu):
 
 @kernel
 def _nothing(start, stop, mu, each):
-    """Marginals where no path is possible: zeros."""
+    """Marginals if no path is possible: zeros."""
     for row in range(start, stop):
         for j in range(mu.shape[1]):
             mu[row, j] = 0.0
@@ -160,7 +161,7 @@ def _nothing(start, stop, mu, each):
 
 @kernel
 def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
-    """Pair marginals from what the rescaled passes left."""
+    """Pair marginals from the results of the rescaled passes."""
     alpha, tilt, E, _across, products = parts
     if log_z == -np.inf:
         _nothing(start, stop, mu, each)
@@ -202,13 +203,13 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
         Overwritten, with the gradient of the loss in ``unary``.
     each, total : ndarrays of shapes (M, k, k) and (k, k)
         Overwritten with the gradient in ``pair``, at every step or summed over steps; without rows
-        where that is not needed.
+        if it is not needed.
     work : ndarray of shape (scratch_size(M, k),)
 
     Returns
     -------
     float
-        The loss; inf where the labels are forbidden, NaN where all are, and nothing is learnt then.
+        The loss; inf if the labels are forbidden, NaN if all are, and no step is then learned.
     """
     (M, k), first = unary.shape, np.int64(0)
     parts, rest = _parts(work, M, k)

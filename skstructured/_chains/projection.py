@@ -1,9 +1,9 @@
 """SparseMAP of one chain: the projection of its scores on the hull of all label sequences.
 
 ``argmin ½‖μ − θ‖²`` over means μ of indicators of labels and of steps: the marginals that
-``½‖μ‖²`` regularizes, which few sequences make up where scores are large. Wolfe's
-minimum-norm-point method as in `extend._by_vertices`, but for vertices that are kept as
-labels: the scalar product of two is how many positions and steps they share, so that a vertex costs
+``½‖μ‖²`` regularizes, which consist of few sequences if scores are large. Wolfe's
+minimum-norm-point method as in `extend._by_vertices`, but for vertices that are kept as labels.
+The scalar product of two is the number of positions and steps they share, so a vertex needs
 O(M), not O(M k²), and the linear oracle is Viterbi's.
 
 References: Wolfe (1976), "Finding the nearest point in a polytope"; Niculae, Martins, Blondel,
@@ -53,7 +53,7 @@ def _product(L, i, j, many):
 
 @kernel
 def _factor_row(shared, L, n):
-    """Row n of the Cholesky factor, of what a vertex shares with those before it and itself.
+    """Row n of the Cholesky factor, of the products of a vertex with those before it and itself.
 
     Returns whether it is independent of them.
     """
@@ -117,7 +117,7 @@ def _remove(i, n, labels, weights, scores, L):
 
 @kernel
 def _step_towards(target, n, labels, weights, scores, L):
-    """Move the weights to `target`, or to where one is 0 first; drop what is 0 then.
+    """Move the weights to `target`, or until one is 0; drop those that are 0 then.
 
     Returns how many vertices are left, and whether the target was reached.
     """
@@ -162,7 +162,7 @@ def add_vertices(labels, weights, n, mu, each, sign):
 
 @kernel
 def _gap(vertex, labels, weights, n, unary, pair):
-    """Σ weights · (score of vertex − score of labels), where they differ, and its terms' size."""
+    """Σ weights · (score of vertex − score of labels), if they differ, and its terms' size."""
     gap, size = 0.0, 0.0
     for i in range(n):
         for m in range(len(vertex)):
@@ -192,7 +192,7 @@ def _residual(unary, pair, labels, weights, n, rest, rest_pair):
 def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
     """Vertices to start from: those given that do not depend on others, their weights summing to 1.
 
-    Returns how many; 0 where there is none, and −1 where that is because no labels are possible.
+    Returns how many; 0 without one, and −1 if that is because no labels are possible.
     """
     kept = 0
     for i in range(n):
@@ -216,8 +216,8 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
     """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
 
     ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
-    in the end. Returns how many (−1 where no labels are possible), the gap with what it may be off
-    by, and whether it is no more than that.
+    in the end. Returns how many (−1 if no labels are possible), the gap with the bound on its
+    error, and whether it is at most that.
     """
     room, M = labels.shape
     L, shared = np.empty((room, room)), np.empty(room)
@@ -253,8 +253,8 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
 def projected(unary, pair, calls, insists):
     """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
-    Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are
-    none where no labels are possible.
+    Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are no
+    sequences if no labels are possible.
     """
     M, k = unary.shape
     room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means

@@ -1,6 +1,6 @@
 """Operations on a row of k numbers: maximum, sum, exponentials, product with a matrix.
 
-Rows are given as a matrix and a row number: views cost more than the work where k is small.
+Rows are given as a matrix and a row number: views take longer than the work if k is small.
 """
 
 import math
@@ -64,7 +64,7 @@ def row_softmax(A, row, target):
 
 @kernel(fastmath={"contract"})
 def _exp_all(values):
-    """values = exp(values), at most 0, in place; whether what is not 0 is at least `SMALL`."""
+    """values = exp(values), at most 0, in place; whether all that are not 0 reach `SMALL`."""
     low = 0
     for i in range(values.shape[0]):
         e = values[i]
@@ -77,7 +77,7 @@ def _exp_all(values):
 def exp_rows(A, start, length, target):
     """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
 
-    −inf where all of a row is −inf, and NaN where something that is not 0 is less than `SMALL`. All
+    −inf if all of a row is −inf, and NaN if something that is not 0 is less than `SMALL`. All
     rows are one long loop: a short one's last entries would not be vectors.
     """
     total, k = 0.0, A.shape[1]

@@ -1,1 +1,1 @@
-"""The command line: what it reads, learns and prints."""
+"""The command line: reading tables, training, and reports."""

@@ -1,10 +1,8 @@
-"""Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
-Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
-likeliest row of each choice.
+"""Print a prediction for each row of FILE, as CSV with a header.
 
-MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
-order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
-input.
+FILE must have the columns that MODEL was trained on, in any order. Models of --qid print a score
+per row. Models of --choice print the probability of each row, and 1 for the most probable row of
+each choice.
 """
 
 import sys
@@ -28,7 +26,7 @@ def print_table(options):
     Raises
     ------
     OSError, ValueError, ImportError
-        As `load_checkpoint`, the readers and the model do.
+        If `load_checkpoint`, a reader or the model raises one.
     """
     model, notes, header = load_checkpoint(options.MODEL), [], True
     learner = getattr(model, "steps", [(None, model)])[-1][1]
@@ -54,12 +52,12 @@ def _names(learner, width=0, kind="prediction"):
 
 
 def _labels(model, learner):
-    """Names of the columns of probabilities; a ValueError for a model that has none of them."""
+    """Names of the columns of probabilities; a ValueError for a model without probabilities."""
     task = getattr(getattr(learner, "space_", None), "task", None)
     if task not in TASKS or not hasattr(model, "predict_proba"):
         raise ValueError(
-            "--proba is for models of classes or labels that have probabilities, and "
-            f"{type(learner).__name__} of this file has none."
+            "--proba is only supported for models of classes or labels that have probabilities; "
+            f"got {type(learner).__name__}."
         )
     if task == "multiclass":
         return [f"probability_{label}" for label in model.classes_]
@@ -67,7 +65,7 @@ def _labels(model, learner):
 
 
 def _predicted(learner, labels, model, X, given):
-    """Frames of predictions, and of probabilities if they are asked for."""
+    """Frames of predictions, and of probabilities with ``--proba``."""
     is_choice, frame = isinstance(learner, CHOICES), tables.load_pandas().DataFrame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
@@ -84,8 +82,8 @@ def _parts(model, learner, options, notes):
     path, is_choice = options.FILE, isinstance(learner, CHOICES)
     if tables.ends_with(path, tables.SVMLIGHT):
         if options.keep or hasattr(model, "feature_names_in_"):
-            what = "--keep does" if options.keep else "the model's rows have"
-            raise ValueError(f"{path} has no names of columns, and {what}.")
+            what = "--keep needs them" if options.keep else "the model needs them"
+            raise ValueError(f"{path} has no column names, and {what}.")
         zero_based = tables.svmlight_labels(path)[0]
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
             yield tables.load_pandas().DataFrame(index=range(X.shape[0])), model, X, {}
@@ -93,8 +91,8 @@ def _parts(model, learner, options, notes):
     name, encoder = getattr(learner, "round_column_", None), getattr(model, "steps", [(0, 0)])[0][1]
     if is_choice and name is None:
         raise ValueError(
-            "the model does not say in which column choices have their names, for --save did not "
-            "keep it: predict in Python, with qid=."
+            "The model does not have the name of the column of choices, because it is not of "
+            "--save: predict in Python, with qid=."
         )
     has_encoder = isinstance(encoder, TableEncoder)
     for frame in tables.frames(path, size=None if is_choice else tables.PART, notes=notes):

@@ -1,4 +1,4 @@
-"""What the command line does with a table: learn it, say how it went, and keep the model."""
+"""The report of the command line: learn a table, print the results, and save the model."""
 
 import contextlib
 import importlib.util
@@ -70,10 +70,10 @@ PLACES, LEAST = 10, 1e-300
 
 
 def lines_of(options, given, table):
-    """Yield the lines to print, each as soon as it is known; `given` are the arguments."""
+    """Yield the lines to print, each when it is known; `given` are the arguments."""
     for name in ("bounds", "learner", "plot") if table.space == "real" else ():
         if getattr(options, name):
-            raise ValueError(f"--{name} is not for real numbers: see --space.")
+            raise ValueError(f"--{name} is not supported for real numbers: see --space.")
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
     if options.bounds:
@@ -107,7 +107,7 @@ def _learner(options, table):
 
 
 def _may_mix(options, table):
-    """Whether the model to keep is a mixture: of rows in memory, to be learned in any order."""
+    """Whether the model to save is a mixture: if rows are in memory, and in any order."""
     asked = options.learner or options.in_order or options.passes is not None
     is_plain = not asked and table.chunks is None and table.qid is None
     return is_plain and (options.save is not None or len(table.y) <= SHORT)
@@ -124,7 +124,7 @@ def mixture_of(options, table):
 
 
 def mixture_lines(model, table):
-    """Lines on what a mixture was worth on rows that were held out."""
+    """Lines on the score of a mixture on held-out rows."""
     score, kernels = model.validation_score_, len(model.estimators_) - 1
     if np.isnan(score):
         return
@@ -133,7 +133,7 @@ def mixture_lines(model, table):
         told = f"R² {score:.3f}"
     elif table.space != "simplex":
         told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"
-    yield f"Held out         {told}, by a line and {kernels} kernels together: --save keeps them."
+    yield f"Held out         {told}, by a linear and {kernels} kernel models: --save keeps them."
 
 
 def _bounded(options, learner):
@@ -175,10 +175,10 @@ def class_lines(options, table, rows, learner):
 
 
 def _kept(options, table, learner):
-    """Fit the learner on all rows as the file has them and save it; lines that say so.
+    """Fit the learner on all rows in the order of the file and save it; lines on the model.
 
-    With ``--in-order`` `fit` learns the rows in this order, and once if nothing else is asked for:
-    the last rows are those that a model of a drifting stream is made of.
+    With ``--in-order`` `fit` learns the rows in this order, in one pass unless ``--passes`` is
+    given: in a drifting stream the last rows count most.
     """
     if table.chunks is None and not hasattr(learner, "weights_"):
         given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
@@ -197,7 +197,7 @@ def _kept(options, table, learner):
         f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
     )
     if hasattr(learner, "weights_") and table.space != "real":
-        yield "                 The bound is about one pass of a line, which --passes 1 keeps."
+        yield "                 The bound is about one pass of the linear model: use --passes 1."
     passes = getattr(learner, "n_iter_", 1)
     if passes > 1 and table.space != "real" and table.chunks is None:
         yield (
@@ -220,7 +220,7 @@ def custom_learner(path):
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
     if not is_learner:
-        raise ValueError(f"--learner {path} is not an OnlineLearner.")
+        raise ValueError(f"--learner must name a subclass of OnlineLearner, got {path}.")
     return kind()
 
 
@@ -250,7 +250,7 @@ def played(table, learner, seed, play="predict", label="learning"):
 
 
 def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
-    """Lines on a run: how it went, what may be wrong, what matters, and how long it took."""
+    """Lines on a run: results, possible problems, the columns that matter, and the time."""
     yield from (table.name, "")
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
     yield from told
@@ -263,7 +263,7 @@ def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
 def baseline_loss(space, y, counts=None):
     """Mean target loss of the best simple guess: the vertex nearest to the mean output, always.
 
-    Outputs stand for as many rows as `counts` says, each for one if it is None.
+    With `counts`, each output counts for that many rows.
     """
     space = space.fit(y)
     V = space.encode(y)
@@ -273,9 +273,9 @@ def baseline_loss(space, y, counts=None):
 
 
 def comparison(table, means, options):
-    """The line that compares mean losses, of a run and its second half, with one answer for all.
+    """The line that compares the mean loss of a run with that of one answer for all rows.
 
-    With rows in order the label of the row before is another.
+    With rows in order, it also compares with the label of the row before.
     """
     least = baseline_loss(make_space(table.space, options.order), table.y, table.counts)
     unit, always = UNITS[table.space]
@@ -288,8 +288,8 @@ def comparison(table, means, options):
 
 
 def bound_line(risk_bound, unit, n, what="rows", best=None):
-    """What is said of new rows: a bound on their losses, or what it leaves of the `best`."""
-    why = f"{n:,} {what} are too few for errors as many as these."
+    """The text on new rows: a bound on their losses, or the `best` score minus it."""
+    why = f"{n:,} {what} are too few for this error rate."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
@@ -301,7 +301,7 @@ def bound_line(risk_bound, unit, n, what="rows", best=None):
     told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
     return (
         f"{told}, with {1 - DELTA:.0%} confidence,\n"
-        "                 if they come from where these came from."
+        "                 if they come from the same distribution."
     )
 
 
@@ -311,7 +311,7 @@ def same_as_before(y):
 
 
 def order_lines(y):
-    """Yield the line that says that neighbors have one label, in a file not sorted by it."""
+    """Yield the line that reports that neighbors have one label, in a file not sorted by it."""
     if y.ndim > 1 or len(y) < 2:
         return
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -320,8 +320,8 @@ def order_lines(y):
     if not is_sorted and OrderTest.of_rows(codes, DELTA).found:
         yield (
             f"Order            {same:.1%} of the rows have the label of the row before, by chance "
-            f"it\n                 would be {by_chance:.1%}. Rows were shuffled: if they stand in "
-            "order of time, give --in-order."
+            f"it\n                 would be {by_chance:.1%}. Rows were shuffled: if they are in "
+            "order of time, use --in-order."
         )
 
 
@@ -384,7 +384,7 @@ def amount(value):
 
 
 def amount_lines(table, learner, seed):
-    """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
+    """Lines on a run over amounts: its errors, those of the median, and the columns that matter."""
     (middle, spread), n = units(table.y), len(table.y)
     scaled = table._replace(y=(table.y - middle) / spread)
     result, seconds = played(scaled, learner, seed)
@@ -395,9 +395,9 @@ def amount_lines(table, learner, seed):
     mean, second, most, always = shown
     told = [
         f"                 off by {mean} on average; {second} in the second half,",
-        f"                 where nine of ten were off by {most} at most.",
+        f"                 nine of ten were off by {most} at most.",
         f"Baseline         off by {always} with the median for every row; here {mean}.",
-        "New rows         no bound: errors of real numbers have no largest one.",
+        "New rows         no bound: errors of real numbers have no upper limit.",
     ]
     named = table._replace(name=f"{table.name}: real numbers")
     return screen(named, told, result.estimator, n, seconds)
@@ -405,7 +405,7 @@ def amount_lines(table, learner, seed):
 
 def bounds(table, learners, seed):
     """Lines of the table of bounds, one as soon as its run is done."""
-    yield f"Mistakes and what theory says they never exceed, on {table.name}"
+    yield f"Mistakes and their upper bounds, on {table.name}"
     yield LINE.format(*HEADER)
     for names, learner in learners.items():
         result, seconds = played(table, learner, seed, "randomized", ", ".join(names))
@@ -419,7 +419,7 @@ def bounds(table, learners, seed):
 
 
 def item_lines(options, table, learner):
-    """Lines on a table of items that stands in the order to learn it.
+    """Lines on a table of items, with the rows in the order to learn them.
 
     Before a round is learned, its items have scores in a ranking, and else probabilities.
     """
@@ -474,6 +474,6 @@ def _chosen(what, marks, proba):
 
 
 def _bound(losses, unit, what, best=None):
-    """What is said of new rounds."""
+    """The text on new rounds."""
     kept = np.clip(losses[-max(1, round(LAST * len(losses))) :], 0.0, 1.0)
     return bound_line(lambda: risk_bound(kept, DELTA), unit, len(losses), what, best)

@@ -1,4 +1,4 @@
-"""Tables of the command line: what stands in a file, as rows and outputs, in memory or in parts."""
+"""Tables of the command line: the contents of a file as rows and outputs, whole or in parts."""
 
 import csv
 import gzip
@@ -50,12 +50,12 @@ FEW = 20
 WIDE = ("hypercube", "birkhoff", "permutahedron")
 
 #: What to do about a row without an output.
-REMEDY = ", the target: leave such rows out"
+REMEDY = ", the target: leave out such rows"
 
 #: What files with query ids are read by.
 QUERIES = (
-    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
-    "queries for ListwiseRanker; a CSV file is ranked by --qid COLUMN"
+    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) reads them for "
+    "ListwiseRanker; for a CSV file use --qid COLUMN"
 )
 
 
@@ -76,7 +76,7 @@ def load_pandas():
 
 
 def frames(path, delimiter=None, size=None, notes=None):
-    """Yield the rows of a file as data frames of at most `size` rows; missing values are None.
+    """Yield the rows of a file as data frames of at most `size` rows, with None for missing values.
 
     The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
     are texts. A file whose first character is a brace has a JSON object on each line. Others are
@@ -96,8 +96,8 @@ def frames(path, delimiter=None, size=None, notes=None):
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
         raise ValueError(
-            f"{path} is not UTF-8 text ({where}): iconv -f latin1 -t utf-8 FILE > NEW converts it, "
-            "if it is Latin-1."
+            f"{path} is not UTF-8 text ({where}). If it is Latin-1, convert it: "
+            "iconv -f latin1 -t utf-8 FILE > NEW."
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = f"damaged or cut off: {error}"
@@ -116,11 +116,9 @@ def _of_text(path, size, delimiter, notes):
         head = next(filter(str.strip, file), "")
         lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
         if not mark:
-            raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
+            raise ValueError(f"{path} is empty: a table needs a line of column names, then rows.")
         if mark == "[":
-            raise ValueError(
-                f"{path} is a JSON list: write its objects on a line each (JSON lines)."
-            )
+            raise ValueError(f"{path} is a JSON list: write one object per line (JSON lines).")
         if mark == "{":
             rows = _objects(path, filter(str.strip, lines))
         else:
@@ -146,13 +144,13 @@ def _records(path, lines, mark, notes):
             if number == 1 and len({*row}) < len(row):
                 twice = next(name for name, times in Counter(row).items() if times > 1)
                 raise ValueError(
-                    f"{path} has two columns of the name {twice!r}: its first line must give each "
-                    "a name of its own."
+                    f"{path} has two columns of the name {twice!r}: the names in the first line "
+                    "must differ."
                 )
             if len(row) != len(header):
                 raise ValueError(
                     f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                    "quote cells that contain the separator, or give --delimiter."
+                    "quote cells that contain the separator, or set --delimiter."
                 )
             longest = max(longest, (1 + "".join(row).count("\n"), -number))
             yield row
@@ -169,7 +167,7 @@ def _records(path, lines, mark, notes):
 
 
 def _objects(path, lines):
-    """JSON objects, one a line."""
+    """JSON objects, one per line."""
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
@@ -184,7 +182,7 @@ def _objects(path, lines):
 
 
 def _of_parquet(path, size, *_):
-    """Frames of a Parquet file; whole numbers stay what they are beside missing values."""
+    """Frames of a Parquet file; whole numbers stay whole next to missing values."""
     with opened_parquet(path) as file:
         for column in file.schema_arrow:
             if column.type.num_fields:
@@ -196,7 +194,7 @@ def _of_parquet(path, size, *_):
 
 
 def _numbered(frame, first):
-    """The frame with the numbers of its rows, the first one given, and None for what is missing."""
+    """The frame with the numbers of its rows, from the first one, and None for missing values."""
     frame.index = range(first, first + len(frame))
     texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
     cells = frame[texts]
@@ -212,18 +210,18 @@ class Table(NamedTuple):
     X : ndarray of shape (n, p) or None
         Features; None if there are `chunks`.
     y : ndarray of shape (n,) or (n, d), or None
-        Outputs; of chunks the distinct labels, None if outputs have several columns. Of items
+        Outputs. For chunks the distinct labels, None if outputs have several columns. For items
         grades, or 1 for the chosen item of each round and 0 for the others.
     name : str
-        Where they are from, and how many.
+        Source and size of the table.
     encoder : TableEncoder or None
-        Makes X of the cells of a file.
+        The encoder that made X of the cells of a file.
     targets : sequence of str
         Names of the target columns.
     space : str or None
-        What an output is; None for items.
+        Name of the output space; None for items.
     careful : sequence of str
-        What may not be what it is taken for.
+        Lines on columns that may have been misread.
     chunks : iterable of (X, y) or None
         Parts of a file that is not in memory.
     counts : ndarray or None
@@ -261,7 +259,7 @@ def read(options):
     Raises
     ------
     OSError, ValueError, ImportError
-        If the file, a column or a value is missing or not what it must be; one line.
+        If the file, a column or a value is missing or invalid; the message is one line.
     """
     path = options.file
     if path is None:
@@ -275,7 +273,7 @@ def _digits(space):
     """scikit-learn's digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
     if space not in (None, "simplex", "ordinal"):
-        raise ValueError(f"--space {space} needs a file: the digits are classes.")
+        raise ValueError(f"--space {space} needs a FILE: the digits are classes.")
     return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)", space=space or "simplex")
 
 
@@ -284,7 +282,7 @@ def _whole(path, options):
     started, notes = time.perf_counter(), []
     round_, qid, about = options.qid or options.choice, None, ""
     frame, targets = _first(path, options, None, notes)
-    cells = filled(path, frame, targets, f"{REMEDY}, or give --target")
+    cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order)
@@ -308,7 +306,7 @@ def _in_parts(path, options):
     first, targets = _first(path, options, DECIDING)
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
-        raise ValueError(f"{path} is too large for --space real: take a part of it.")
+        raise ValueError(f"{path} is too large for --space real: use a part of it.")
     encoder = TableEncoder().fit(features_of(path, first, options, targets))
     texts, notes, labels, known = Counter(), [], {}, (None, None)
 
@@ -331,7 +329,7 @@ def _in_parts(path, options):
 
 
 def title(path, n, n_features, n_columns, targets=(), about=""):
-    """What a file is called, its rows, its columns if these are not the features, its targets."""
+    """The title of a file: name, rows, columns if these are not the features, and targets."""
     name = "standard input" if str(path) == "-" else path
     columns = f"{n_columns} column{'s' if n_columns > 1 else ''} as "
     columns, ends = columns if n_columns != n_features else "", ", target " if targets else ""
@@ -339,7 +337,7 @@ def title(path, n, n_features, n_columns, targets=(), about=""):
 
 
 def _first(path, options, size, notes=None):
-    """The first rows of a file, and the names of its target columns: the last if none is named."""
+    """The first rows of a file, and the names of its target columns (default: the last)."""
     frame = next(frames(path, options.delimiter, size, notes), None)
     if frame is None or frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
@@ -373,7 +371,7 @@ def features_of(path, frame, options, others):
     check_columns(path, frame, options.columns or ())
     chosen = [name for name in options.columns or frame.columns if name not in others]
     if not chosen:
-        raise ValueError(f"{path} has no column besides the target.")
+        raise ValueError(f"{path} has no column except the target.")
     return frame[chosen]
 
 
@@ -386,7 +384,7 @@ def numbers_of(cells):
 
 
 def rounds_of(path, frame, name):
-    """The column of the rounds, as texts if it does not hold numbers."""
+    """The column of the rounds, as strings if it does not have numbers."""
     cells = filled(path, frame, [name])[name]
     numbers = numbers_of(cells)
     is_exact = numbers is not None and np.abs(numbers).max(initial=0) < EXACT
@@ -394,7 +392,7 @@ def rounds_of(path, frame, name):
 
 
 def space_of(column, options):
-    """The space; if none is named, "real" for amounts, which are not classes."""
+    """The space; by default "real" for amounts, which are not classes."""
     numbers = numbers_of(column)
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("simplex" if options.order is None else "ordinal")
@@ -404,7 +402,7 @@ def space_of(column, options):
 
 
 def make_space(name, order=None):
-    """The output space of a name, whose labels have this order."""
+    """The output space of a name, with labels in this order."""
     return SPACES[name]() if order is None else SPACES[name](categories=order)
 
 
@@ -414,12 +412,12 @@ def outputs(path, cells, space, order=None):
     texts = cells[name].astype(str)
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
-            raise ValueError(f"{path} row {row}: --order does not name {label!r}, a {name!r}.")
+            raise ValueError(f"{path} row {row}: --order does not have {label!r} of {name!r}.")
     elif y is None or not np.isfinite(y).all():
-        what = {"hypercube": "0 and 1", "ordinal": "numbers, or words with --order A,B,C"}
+        what = {"hypercube": "0 and 1", "ordinal": "numbers, or strings with --order A,B,C"}
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
         if space != "simplex":
-            raise ValueError(f"target {name!r} of {path} must hold {what} with --space {space}.")
+            raise ValueError(f"Target {name!r} of {path} must have {what} with --space {space}.")
     elif space not in ("simplex", "ordinal") or np.abs(y).max() < EXACT:
         y = y if space in WIDE else y[:, 0]
         return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
@@ -427,16 +425,16 @@ def outputs(path, cells, space, order=None):
 
 
 def _of_items(path, cells, qid, options):
-    """Grades, or marks of which one in each round is 1."""
+    """Grades, or marks, of which one in each round is 1."""
     ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
     kind, what = ("qid", "grades") if ranks else ("choice", "choices")
     y = numbers_of(cells[target])
     if target == round_:
-        raise ValueError(f"--{kind} and the target are both the column {target!r}: give --target.")
+        raise ValueError(f"--{kind} and the target are both the column {target!r}: set --target.")
     if y is None:
-        raise ValueError(f"column {target!r} of {path} must have {what} as numbers, and has words.")
+        raise ValueError(f"Column {target!r} of {path} must have {what} as numbers, got strings.")
     is_right = (y >= 0) & (y <= LARGEST_GRADE) if ranks else np.isin(y, (0, 1))
-    wanted = f"--choice takes 1 for the chosen row of each {round_} and 0 for the others"
+    wanted = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
     if ranks:
         wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
     for row, value in zip(cells.index[~is_right], y[~is_right], strict=True):
@@ -444,7 +442,7 @@ def _of_items(path, cells, qid, options):
     if not ranks:
         _check_chosen(cells.index, y, qid, round_)
     elif not y.any():
-        raise ValueError(f"all grades of column {target!r} are 0: no row is better than another.")
+        raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     return y
 
 
@@ -456,8 +454,9 @@ def _check_chosen(rows, y, qid, name):
         where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
         label = f"{label:g}" if isinstance(label, float) else label
         raise ValueError(
-            f"{name} {label} has {count:g} chosen rows{where}, and {several} of {len(counts)} "
-            "have not one: mark one row of each with 1, or leave them out."
+            f"Each {name} needs exactly one chosen row (target 1): {several} of {len(counts)} do "
+            f"not have one, such as {name} {label} with {count:g}{where}. Correct them or leave "
+            "them out."
         )
 
 
@@ -466,12 +465,12 @@ def check_classes(path, y, n, name, header):
     distinct = len(set(y.tolist()))
     if distinct == 1:
         raise ValueError(
-            f"{path} has the one value {str(y[0])!r} in column {name!r}, the target, which needs "
-            f"at least two classes: name it with --target (there are {', '.join(header[:LISTED])})."
+            f"{path} only has the value {str(y[0])!r} in column {name!r}, the target, which needs "
+            f"at least two classes. Set --target to one of {', '.join(header[:LISTED])}."
         )
     if distinct * n > LARGEST_TABLE:
         most = LARGEST_TABLE // n
-        raise ValueError(f"column {name!r} has {distinct} distinct labels, of {most} at most.")
+        raise ValueError(f"Column {name!r} must have at most {most} labels, got {distinct}.")
 
 
 def copies(features, y):
@@ -483,7 +482,7 @@ def copies(features, y):
             numbers = numbers_of(features[name])
             found, wanted = features[name].to_numpy(object) if numbers is None else numbers, y
         if np.array_equal(found, wanted):
-            yield f"column {name!r} says the same as the target: if so, leave it out (--columns)."
+            yield f"column {name!r} is equivalent to the target: if so, leave it out (--columns)."
 
 
 def encoded(encoder, frame, path, bad_cells):
@@ -492,8 +491,8 @@ def encoded(encoder, frame, path, bad_cells):
     Raises
     ------
     ValueError
-        If a number or a date is none, naming row, column and value; with ``bad_cells="missing"``
-        such cells are missing values.
+        If a cell is not the number or date that it should be; the message names row, column and
+        value. With ``bad_cells="missing"`` such cells are missing values.
     """
     try:
         return encoder.transform(frame)
@@ -509,8 +508,8 @@ def encoded(encoder, frame, path, bad_cells):
         )
         raise ValueError(
             f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kinds[name]}s: correct it, or take such cells as missing values by --bad-cells "
-            "missing."
+            f"{kinds[name]}s: correct it, or use --bad-cells missing to read such cells as missing "
+            "values."
         )
     return encoder.transform(frame.astype(object).mask(wrong, None))
 
@@ -526,7 +525,7 @@ def _svmlight(path, options):
     with open(path, "rb") as file:
         if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
             raise ValueError(
-                f"{path} has query ids (qid:), which the command does not read: {QUERIES}."
+                f"{path} has query ids (qid:), which the command line does not support: {QUERIES}."
             )
     zero_based, width, labels = svmlight_labels(path)
     if not labels:

@@ -1,4 +1,4 @@
-"""Kernels as integer addresses, which a loop that is compiled once turns back into kernels.
+"""Compiled functions as integer addresses, which a loop turns back into functions.
 
 numba can unbox kernels as arguments by itself, at about 60 µs per kernel and call; an address costs
 nothing, and unlike a closure it leaves the loop cacheable on disk. With ``NUMBA_DISABLE_JIT=1``,
@@ -70,8 +70,8 @@ def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) ->
 def function_at(function_type: Any) -> Any:
     """Make the function that turns a kernel's address into the kernel.
 
-    Interpreted loops are handed kernels themselves, which it leaves as they are. To numba it is a
-    builtin, which is not compiled for itself as an overload is.
+    Interpreted loops get the functions themselves, which are left unchanged. To numba it is a
+    builtin, which is not compiled for itself, unlike an overload.
     """
 
     def function_at(value: Any) -> Any:

@@ -39,7 +39,7 @@ class CompilingNotice(event.Listener):
         self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
 
     def on_start(self, event: Any) -> None:
-        """Start the clock; kernels that are compiled for another one are part of its time."""
+        """Start the clock; functions that are compiled for another one are part of its time."""
         if self.depth == 0:
             self.began = time.perf_counter()
         self.depth += 1
@@ -53,7 +53,7 @@ class CompilingNotice(event.Listener):
         if so_far > PATIENCE and not self.is_given:
             self.is_given = True
             logging.getLogger("skstructured").warning(
-                "skstructured compiles its loops when they are first used, %.0f s so far; first "
+                "skstructured compiles its loops when they are first used, %0.0f s so far; first "
                 "fits take 4 to 20 s. numba keeps the code on disk, and later processes start in "
                 "less than a second.",
                 so_far,
@@ -67,16 +67,16 @@ event.register("numba:compile", CompilingNotice())
 def _warn_not_kept() -> None:
     """Warn, once per process, that compiled code cannot be kept."""
     warnings.warn(
-        "skstructured cannot keep its compiled loops on disk: no folder can be written to. Every "
-        "process compiles them again, which is slow. Set NUMBA_CACHE_DIR to a folder that can be "
-        "written to.",
+        "skstructured cannot keep its compiled loops on disk, because no folder is writable. Every "
+        "process compiles them again, which is slow. Set NUMBA_CACHE_DIR to a folder that is "
+        "writable.",
         RuntimeWarning,
         stacklevel=3,
     )
 
 
 def _closes_over_kernels(function: Any) -> bool:
-    """Whether numba could not find the code again: kernels have another name in every process."""
+    """Whether numba cannot find the code again: functions have other names in every process."""
     return any(is_compiled(cell.cell_contents) for cell in function.__closure__ or ())
 
 
@@ -88,20 +88,20 @@ def kernel(
     cached: bool = True,
     inline: bool = False,
 ) -> Any:
-    """Compile a kernel: without the GIL, with numpy's division, kept on disk by numba.
+    """Compile a function by numba: without the GIL, with numpy's division, cached on disk.
 
     Parameters
     ----------
     function : callable
-        The kernel; left out if `kernel` decorates with options.
+        The function; left out if `kernel` decorates with options.
     fastmath : bool or set of str, default=False
         Floating-point rules, such as `FASTMATH`.
     signature : numba signature or None, default=None
         Compile for this signature now, and no other; None compiles when called.
     cached : bool, default=True
-        Whether the code is kept on disk; never for a kernel that closes over others.
+        Whether the code is kept on disk; never for a function that closes over others.
     inline : bool, default=False
-        Whether kernels that call it get its code in place of the call, which costs a few
+        Whether compiled functions that call it get its code instead of the call, which takes a few
         nanoseconds: for the shortest ones.
 
     Returns
@@ -113,6 +113,11 @@ def kernel(
     -----
     RuntimeWarning
         If there is no folder to keep the code in.
+
+    See Also
+    --------
+    OnlineOptimizer, Surrogate : Interfaces that need compiled functions.
+    new_state : Make the state vector of an optimizer.
     """
     if function is None:
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
@@ -138,8 +143,8 @@ def kernel(
 
 
 def also_interpreted(function: Any) -> Any:
-    """Have kernels call a function compiled that is interpreted if Python calls it.
+    """Have compiled functions call a function compiled that is interpreted if Python calls it.
 
-    So interpreted loops can hand it kernels in Python.
+    Interpreted loops can then pass it functions in Python.
     """
     return register_jitable(nogil=True, error_model="numpy")(function)

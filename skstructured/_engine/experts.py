@@ -1,4 +1,4 @@
-"""What the loop does with the experts of a mixture: scores, losses, steps, and folded weights."""
+"""The work of the loop on the experts of a mixture: scores, losses, steps, and folded weights."""
 
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
@@ -33,7 +33,7 @@ from skstructured._engine.state import (
 def fold_expert(Theta, dim, dense, averaged, e, few, vector):
     """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
 
-    ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then asks for nothing more.
+    ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then requests no further folding.
     """
     factor, played, first, behind = vector[RESCALE], vector[SCALED_WEIGHT_SUM], e * dim, few * dim
     for i in range(dim if dense else Theta.shape[0]):
@@ -51,8 +51,8 @@ def fold_expert(Theta, dim, dense, averaged, e, few, vector):
 def score_experts(learned, scales, raws, bounds, weight, dim, many, theta, s):
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    Expert b has `many` of them, from ``theta[b * many]`` on. Its optimiser sees the bound of the
-    round that is its own.
+    Expert b has `many` of them, from ``theta[b * many]`` on. Its optimizer sees its own bound of
+    the round.
     """
     _, _, summed, vectors, _, _, totals, _, kind, which, _, _ = learned
     few, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
@@ -84,7 +84,7 @@ NOTHING = 1e-15
 
 @kernel
 def value_of(whole, theta, y, omega):
-    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 where it may be rounding."""
+    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 if it may be rounding."""
     value, size = whole + omega, abs(whole) + abs(omega)
     for k in range(theta.shape[0]):
         value -= theta[k] * y[k]
@@ -97,10 +97,10 @@ def judge_experts(
     loss, learned, constants, results, length, y, omega, weight, many, all_theta, all_g, losses, v,
     at, r
 ):  # fmt: skip
-    """Losses and gradients of the experts, what is played, and the weights of the experts after it.
+    """Losses and gradients of the experts, the play, and the weights of the experts after it.
 
-    `length` entries of the loss's scratch are handed to the loss, all if it is 0. What is played is
-    written to `scores` from `at` on, if there is room, and so are its gradient and its loss.
+    `length` entries of the loss's scratch are passed to the loss, all if it is 0. The scores that
+    are played go to `scores` from `at` on, if there is room, and so do their gradient and loss.
     """
     _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
     (params, options), (work, scores, gradients, values) = constants, results
@@ -140,7 +140,7 @@ def judge_experts(
 
 @kernel
 def forget(work, options, numbers):
-    """Begin anew with the scratch of an iterative oracle; what it left is kept in `numbers`."""
+    """Reset the scratch of an iterative oracle; its residual is kept in `numbers`."""
     if options[FRESH] > 0:
         numbers[LEFT] = max(numbers[LEFT], work[0])
         clear(work)
@@ -150,7 +150,7 @@ def forget(work, options, numbers):
 def step_experts(
     learned, steps, raws, bounds, weight, dim, dense, ragged, many, g, G, count, s, move
 ):
-    """Let the optimisers step; what Θ moves by: numbers for the columns of G, or for rows z u g."""
+    """Let the optimizers step; the moves of Θ: numbers for the columns of G, or for rows z u g."""
     Theta, _, summed, vectors, _, _, _, _, _, which, _, _ = learned
     few = vectors.shape[0]
     for e in range(few):
@@ -258,7 +258,7 @@ def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
 
 @kernel
 def renew_expert(vector, Theta, dim, dense, e):
-    """‖Θ_e‖², summed anew."""
+    """‖Θ_e‖², summed again."""
     first, last = e * dim, (e + 1) * dim
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)
     renew_norm(vector, Theta, block)

@@ -13,7 +13,7 @@ from skstructured._engine.compiled import is_compiled, kernel
 
 @kernel(inline=True)
 def less(mean, truth):
-    """Mean ← mean − truth: the last line of a kernel that has written a mean."""
+    """Mean ← mean − truth: the last line of a function that has written a mean."""
     for k in range(mean.shape[0]):
         mean[k] -= truth[k]
 
@@ -27,10 +27,11 @@ def gradient_rows(theta, truth, gradients, values, params, work, loss):
 
 @kernel
 def inner_rows(theta, difference, centred, products):
-    """<θ, d> of every row, over the entries where d is not 0.
+    """<θ, d> of every row, over the entries with d ≠ 0.
 
-    Where `centred`, for rows d that sum to 0, θ is taken less its entry nearest to 0 among those
-    finite: no score loses more than its last digit by it, and those that differ by little keep all.
+    If `centred`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
+    off first: no score loses more than its last digit by it, and those that differ by little keep
+    all.
     """
     for i in range(theta.shape[0]):
         offset, nearest, total = 0.0, math.inf, 0.0

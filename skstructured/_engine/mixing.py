@@ -3,7 +3,7 @@
 Weights are ``u`` of shape (groups, R, N): for each group of outputs that is mixed by itself, the
 joint weights of R rates of sharing and N experts, which sum to 1. A round multiplies them by
 ``exp(−η ℓ)``; then each rate r shares, ``u_r ← (1 − α_r) u_r + α_r Σu_r/N``, and the rates share
-among each other by the rate that thins out, so that none is lost for ever.
+among each other by the rate that thins out, so none is lost for ever.
 """
 
 import math
@@ -122,8 +122,8 @@ def tempered(u, power):
 def lower_learning_rate(u, totals, weight):
     """η ← 1/max w, the weight of the round to be played included: before it is played.
 
-    Experts whose odds are of a larger η say too little where a heavy round is played by them, and
-    the bound of the mixture fails.
+    Experts whose odds have a larger η have too little weight when a heavy round is played by them,
+    and the bound of the mixture fails.
     """
     if weight > totals[HEAVIEST]:
         for k in range(u.shape[0]):

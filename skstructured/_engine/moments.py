@@ -1,4 +1,4 @@
-"""Compiled sweeps that count rows, one by one, and transform them by what was counted."""
+"""Compiled sweeps that count rows, one by one, and transform them by the counts."""
 
 import math
 
@@ -29,10 +29,10 @@ SMALLEST = 1e-290
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
-    """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
+    """z = (x − mean)/deviation; returns ‖z‖², inf if a feature without deviation has changed.
 
-    What is next to nothing in units of the deviation becomes 0, which is a row that can be learned;
-    so does NaN, a feature that is missing.
+    Numbers that are negligible in units of the deviation become 0, which is a row that can be
+    learned; so does NaN, a missing value.
     """
     mean, inverse = statistics[MEAN], statistics[INVERSE]
     size, changed = 0.0, 0.0
@@ -66,7 +66,7 @@ def has_gap(x):
 
 @kernel
 def count_gaps(x, weight, statistics):
-    """Σ w of the rows that lack a feature grow by one row."""
+    """Σ w of the rows without a feature grow by one row."""
     for j in range(x.shape[0]):
         if x[j] != x[j]:
             statistics[MISSED_SINCE, j] += weight
@@ -77,8 +77,8 @@ def refresh(x, weight, statistics, counts, centred, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
-    its square, so that numbers of any size neither over- nor underflow. Rows that lack a feature
-    do not count for it.
+    its square: numbers of any size neither over- nor underflow. Rows without a feature do not count
+    for it.
     """
     before, since = counts[COUNTED], counts[RECENT]
     for j in range(x.shape[0]):
@@ -114,7 +114,7 @@ def refresh(x, weight, statistics, counts, centred, divided):
 
 @kernel(inline=True)
 def round_of(offsets, r):
-    """Places of the rows of round r; without offsets a round is one row."""
+    """Positions of the rows of round r; without offsets a round is one row."""
     return (offsets[r], offsets[r + 1]) if offsets.shape[0] > 0 else (r, r + 1)
 
 
@@ -125,9 +125,9 @@ def standardize_rows(
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
-    `before`, if it has rows, receives each row as it is transformed before it is counted. With
-    `offsets`, where rounds of several rows begin, those of one round are transformed alike, when
-    all of them are counted.
+    `before`, if it has rows, receives each row by the transformation before it is counted. With
+    `offsets`, the first rows of rounds of several rows, those of one round are transformed alike,
+    after all of them are counted.
     """
     ahead = before.shape[0] > 0
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
@@ -211,8 +211,9 @@ def moments_of(X: Array, weight: Floats, centred: bool) -> tuple[Floats, Floats,
     ``m_j = Σ_i w_i x_ij / Σ_i w_i`` and ``sqrt(Σ_i w_i (x_ij − m_j)² / Σ_i w_i)``, over the rows i
     whose x_ij is not NaN; without `centred`, m_j = 0. Rows of weight 0 may be of any size.
 
-    Deviations of constants are 0, and of numbers of any size neither over- nor underflow: means are
-    those of what differs from the first row, and squares are those of parts of the largest.
+    Deviations of constants are 0, and those of numbers of any size neither over- nor underflow:
+    means are those of differences from the first row, and squares are those of parts of the
+    largest.
     """
     X, weight = np.asarray(X[weight > 0.0], dtype=np.float64), weight[weight > 0.0]
     there = ~np.isnan(X)

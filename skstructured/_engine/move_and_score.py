@@ -87,9 +87,9 @@ def dense_move_and_score_pairs(
 ):
     """`dense_move_and_score` of many rows of Θ, two at a time, which read x and z once.
 
-    What is in no cache of the first level, such as the weights of many experts, then takes two
-    thirds of the time; sums are in another order. Some of the experts may read the first features
-    alone: `state` says which, and gets the ‖z‖² that they see.
+    Weights outside the first-level cache, such as those of many experts, then need two thirds of
+    the time; sums are in another order. Some of the experts may read only the first features:
+    `state` has which, and gets the ‖z‖² that they see.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
@@ -127,7 +127,7 @@ def _lines(length, stride):
 
 @kernel
 def prefetch_row(Theta, start, first_line, length, stride):
-    """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
+    """Request the cache lines of a row's first `length` entries, from `first_line` on."""
     for line in range(first_line, _lines(length, stride) - 1):
         prefetch(Theta, start + 8 * line)
     prefetch(Theta, start + length - 1)
@@ -135,7 +135,7 @@ def prefetch_row(Theta, start, first_line, length, stride):
 
 @kernel(fastmath=FASTMATH)
 def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
-    """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
+    """Raw ← raw + Θz and ‖z‖², four entries of z at a time; requests the sums behind Θ."""
     z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
     for t in range(first, blocked, FOUR):
         x0, x1, x2, x3 = data[t], data[t + ONE], data[t + TWO], data[t + THREE]
@@ -157,8 +157,9 @@ def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
     Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
-    or any if 0) are unrolled. Wide problems otherwise wait for memory, so what `ahead` will read is
-    prefetched while `row` is moved, and what will move with it while it is scored.
+    or any if 0) are unrolled. Wide problems otherwise wait for memory, so the
+    weights that `ahead` reads are prefetched while `row` is moved, and those that move with it
+    while it is scored.
     """
 
     @kernel(fastmath=FASTMATH)
@@ -229,7 +230,7 @@ def aligned_zeros(shape: tuple[int, ...]) -> Floats:
 
 
 def aligned(array: Array) -> Array:
-    """`array` itself if it is C-contiguous, ours and starts at a cache line, else such a copy."""
+    """`array` itself if it is C-contiguous, owned and starts at a cache line, else such a copy."""
     if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array
     copy = aligned_zeros(array.shape)

@@ -47,10 +47,10 @@ def learn_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
     scale, learned, constants, work
 ):  # fmt: skip
-    """Learn the row x (1, p); -1, or 0 where it stops the loop and is not counted, or `REFUSED`.
+    """Learn the row x (1, p); -1, or 0 if it stops the loop and is not counted, or `REFUSED`.
 
-    `intercept` is 1 if there is one; `scale` says whether rows are standardised, and has what
-    `standardize_rows` is told.
+    `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
+    of `standardize_rows`.
     """
     (statistics, counts, used, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
     width, x_sq = x.shape[1], intercept
@@ -85,7 +85,7 @@ def _compiled_learn_row() -> Kernel:
 
 
 def learn_row_for(found: Kernels) -> Kernel | None:
-    """`learn_row` with these kernels; None if any is interpreted."""
+    """`learn_row` with these functions; None if any is interpreted."""
     if not found.known:
         return None
     loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(found.several), LOOP)
@@ -93,7 +93,7 @@ def learn_row_for(found: Kernels) -> Kernel | None:
 
 
 def play_rows(learned, scales, raws, averaged, played):
-    """Scores `played` (n, dim) at raw scores Θz (n, .) of rows as standardised."""
+    """Scores `played` (n, dim) at raw scores Θz (n, .) of standardized rows."""
     theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
     means = np.empty_like(theta)
     for i in range(played.shape[0]):
@@ -115,11 +115,11 @@ def play_row(
     loss, scales, shortest, longest, x, statistics, used, averaged, Theta, vectors, shares, kind,
     out,
 ):  # fmt: skip
-    """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
+    """Scores and means, `out` (2, dim), at the one row x (1, p) in its original units.
 
-    The row is standardised as for predictions, if that is `used`, scored by all experts, and played
-    as one, by the averages or by the last. Returns whether the row, and what is played at it, are
-    finite and in range; else `out` is not to be read.
+    The row is standardized as for predictions, if that is `used`, scored by all experts, and played
+    as one, by the averages or by the last. Returns whether the row and its scores are finite and in
+    range; else `out` must not be read.
     """
     (rows, width), dim, few, x_sq = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors), 0.0
     room = np.empty(width + 3 * rows)  # one allocation in the place of three
@@ -157,9 +157,9 @@ def _compiled_play(one: bool) -> Kernel:
 
 
 def play_row_for(found: Kernels) -> Kernel | None:
-    """`play_row` with these kernels, the loss one of probabilities; None if any is interpreted.
+    """`play_row` with these functions, the loss one of probabilities; None if any is interpreted.
 
-    The loss's kernel has no parameters, and needs no scratch.
+    The loss's function has no parameters, and needs no scratch.
     """
     if not found.known:
         return None
@@ -167,6 +167,6 @@ def play_row_for(found: Kernels) -> Kernel | None:
 
 
 def play_rows_for(found: Kernels) -> Kernel:
-    """`play_rows`, to be called with all but the experts' kernels."""
+    """`play_rows`, to be called with all arguments but the experts' functions."""
     play = _compiled_play(False) if found.known else play_rows
     return lambda learned, *rest: play(learned, found.scales, *rest)

@@ -1,9 +1,9 @@
 """The compiled loop of all linear learners: a round is one row, a label sequence, or some items.
 
-Each of E experts, one without a mixture, has weights ``W = s Θ``: its optimiser owns the number s
-and a vector, so that steps, projections and bets never sweep over Θ. The sum of the weights played
-is ``(Σ v s) Θ + A``, v the shares of the rounds in the average. Θ of all experts, and behind them
-the sums A, are one array: below each other for dense rows, beside each other for CSR rows, label
+Each of E experts, one without a mixture, has weights ``W = s Θ``: its optimizer owns the number s
+and a vector, so steps, projections and bets never sweep over Θ. The sum of the weights played is
+``(Σ v s) Θ + A``, v the shares of the rounds in the average. Θ of all experts, and behind them
+the sums A, are one array: below each other for dense rows, next to each other for CSR rows, label
 sequences and items.
 """
 
@@ -99,31 +99,31 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
 
     Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
     ``θ_e = s_e raw_e``, and of its average ``((Σ v s) raw + A)/Σ v``; losses and gradients g in θ;
-    what is played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
+    the scores played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
     u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
 
     Parameters
     ----------
     rows : tuple
-        As kernels read them, see `Rows`.
+        In the form that compiled functions read, see `Rows`.
     rounds : tuple
-        Places of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
-        after the other; weights; Ω of the truths; what `prepare` has to know of each round;
+        Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
+        after the other; weights; Ω of the truths; the arguments of `prepare` for each round;
         lengths of the loss's scratch, none if it is all.
     learned : tuple
         See `LinearState.learned`.
     constants : tuple
         Parameters of the loss, and options.
     results : tuple
-        Scratch of the loss, one row, or one for each round; and what is written, if there is room:
-        scores that are played, gradients and losses at them.
+        Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
+        that are played, gradients and losses at them.
     kernels, scales, steps
         Those of `TYPES`; the experts'.
 
     Returns
     -------
     int
-        The place of the round that stopped it, or −1.
+        The position of the round that stopped it, or −1.
     """
     data, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
@@ -227,7 +227,7 @@ def products(g, raw):
 def learn_rows(  # the hot loop
     rows, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """As `learn_rounds`, for one optimiser and rounds of one row each: their fast way.
+    """As `learn_rounds`, for one optimizer and rounds of one row each: their fast way.
 
     The average of dense rows waits, a few rows at a time. Losses may have scratch for each round.
     """
@@ -303,7 +303,7 @@ NO_INTS, NO_FLOATS, NO_TERMS = np.empty(0, dtype=np.int64), np.empty(0), np.empt
 
 
 def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FLOATS) -> Any:
-    """Rounds of one row each, as loops take them; truths are (n, dim)."""
+    """Rounds of one row each, in the form of loops; truths are (n, dim)."""
     return order, NO_INTS, truth.reshape(-1), weight, omega, NO_TERMS, NO_INTS
 
 
@@ -324,7 +324,7 @@ TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
 
 
 class Kernels(NamedTuple):
-    """Kernels as loops take them: addresses, if they are compiled.
+    """Compiled functions in the form of loops: addresses, if they are compiled.
 
     Attributes
     ----------
@@ -368,11 +368,11 @@ def in_python(loop: Kernel) -> Kernel:
 
 
 def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
-    """What makes the `Call` of the loop with these kernels, and how many rows it takes at a time.
+    """A function that makes the `Call` of the loop, and how many rows it reads at a time.
 
-    Called with what `learn_rounds` takes, a `Rows` first and a `LinearState` for `learned`, but
-    without kernels. `ahead` makes that of `predict_then_learn`. It is compiled, here and now, if
-    all kernels are; else interpreted, with fewer rows.
+    Its arguments are those of `learn_rounds` without functions, a `Rows` first and a `LinearState`
+    for `learned`. `ahead` makes that of `predict_then_learn`. It is compiled immediately if all
+    functions are; else interpreted, with fewer rows.
     """
     several = found.several
     if found.known:
@@ -409,7 +409,7 @@ def scores_of_row(data, indices, indptr, width, row, Theta, raw):
 
 @kernel
 def without_averages(shares, few, out):
-    """Weights (groups, R, N) of the experts that are no averages, the first `few`, to sum 1."""
+    """Weights (groups, R, N) of the experts that are not averages, the first `few`, to sum 1."""
     out[:] = 0.0
     for group in range(shares.shape[0]):
         total = 0.0
@@ -453,7 +453,7 @@ def predict_then_learn(learn: Kernel) -> Kernel:
     """The loop over rows that scores a row, and then has `learn` learn it alone."""
 
     def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps):
-        """As `learn_rounds`; scores are those of the rows in `before`, in the place of `data`.
+        """As `learn_rounds`; scores are those of the rows in `before`, instead of `data`.
 
         By the averages of the weights, or by the last.
         """

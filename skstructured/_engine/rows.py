@@ -1,4 +1,4 @@
-"""Rows of X as the kernels read them, and which of them are out of range."""
+"""Rows of X in the form of compiled functions, and which of them are out of range."""
 
 from typing import Any, NamedTuple
 
@@ -46,10 +46,10 @@ def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq
 
 
 class Rows(NamedTuple):
-    """Validated rows of X as the kernels read them: float64 or float32 values, int32 indices.
+    """Validated rows of X for compiled functions: float64 or float32 values, int32 indices.
 
-    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is what they
-    were read from.
+    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is the array
+    that they were read from.
     """
 
     data: np.ndarray
@@ -87,7 +87,7 @@ class Rows(NamedTuple):
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, int]:
-        """What kernels are handed of the rows: data, indices, indptr, width."""
+        """The arrays of the rows for compiled functions: data, indices, indptr, width."""
         return self[:4]
 
     @property
@@ -96,7 +96,7 @@ class Rows(NamedTuple):
         return self.indptr.shape[0] > 0
 
     def is_read_as(self, dtype: DTypeLike) -> bool:
-        """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
+        """Whether functions whose dense rows have this dtype read the rows; CSR is float64."""
         return self.data.dtype == (DOUBLE if self.is_sparse else dtype)
 
     def block_size(self, size: int) -> int:
@@ -105,7 +105,7 @@ class Rows(NamedTuple):
         return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
 
     def read_as(self, dtype: DTypeLike, order: Array) -> tuple["Rows", Array]:
-        """Rows that such kernels read, and the order: these, or a copy of those in `order`."""
+        """Rows that such functions read, and the order: these, or a copy of those in `order`."""
         if self.is_read_as(dtype):
             return self, order
         taken = self.matrix[order].astype(np.float64 if self.is_sparse else dtype)
@@ -116,7 +116,7 @@ class Rows(NamedTuple):
         return Rows.from_array(self.matrix[order])
 
     def without_gaps(self) -> "Rows":
-        """Dense rows with 0 in the place of NaN."""
+        """Dense rows with 0 instead of NaN."""
         return Rows.from_array(np.where(np.isnan(self.X), 0.0, self.X).astype(self.data.dtype))
 
     def first_bad(

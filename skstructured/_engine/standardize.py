@@ -1,9 +1,9 @@
-"""Standardise rows as they arrive, by the mean and deviation of all rows up to each of them.
+"""Standardize rows as they arrive, by the mean and deviation of all rows up to each of them.
 
-What is done to a row is known before its output is, so that whatever holds of any sequence of rows
-holds of the rows as transformed. Means and deviations are brought up to date in every round at
-first, and later when the weight of the rows since then reaches 1/32 of all: at rounds that thin
-out, and at any round whose row is unlike those before it.
+The transformation of a row is known before its output is, so every result on any sequence of rows
+holds for the transformed rows. Means and deviations are updated in every round at first, and later
+when the weight of the rows since then reaches 1/32 of all: at rounds that become rare, and at any
+round whose row is unlike those before it.
 """
 
 from typing import Any, NamedTuple
@@ -42,16 +42,16 @@ class Counted(NamedTuple):
     Attributes
     ----------
     rows : Rows
-        The rows as transformed.
+        The transformed rows.
     places : ndarray of shape (n,)
         Their order.
     commit : Call
-        What counts them; see `at_once`.
+        Counts them; see `at_once`.
     undo : Call
-        What uncounts them again.
+        Uncounts them again.
     before : ndarray
-        Where it was asked for, the data of the rows as they were transformed before each was
-        counted. That is what would be done to them for a prediction.
+        If requested, the data of the rows, by the transformation before each was counted: that of
+        a prediction.
     """
 
     rows: Rows
@@ -64,31 +64,32 @@ class Counted(NamedTuple):
 class RunningScale(State):
     """Means and deviations of the features so far, and rows transformed by them.
 
-    What a dense row lacks, NaN, is the mean of the rows so far that have it, 0 as standardised.
-    With `indicators` there is one more column for each feature, behind those of all features: 1
-    where a row lacks it, else 0. CSR rows lack nothing.
+    A missing value of a dense row, NaN, is replaced by the mean of the rows so far that have one, 0
+    if standardized. With `indicators` there is one more column for each feature, behind those of
+    all features: 1 if a row lacks it, else 0. CSR rows have no missing values.
 
-    The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column, and what a dense row lacks after them is
-    0, without an indicator.
+    The first rows decide: after dense ones, which are standardized, CSR rows are made dense; CSR
+    ones are divided by the largest entry of each column, and missing values of a dense row after
+    them are 0, without an indicator.
 
     Parameters
     ----------
     width : int
         Features, the intercept not included.
-    centred : bool
+    `centred` : bool
         Whether means are taken off; else features are divided by the root of their mean square.
     wanted : bool
-        Whether rows are transformed, or stay as they are.
+        Whether rows are transformed, or unchanged.
     dtype : dtype, default=float64
-        Of dense rows for the kernels. CSR rows, means and deviations are float64.
+        Type of dense rows for compiled functions. CSR rows, means and deviations are float64.
     indicators : bool, default=False
-        Whether rows that are to be transformed get indicators of what they lack.
+        Whether transformed rows get indicators of missing values.
 
     Attributes
     ----------
     divided : bool
-        Whether dense rows are divided by their deviations, as they are unless this is set to False
+        Whether dense rows are divided by their deviations: True unless this is set to False before
+        the first row.
         before the first row.
     """
 
@@ -116,12 +117,12 @@ class RunningScale(State):
 
     @property
     def columns(self) -> int:
-        """Columns of rows as they are learned: of the features, and of their indicators."""
+        """Columns of transformed rows: those of the features, and of their indicators."""
         return self.statistics.shape[1] * (1 + self.indicators)
 
     @property
     def takes_dense(self) -> bool:
-        """Whether rows are dense, and without indicators of what they lack."""
+        """Whether rows are dense, and without indicators of missing values."""
         return self._kind == "dense" and not self.indicators
 
     @property
@@ -130,7 +131,7 @@ class RunningScale(State):
         return self._kind == "sparse"
 
     def makes_sparse(self, rows: Rows) -> bool:
-        """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
+        """Whether these rows, transformed, are CSR; the first call decides for all."""
         if self._kind is None:
             self._kind = "sparse" if rows.is_sparse else "dense"
         return self._kind == "sparse" if self.used else rows.is_sparse
@@ -151,8 +152,8 @@ class RunningScale(State):
     ) -> tuple[Rows, Array]:
         """Count and transform rows; returns them, and their order.
 
-        `order` of the rows given, all where it is None, are counted one by one; `weight` has an
-        entry for each of `order`, None is 1.
+        `order` of the rows given, by default all, are counted one by one; `weight` has an entry for
+        each of `order`, by default 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
@@ -180,9 +181,9 @@ class RunningScale(State):
         np.divide(1.0, deviation, out=self.statistics[INVERSE], where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """Transform rows as `apply` does, and count them by what is returned.
+        """Transform rows as `apply` does, and count them by calling the result's `commit`.
 
-        `ahead` asks for the rows as they were before.
+        `ahead` requests the rows by the transformation before each.
         """
         if not self.used:
             if self.indicators:
@@ -231,7 +232,7 @@ class RunningScale(State):
         return Counted(ready, places, (*grow, True), (*grow, False), before)
 
     def transformed(self, rows: Rows) -> Rows:
-        """Rows as they are transformed now; they are not counted."""
+        """Rows by the current transformation; they are not counted."""
         return Rows.from_array(self.transformed_matrix(rows)) if self.used else self._widened(rows)
 
     def transformed_matrix(self, rows: Rows) -> Any:
@@ -251,7 +252,7 @@ class RunningScale(State):
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
     def imputed(self, rows: Rows) -> Rows:
-        """Rows with the means in the place of what they lack; for weights that are folded."""
+        """Rows with the means instead of missing values; for weights that are folded."""
         if not self.used or rows.is_sparse:
             return self._widened(rows)
         if not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
@@ -260,7 +261,7 @@ class RunningScale(State):
         return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
 
     def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
-        """Rows without gaps, and behind them the indicators of these, if there are any."""
+        """Rows without missing values, and behind them the indicators of these, if requested."""
         if not self.indicators:
             return rows
         if rows.is_sparse:
@@ -271,7 +272,7 @@ class RunningScale(State):
         return Rows.from_array(out)
 
     def reset_copy(self) -> "RunningScale":
-        """A new scale for the same kind of rows, which has seen none."""
+        """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
         fresh = type(self)(width, self.centred, self.used, self.dtype, self.indicators)
         fresh.divided, fresh.indicators = self.divided, self.indicators
@@ -280,7 +281,7 @@ class RunningScale(State):
     def fold(self, W: Floats, columns: Array | None = None) -> Floats:
         """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `imputed` ones.
 
-        Of some features alone, all others of the rows being 0 and not centred.
+        With `columns` only for some features, all others of the rows being 0 and not centered.
         """
         if not (self.used and self.folds):
             return W

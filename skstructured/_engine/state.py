@@ -1,4 +1,4 @@
-"""What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
+"""The state of a linear learner: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
 from itertools import starmap
 from operator import call
@@ -16,10 +16,10 @@ Call: TypeAlias = tuple[Any, ...]
 
 
 def at_once(*calls: Call) -> list[Any]:
-    """Call functions that are no Python, one after the other; what they return.
+    """Call functions that are not Python, one after the other; return their results.
 
-    Handlers of signals run, and raise, between two instructions of Python alone: there is none
-    here, so that what the calls move is moved as a whole or not at all.
+    Handlers of signals run, and raise, only between two instructions of Python. Here there is
+    only one, so the calls change the state as a whole or not at all.
     """
     return list(starmap(call, calls))
 
@@ -50,19 +50,23 @@ LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 
 def new_state(entries: int, norm_at: int = 0) -> Floats:
-    """The state vector of an optimiser.
+    """Make the state vector of an optimizer.
 
     Parameters
     ----------
     entries : int
-        How many entries are the optimiser's own; they are zero, and begin at `OWN`.
+        The number of the optimizer's own entries; they are zero, and begin at `OWN`.
     norm_at : int, default=0
-        The place where the optimiser keeps ‖Θ‖², if it does, which is then summed anew from time to
-        time.
+        The position of ‖Θ‖², if the optimizer keeps it; it is then summed again from time to time.
 
     Returns
     -------
     ndarray of shape (OWN + entries,)
+
+    See Also
+    --------
+    OnlineOptimizer : The interface of optimizers.
+    kernel : Compile a function.
     """
     vector = np.zeros(OWN + entries)
     vector[RESCALE], vector[NORM_AT] = 1.0, norm_at
@@ -71,7 +75,7 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 
 @kernel
 def renew_norm(vector, Theta, block):
-    """Count a round; every `RENEW` rounds ‖Θ‖² is summed anew, of a block: its rows and columns."""
+    """Count a round; every `RENEW` rounds sum ‖Θ‖² again, of a block: its rows and columns."""
     top, bottom, left, right = block
     vector[RENEWED] += 1.0
     if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
@@ -87,7 +91,7 @@ def renew_norm(vector, Theta, block):
 
 @kernel
 def share_of(vector, weight):
-    """What the coming round of weight w counts in the average: w, or w t³ with t = Σ w."""
+    """The share of the coming round of weight w in the average: w, or w t³ with t = Σ w."""
     if vector[DECAYS] == 0.0:
         return weight
     clock = vector[CLOCK] + weight
@@ -105,10 +109,10 @@ def count_round(vector, s, weight, share):
 
 @kernel
 def flush_if_grown(vector, norm_sq, flushed):
-    """Ask for the sum of the weights to be brought up to date where norms grew by 16 since then.
+    """Request an update of the sum of the weights if norms grew by 16 since then.
 
     Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
-    is the place of the norm² at which it was asked last.
+    is the position of the norm² at the last request.
     """
     if norm_sq > 256.0 * vector[flushed]:
         vector[FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[FLUSH]
@@ -116,11 +120,10 @@ def flush_if_grown(vector, norm_sq, flushed):
 
 
 def raise_frozen() -> NoReturn:
-    """The RuntimeError of what was averaged over shards, and has no state to go on from."""
+    """The RuntimeError of an average of shards, which does not have the state of an optimizer."""
     raise RuntimeError(
-        "this estimator is a mean of others (average_fitted): it predicts, and has no state that "
-        "an optimiser goes on from. Let those of the shards learn the further rows, and average "
-        "them again; or call fit, which starts anew."
+        "Averaged models (average_fitted) cannot be trained further: train the estimators of the "
+        "shards and average them again, or call fit, which restarts."
     )
 
 
@@ -137,27 +140,27 @@ class State:
     moves = True
 
     def check_can_learn(self) -> None:
-        """Raise a RuntimeError if a learner cannot go on from this state."""
+        """Raise a RuntimeError if a learner cannot continue from this state."""
         if not self.moves:
             raise_frozen()
 
 
 def own(value: Any) -> Any:
-    """A copy of an array, or of what holds some; other values as they are."""
+    """A copy of an array, or of an object with arrays; other values unchanged."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return type(value)(map(own, value))
     return value.copy() if isinstance(value, (np.ndarray, State)) else value
 
 
 class LinearState(State):
-    """What E experts have learned, one without a mixture: Θ of all, sums behind, and their weights.
+    """The state of E experts, one without a mixture: Θ of all, sums behind, and their weights.
 
     Parameters
     ----------
     dim, width : int
         Outputs, and features with the intercept.
     vectors : ndarray of shape (E, length)
-        Made by `new_state`, filled up with zeros; the optimisers' kernels read and write them.
+        Made by `new_state`, filled up with zeros; the optimizers' functions read and write them.
     blocks : tuple of (int, int), default=(1, 0)
         How many arrays of the shape (dim, width), and how many numbers per feature, Θ of an expert
         consists of.
@@ -165,7 +168,7 @@ class LinearState(State):
         Whether the sums of the weights played are kept behind Θ. In a mixture their means are
         experts too.
     kind : int, default=ALONE
-        What is mixed; see `skstructured._engine.mixing`.
+        The kind of mixture; see `skstructured._engine.mixing`.
     rates : ndarray or None, default=None
         Rates of sharing; None is the one that thins out.
     """
@@ -223,18 +226,18 @@ class LinearState(State):
 
     @property
     def learned(self) -> tuple[Any, ...]:
-        """What loops are handed, and move."""
+        """The arrays that loops get, and change."""
         return self.Theta, self._own, *self.played
 
     @property
     def played(self) -> tuple[Any, ...]:
-        """`learned` but for the weights."""
+        """`learned` without the weights."""
         mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
         return self.summed, self.vectors, *mixed, self.which, self.numbers, self.slot
 
     @property
     def matrix(self) -> Array:
-        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row."""
+        """Θ and the sums behind it as for dense rows, in any storage; zeros before a row."""
         if self.Theta is None:
             return np.zeros(self._shape)
         return self.Theta.T if self.by_feature else self.Theta
@@ -252,7 +255,7 @@ class LinearState(State):
         return matrix[: self._own], matrix[self._own :]
 
     def parts_of(self, columns: Array) -> tuple[Array, Array]:
-        """`parts` of some columns alone, where Θ is stored by feature."""
+        """`parts` of some columns alone, if Θ is stored by feature."""
         matrix = self.Theta[columns].T
         return matrix[: self._own], matrix[self._own :]
 

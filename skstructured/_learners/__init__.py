@@ -1,1 +1,1 @@
-"""What learners share: how they learn, what they predict, what guards them."""
+"""Parts shared by learners: learning, predictions, and locks."""

@@ -20,7 +20,7 @@ class FeatureScale:
     Parameters
     ----------
     center, scale : ndarray of shape (p,) or None
-        None leaves features as they are.
+        Shift and scale of the features; None does not change them.
     """
 
     def __init__(self, center: Floats | None = None, scale: Floats | None = None) -> None:
@@ -31,8 +31,8 @@ class FeatureScale:
     def of(cls, X: Matrix, weight: Floats, centred: bool, indicators: bool = False) -> Self:
         """Mean and deviation of dense columns, the largest entry of those of CSR rows.
 
-        Columns that are constant keep their scale, and dense ones of 0 and 1 alone do where
-        `indicators`; rows of weight 0 do not count.
+        Constant columns keep their scale, and with `indicators` so do dense columns of only 0 and
+        1. Rows of weight 0 do not count.
         """
         if sparse.issparse(X):
             low, high = min_max_axis(X[weight > 0], axis=0)
@@ -47,7 +47,7 @@ class FeatureScale:
         return cls(np.where(kept, 0.0, mean) if centred else None, scale)
 
     def transform(self, X: Matrix) -> Matrix:
-        """The features z of rows X; X itself where nothing is to be done."""
+        """The features z of rows X; X itself if nothing changes."""
         if self.scale is None:
             return X
         if sparse.issparse(X):
@@ -81,11 +81,10 @@ def scale_of(
     intercept: bool,
     dtype: DTypeLike = np.float64,
 ) -> RunningScale:
-    """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
+    """A new `RunningScale` for ``learner.standardize``; a ValueError if that is invalid.
 
-    "auto" is True for every kind of rows that there is today. Rows are centred where an intercept
-    makes up for it. Learners without the parameter take rows as they are. Kernels are given dense
-    rows of this dtype.
+    "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
+    without the parameter do not standardize. Kernels are given dense rows of this dtype.
     """
     missing = check_missing(learner)
     wanted = getattr(learner, "standardize", False)
@@ -110,7 +109,7 @@ def training_means(rows: Rows, weight: Floats) -> Floats:
 
 
 def with_means(rows: Rows, means: Floats) -> Rows:
-    """Rows with means in the place of what they lack; the rows themselves where they lack none."""
+    """Rows with missing values imputed by means; the rows themselves if nothing is missing."""
     if rows.is_sparse or not np.isnan(np.add.reduce(rows.data)):
         return rows
     return Rows.from_array(np.where(np.isnan(rows.X), means, rows.X))

@@ -29,7 +29,7 @@ from skstructured.spaces import Simplex
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
-    """Rows as a C-contiguous dense array, a constant 1 appended where there is an intercept."""
+    """Rows as a C-contiguous dense array, a constant 1 appended if there is an intercept."""
     X = np.asarray(X.todense()) if hasattr(X, "todense") else X
     return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
 
@@ -113,7 +113,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     @abstractmethod
     def _setup(self, K: int, width: int) -> None:
-        """Check the parameters and make what is learned, for rows of `width` features."""
+        """Check the parameters and make the weights, for rows of `width` features."""
 
     @abstractmethod
     def _learn_row(self, x: Floats, code: int) -> bool:

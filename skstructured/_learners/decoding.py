@@ -15,7 +15,7 @@ from skstructured.extend.surrogate import Surrogate
 
 
 class Decoding:
-    """Scores (n, dim), what a decoder plays at them, and what that loses.
+    """Scores (n, dim), the decoder's outputs for them, and their losses.
 
     Scores of label sequences and of items are `Ragged`, and so are their outputs; the loss then has
     a `rule` for decoders of them.
@@ -29,7 +29,7 @@ class Decoding:
     decoder : Decoder
         How scores become outputs.
     mu : ndarray of shape (n, dim) or None, default=None
-        The loss's means at the scores, where they are known already.
+        The loss's means at the scores, if they are already known.
     """
 
     def __init__(self, theta: Any, loss: Any, decoder: Decoder, mu: Floats | None = None) -> None:
@@ -76,7 +76,7 @@ class Decoding:
         return self.decoder.expected_vertex(self.theta, self.mu, self.loss)
 
     def expected_loss(self, V: Any) -> Floats:
-        """Exact expected target losses (n,) where the vertices V (n, dim) are true."""
+        """Exact expected target losses (n,) if the vertices V (n, dim) are true."""
         return self.decoder.expected_loss(self.theta, self.mu, V, self.loss)
 
     def expected_losses(self, V: Any) -> Floats:
@@ -98,7 +98,7 @@ class Decoding:
         return V
 
     def losses(self, V: Any, random_state: Seed = None) -> Losses:
-        """The `Losses` of what is played where V was true."""
+        """The `Losses` of the decoder's outputs if V is true."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         drawn = self._drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
@@ -126,7 +126,9 @@ def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
     """Raise a GuaranteeError if no theorem is about a loss that is played by a decoder."""
     if not decoder.keeps_bound(loss):
         raise GuaranteeError(
-            f"No bound is known for loss={loss!r} played with {decoder!r}."
+            f"No bound is known for loss={loss!r} with decoder {decoder!r}."
             if isinstance(loss, Surrogate)
-            else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+            else f"No regret bound for the decoder {type(decoder).__name__}: use "
+            "decoder='randomized'. To bound the error on new data use the risk_bound() of "
+            "progressive_validate."
         )

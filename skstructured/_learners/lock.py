@@ -1,7 +1,7 @@
-"""One lock for what was learned: held while a block is learned, and by whoever reads it.
+"""One lock for the learned state: held while a block is learned, and while the state is read.
 
-A reader then meets a state between two blocks, and threads that learn take turns by blocks. The
-thread that holds the lock may take it again, so that a handler of a signal never waits.
+A reader then sees a state between two blocks, and threads that learn take turns by blocks. The
+thread that holds the lock may acquire it again, so a signal handler never waits.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _Lock:
-    """A lock that is a new one in a child process, where no thread would release the old one."""
+    """A lock that is renewed in a child process, in which no thread would release the old one."""
 
     __slots__ = ("__weakref__", "held")
 
@@ -76,15 +76,15 @@ UNLOCKED: Any = contextlib.nullcontext()
 
 
 def lock_of(learner: Any) -> Any:
-    """The lock of what an estimator has learned: of its model, or its own."""
+    """The lock of an estimator's learned state: that of its model, or its own."""
     return getattr(getattr(learner, "_model", learner), "lock", UNLOCKED)
 
 
 class learning_on_a_copy:  # noqa: N801
     """Context manager: a copy of an estimator learns a block, and hands it over as a whole.
 
-    An error, or a handler of a signal that raises, leaves the estimator as it was. The copy has a
-    generator of its own if it `draws`.
+    An error, or a signal handler that raises, leaves the estimator unchanged. The copy has its own
+    generator if it `draws`.
     """
 
     def __init__(self, estimator: Any, draws: bool = False) -> None:

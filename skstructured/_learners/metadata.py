@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import (
 def router_of(learner: Any, estimator: Any, made: tuple[str, ...]) -> MetadataRouter:
     """Requests of a learner, and those of ``partial_fit`` of the `estimator` that it wraps.
 
-    The learner gives its estimator the arguments `made` of its own accord: a request for them asks
-    for nothing that a caller could give, and is not listed.
+    The learner itself passes the arguments `made` to its estimator. Callers cannot give them, so
+    requests for them are not listed.
     """
     requests = get_routing_for_object(estimator)
     own = getattr(requests, "_self_request", requests)  # of one that wraps others itself
@@ -34,11 +34,11 @@ def routed(learner: Any, method: str, params: dict[str, Any]) -> Any:
     Raises
     ------
     TypeError
-        Naming what nobody requests, and anything where metadata routing is not enabled.
+        For metadata that are not requested, and for any metadata if routing is not enabled.
     """
     if params and not get_config()["enable_metadata_routing"]:
         raise TypeError(
-            f"{method}() got an unexpected keyword argument {next(iter(params))!r}: metadata go to "
-            "the estimators that request them, with enable_metadata_routing=True."
+            f"{method}() got an unexpected keyword argument {next(iter(params))!r}. Metadata are "
+            "only passed to estimators that request them, with enable_metadata_routing=True."
         )
     return process_routing(learner, method, **params)

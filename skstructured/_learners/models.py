@@ -1,4 +1,4 @@
-"""Models behind the learners: weights that an optimiser moves, one row per round."""
+"""Models behind the learners: weights that an optimizer updates, one row per round."""
 
 import functools
 from abc import ABC, abstractmethod
@@ -61,7 +61,7 @@ class BlockResult(NamedTuple):
     losses : (ndarray, ndarray) or None, default=None
         Surrogate and target losses (n,), from models whose loop knows them without scores.
     decoder : Decoder or None, default=None
-        What the rounds were played with, where that is not the learner's as it is.
+        Decoder of the rounds, if it is not the learner's unchanged decoder.
     """
 
     stopped: int
@@ -94,7 +94,7 @@ class Model(State, ABC):
     state : LinearState
         What kernels move.
     scale : RunningScale
-        How rows are standardised.
+        Standardization of the rows.
     """
 
     lock: Any
@@ -121,7 +121,7 @@ class Model(State, ABC):
 
     @abstractmethod
     def _set_up(self, learner: Any, vectors: Floats) -> None:
-        """`state` with zero weights, moved by the optimisers' `vectors`, and `scale`."""
+        """`state` with zero weights, updated by the optimizers' `vectors`, and `scale`."""
 
     def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
         """Learn a block by the calls that move a state; the place that stopped it, or −1.
@@ -144,13 +144,13 @@ class Model(State, ABC):
 
     @abstractmethod
     def weights(self, averaged: bool) -> Floats:
-        """The last weights, or their average, for rows as they are given; float64."""
+        """The last weights, or their average, for untransformed rows; float64."""
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
     def with_lengths(self, batch: Batch) -> "Model":
-        """The model, told which rounds will come; it shares the arrays."""
+        """The model, prepared for the next rounds; it shares the arrays."""
         return self
 
     def prepare(self, learner: Any, batch: Batch) -> None:
@@ -206,7 +206,7 @@ class Model(State, ABC):
         return bool(self.optimizer.mixes)
 
     def _experts(self) -> list[OnlineOptimizer]:
-        """The optimisers that move the model."""
+        """The optimizers that update the model."""
         return self.optimizer.experts()
 
     def _kept(self, name: Any, make: Callable[[], Any]) -> Any:
@@ -220,14 +220,14 @@ class Model(State, ABC):
         """Move and score, and the loss."""
 
     def _bound(self) -> Kernels:
-        """The kernels for the state as it is stored."""
+        """The kernels for the storage format of the state."""
         return self._kept(
             self.state.by_feature,
             lambda: bound(self._kernels(), self._experts(), self._mixed),
         )
 
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
-        """The loop for the state as it is stored, and how many rows it learns at a time."""
+        """The loop for the storage format of the state, and how many rows it learns at a time."""
         return self._kept((self.state.by_feature, ahead), lambda: loop_for(self._bound(), ahead))
 
     @functools.cached_property
@@ -245,7 +245,7 @@ class Model(State, ABC):
         return self._optimizer_diagnostics()
 
     def _optimizer_diagnostics(self) -> list[str]:
-        """Sentences about what went wrong with the optimisers."""
+        """Sentences about problems of the optimizers."""
         said = [
             expert.check(self.state.vectors[i]) for i, expert in self._kept("checks", self._checks)
         ]
@@ -298,8 +298,8 @@ ROWS = 1024
 class LinearModel(Model):
     """Weights (dim, p [+ 1]) of experts, one without a mixture, the intercept last.
 
-    They are in the units of rows as standardised. Scores of experts are mixed by how much each of
-    them, and of the averages of their weights, counts.
+    They are in the units of standardized rows. Scores of experts, and of the averages of their
+    weights, are mixed by the weight of each.
     """
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
@@ -360,8 +360,8 @@ class LinearModel(Model):
     def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """Learn one row X (1, p) with the vertex V (1, dim).
 
-        0 where it stops the model, `REFUSED` where its norm is not in range, else −1. In one call
-        of a kernel where nothing else has to be done.
+        0 if it stops the model, `REFUSED` if its norm is not in range, else −1. In one call of a
+        kernel if nothing else has to be done.
         """
         state, scale = self.state, self.scale
         dense = state.placed and not state.by_feature and scale.takes_dense
@@ -397,7 +397,7 @@ class LinearModel(Model):
         return stopped
 
     def shares(self, averaged: bool) -> Floats:
-        """Weights (groups, R, N) of the experts: of all, or of those that are no averages.
+        """Weights (groups, R, N) of the experts: of all, or of those that are not averages.
 
         Not to be written to: of all they are those of the state.
         """
@@ -409,7 +409,7 @@ class LinearModel(Model):
         return kept / np.where(total > 0.0, total, 1.0)
 
     def expert_weights(self) -> Floats:
-        """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
+        """How much each expert counts: (N,), or (dim, N) if labels are mixed separately."""
         weights = self.state.shares.sum(axis=1)
         return weights if len(weights) > 1 else weights[0]
 
@@ -427,7 +427,7 @@ class LinearModel(Model):
         return self.optimizer.certificate(self.certified_loss(), state, delta)
 
     def weights(self, averaged: bool) -> Floats:
-        """W of rows as they are given, of a mixture the mean of its experts'; see `Model`."""
+        """W of untransformed rows, for a mixture the mean of its experts'; see `Model`."""
         return self._mean(self._matrices(averaged), averaged)
 
     def _mean(self, matrices: Floats, averaged: bool) -> Floats:
@@ -438,7 +438,7 @@ class LinearModel(Model):
         return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, matrices)
 
     def _matrices(self, averaged: bool, columns: Array | None = None) -> Floats:
-        """W (N, dim, width) of the experts for rows as they are given, or of some columns.
+        """W (N, dim, width) of the experts for untransformed rows, or of some columns.
 
         Of a mixture all, else the last one or the average.
         """
@@ -450,7 +450,7 @@ class LinearModel(Model):
         return self.scale.fold(self._stored_matrices(parts, averaged), columns)
 
     def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> Floats:
-        """W (N, dim, width) of the experts for rows as standardised, from Θ and the sums behind."""
+        """W (N, dim, width) of the experts for standardized rows, from Θ and the sums behind."""
         state, dim, optimizer = self.state, self.space.dim_, self.optimizer
         if not self.mixes:
             if averaged and self.averaged:
@@ -489,14 +489,15 @@ class LinearModel(Model):
         return played
 
     def _raw(self, Z: Floats) -> Floats:
-        """Θz of rows as standardised."""
+        """Θz of standardized rows."""
         return linear_scores(self.state.matrix, Z)
 
     def play_alone(self, X: Floats, norms: tuple[float, float], averaged: bool) -> Floats | None:
         """Scores and means (2, dim) at one dense float64 row, as `scores`.
 
-        None if it takes more than a kernel: of optimisers whose weights are not s Θ, means that
-        are no probabilities, rows out of range or with gaps, and scores that are not finite.
+        None if it needs more than one kernel: for optimizers whose weights are not s Θ, means that
+        are not probabilities, rows out of range or with missing values, and scores that are not
+        finite.
         """
         state, scale = self.state, self.scale
         if type(state.Theta) is not np.ndarray or state.by_feature or scale.indicators:
@@ -518,7 +519,7 @@ class LinearModel(Model):
         return play_row_for(self._bound())
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
-        """What a comparator is measured by: over the rows as they were standardised."""
+        """The data by which comparators are measured, over the rows as standardized in learning."""
         rows = batch.rows
         if self.scale.used:
             rows = self.scale.reset_copy().apply(rows, weight=weight)[0]

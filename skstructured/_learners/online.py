@@ -68,7 +68,7 @@ from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
 
-#: Averages that a loop does not play are taken anew once rounds have grown by the REFRESH-th part.
+#: Averages outside of loops are updated once the number of rounds has grown by 1/REFRESH.
 REFRESH = 64
 
 #: As many passes as rounds held out speak for.
@@ -85,7 +85,7 @@ ONE = np.ones(1)
 
 
 class OnlineEstimator(OnlineLearner, BaseEstimator):
-    """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
+    """Rounds of a model with a loss and an optimizer; weights are W of shape (dim, p [+ 1]).
 
     A subclass has the parameters `max_iter`, maybe `tol`, `shuffle`, `class_weight`, `verbose`,
     `average`, `standardize`, `fit_intercept` and `random_state`, and brings `_read`, `_check_rows`,
@@ -109,7 +109,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     @abstractmethod
     def _parts(self, space: OutputSpace) -> tuple[Loss, OnlineOptimizer]:
-        """The loss over a fitted space, and an optimiser; parameters are checked here."""
+        """The loss over a fitted space, and an optimizer; parameters are checked here."""
 
     def _new_model(self) -> Model:
         """What is learned, with zero weights."""
@@ -121,15 +121,14 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied.
-            If X is float32, later rows are rounded to it (docs/numbers.md); weights and predictions
-            are float64.
+            Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied. If X
+            is float32, later rows are rounded to it; weights and predictions are float64.
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
         **params : dict
-            None is taken: the error about a group of items says what is.
+            Not supported: the error for groups of items names the estimators that accept them.
 
         Returns
         -------
@@ -148,7 +147,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self
 
     def _refuse(self, params: dict[str, Any]) -> None:
-        """Raise a TypeError for arguments that `fit` does not take; of groups it says what does."""
+        """Raise a TypeError for arguments that `fit` does not accept."""
         if params:
             name = next(iter(params))
             about = f". {ITEMS}" if name in GROUPS else ""
@@ -184,7 +183,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Look at rounds that `fit` is about to learn, before anything is set up."""
 
     def _make_passes(self, rounds: Batch) -> None:
-        """Learn until `max_iter`, or until a pass is no better than the best before it."""
+        """Learn until `max_iter`, or until a pass does not improve on the best one."""
         curve, started = [], time.perf_counter()
         self._model.prepare(self, rounds)
         passes, tol = self._passes_for(rounds)
@@ -218,8 +217,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
         """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
 
-        Without a parameter `tol` it is that of "auto", and None where passes are given. None where
-        what was held out knows better.
+        Without a parameter `tol` it is that of "auto", and None if the number of passes is given or
+        was chosen on held-out rows.
         """
         tried, most = None, self._most_passes()
         search = self._model.search.for_rows(learned_rows(rounds))
@@ -245,7 +244,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return len(losses) > 1 and not losses[-1] < min(losses[:-1]) * (1.0 - tol)
 
     def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
-        """Learn every round once; the mean surrogate and target loss of what was played."""
+        """Learn every round once; the mean surrogate and target loss before learning."""
         order, told = np.arange(rounds.n_rounds), []
         if self.shuffle:
             order = self.random_state_.permutation(rounds.n_rounds)
@@ -318,7 +317,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._warn_diagnostics()
 
     def _check_stream(self, anew: bool) -> None:
-        """A ValueError where nothing can be learned as a stream, begun anew (`anew`) or resumed."""
+        """A ValueError if the learner cannot start (`anew`) or resume a stream."""
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
@@ -366,7 +365,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
+        """Play each round with the weights of the optimizer, then learn it; the `Losses`."""
         rng = check_random_state(random_state)
         return self._learned_losses(
             rounds, np.asarray(which), SCORES, lambda decoding, V: decoding.losses(V, rng)
@@ -378,10 +377,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
-        """Predict each round, learn it, and go on; the `Losses` of the predictions.
+        """Predict each round, then learn it; the `Losses` of the predictions.
 
-        Averages of kernels and of sequences are taken anew after every row up to row 128, then each
-        time the rounds have grown by their 64th part.
+        Averages of kernels and of sequences are updated after every row up to row 128, later each
+        time the number of rounds has grown by 1/64.
         """
         record = self._record_of_predictions()
         if record == SCORES:
@@ -392,7 +391,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return max(1, self.t_ // REFRESH) if self._predicts_by_average() else 1
 
     def _record_of_predictions(self) -> int:
-        """What a loop records of rows: the scores of predictions, or if it cannot, those played."""
+        """The scores that a loop records: those of predictions, or if it cannot, those played."""
         if not self._model.scores_ahead or self._calibrator is not None:
             return SCORES
         return AVERAGE if self._predicts_by_average() else LAST
@@ -403,7 +402,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _learned_losses(
         self, rounds: Batch, which: Ints, record: int, judged: Callable[[Any, Any], Losses]
     ) -> Losses:
-        """Learn rounds; the `Losses` of the recorded scores, as they are judged."""
+        """Learn rounds; the `Losses` of the recorded scores by `judged`."""
         played: list[BlockResult] = []
         self._learn(rounds, which, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:
@@ -415,8 +414,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
 
-        A copy of the model learns the row, because optimisers see how long it is before they play.
-        Label sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
+        A copy of the model learns the row, because optimizers see its norm before they play. Label
+        sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
         """
         check_is_fitted(self)
         with self._model.lock:
@@ -443,7 +442,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._take_decoder()
 
     def _take_decoder(self) -> None:
-        """Check the decoder, where scores are decoded."""
+        """Check the decoder, if scores are decoded."""
 
     def certificate(self, delta: float | None = None) -> Any:
         """The theorem that bounds the target loss of the rounds seen so far.
@@ -483,7 +482,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return batch
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
-        """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
+        """Learn rounds in `order`; ``note(played, weight)`` is called for every block."""
         model, vector = self._model, self._model.state.vector
         if writable(vector) is not vector:  # the others are as it is
             own_arrays(self)
@@ -526,7 +525,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self._model.comparison(rounds, rounds.weights)
 
     def _warn_diagnostics(self) -> None:
-        """Warn of what went wrong; after learning, so that an error made of it does no harm."""
+        """Warn about problems; after learning, so an error made of a warning does no harm."""
         for trouble in self._model.diagnostics():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
@@ -539,10 +538,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self._scores_by(batch, bool(self.average))
 
     def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
-        """Learn the one row of X; False, and nothing is done, where it takes more than that.
+        """Learn the one row of X; False, and nothing is done, if that needs more than one kernel.
 
-        That is before the first row, for rows that are several, sparse, of another dtype or width,
-        out of range or with gaps, and for learners that weigh classes or calibrate scores.
+        That is before the first row, for several rows, for rows that are sparse, of another dtype
+        or width, out of range or with missing values, and for learners that weight classes or
+        calibrate scores.
         """
         if classes is not None or not is_ready(self, X):
             return False
@@ -564,7 +564,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return True
 
     def _learns_alone(self) -> bool:
-        """Whether the model takes a row by itself, and nobody else has to be told of it."""
+        """Whether the model learns a row by itself, without notifying anybody else."""
         model: Any = getattr(self, "_model", None)
         if not getattr(model, "learns_alone", False):
             return False

@@ -1,14 +1,14 @@
-"""How many passes the data bears: tried on rounds that are held out.
+"""Choose the number of passes (epochs) on held-out rounds.
 
-Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and what they then lose on those held
-out is compared. Few rounds are held out in turns, each once; of many, one part is. The search ends
-where more passes gain little or lose, and a number other than the usual one must be better by more
-than chance: by `doubt` standard errors of the mean of the differences, and by 1 %. Nor may it be
-surely worse in the target loss of the most likely outputs.
+Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and their losses on the held-out
+rounds are compared. With few rounds, each is held out once, in turns; with many, one part is. The
+comparison ends if more passes gain little or lose. A number other than the usual one must be
+significantly better: by `doubt` standard errors of the mean of the differences, and by 1%. It must
+not be significantly worse in the target loss of the most likely outputs.
 
-Functions of a kernel that are sure of what they learned err seldom, and lose much where they do.
-Their scores are multiplied by a factor below 1 where that is surely better on the rounds held out,
-before numbers of passes are compared, and in the learner in the end.
+Kernel models that are overconfident rarely make errors, but lose much if they do. Their scores are
+multiplied by a factor below 1 if that is significantly better on the held-out rounds, before
+numbers of passes are compared, and in the final learner.
 """
 
 import copy
@@ -45,26 +45,27 @@ class Search(NamedTuple):
     Attributes
     ----------
     usual : int
-        Passes where nothing speaks against it; of few rounds more, see `for_rows`.
+        Default number of passes; more for few rounds, see `for_rows`.
     least, most : int
-        The search goes on at least to the first of these numbers, and to the second at most.
+        Numbers of passes between which the search may end.
     doubt : float
         Standard errors by which another number must be better.
     gain : float
-        The search ends where the next number gains less than this share of the loss.
+        The search ends if the next number gains less than this share of the loss.
     in_turns : int
-        At most so many rounds are held out in turns.
+        With at most so many rounds, all are held out in turns.
     plenty : int
-        Of more rounds, and 20 for each feature, nothing is held out: they need no more passes than
-        usual, and are not overfit by them.
+        With more rounds than this, and 20 per feature, nothing is held out: they need no more
+        passes than usual, and are not overfitted by them.
     most_learned : int
-        Of more rounds that are not held out, at most so many are learned in a trial.
+        Maximum number of rounds that are learned in a trial.
     tempered : bool
         Whether factors of scores are tried.
     few : int
-        Of fewer rows as many passes are usual as visit `usual` times so many rows, 80 at most.
+        With fewer rows than this, the default number of passes visits `usual` times as many rows,
+        with at most 80 passes.
     tol : float or None
-        A pass must lose less by this share than the best one before it, or the usual passes end.
+        The usual passes end after a pass that does not reduce the best loss by this share.
     """
 
     usual: int
@@ -80,7 +81,7 @@ class Search(NamedTuple):
     tol: float | None
 
     def for_rows(self, rows: int) -> "Search":
-        """The search for so many rows: of few, more passes are usual, and are tried."""
+        """The search for a number of rows: with few, the default is more passes."""
         if rows >= self.few:
             return self
         usual = min(self.usual * self.few // max(rows, 1), PASSES[-1])
@@ -113,7 +114,7 @@ def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Arra
 
 
 class ValidationCurve(NamedTuple):
-    """What was tried: m numbers of passes, and two losses of the n rounds held out after each.
+    """The trials: m numbers of passes, and two losses of the n held-out rounds after each.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class ValidationCurve(NamedTuple):
     losses, targets : ndarray of shape (m, n)
         Surrogate losses, and target losses of the most likely outputs.
     factors : ndarray of shape (m,)
-        By what scores were multiplied.
+        Factors of the scores.
     weight : ndarray of shape (n,)
     """
 
@@ -142,7 +143,7 @@ class ValidationCurve(NamedTuple):
         return np.column_stack([self.passes, self.means])
 
     def factor(self, passes: int) -> float:
-        """By what scores are multiplied after so many passes: of the nearest number tried."""
+        """Factor of the scores after a number of passes, or the nearest number tried."""
         return float(self.factors[np.argmin(np.abs(np.log(self.passes / passes)))])
 
     def loss_after(self, passes: int) -> float:
@@ -160,7 +161,7 @@ class ValidationCurve(NamedTuple):
         return int(self.passes[alike][np.argmin(near)])
 
     def is_enough(self, search: Search) -> bool:
-        """Whether more passes would hardly gain, or more than usual are no better so far."""
+        """Whether more passes would gain little, or more than usual have not been better so far."""
         if self.passes[-1] < search.least:
             return False
         if self.passes[-1] > search.usual == self.chosen(search):
@@ -170,7 +171,7 @@ class ValidationCurve(NamedTuple):
 
 
 class HoldoutFit:
-    """A learner of its own, which learns some rounds and is judged on the others."""
+    """A separate learner, which learns some rounds and is evaluated on the others."""
 
     def __init__(self, learner: Any, rounds: Batch, held_out: Ints, learned: Ints) -> None:
         self.learner, self.rounds = copy.copy(learner), rounds
@@ -179,7 +180,7 @@ class HoldoutFit:
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
     def learn(self, passes: int, random_state: np.random.RandomState) -> None:
-        """Go on until so many passes over the others were made, and score the rounds held out."""
+        """Learn up to a number of passes over the other rounds, then score the held-out ones."""
         while self.passes < passes:
             order = random_state.permutation(self.learned) if self.learner.shuffle else self.learned
             self.learner._learn(self.rounds, order)
@@ -237,10 +238,10 @@ def learned_rows(rounds: Batch) -> int:
 
 
 def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve | None:
-    """What was tried by a learner that is prepared for its rounds; None of too few, or plenty.
+    """The trials of a learner that is prepared for its rounds; None for too few or plenty.
 
-    A copy of its random state draws what is held out, so that the passes over all rounds are those
-    that a learner makes which is told their number.
+    A copy of its random state draws the held-out rounds, so the passes over all rounds are the same
+    as in a learner with that `max_iter`.
     """
     rng, count = copy.deepcopy(learner.random_state_), learned_rounds(rounds)
     if count < FEWEST or search.has_plenty(count, learner.n_features_in_):

@@ -14,7 +14,7 @@ EVERY = 1.0
 
 
 def is_verbose(model: object) -> bool:
-    """Whether a learner's `verbose`, 0 where it has none, asks for lines."""
+    """Whether a learner's `verbose`, by default 0, asks for lines."""
     verbose = getattr(model, "verbose", 0)
     if not isinstance(verbose, (bool, np.bool_)):
         check_integer("verbose", verbose, lowest=0)
@@ -24,7 +24,7 @@ def is_verbose(model: object) -> bool:
 def with_progress(
     model: object, starts: Sequence[Any] | Array, total: int, what: str = "rows"
 ) -> Iterable[Any]:
-    """The items of `starts`, where blocks start; a line per second, if `verbose` says so."""
+    """The items of `starts`, the starts of blocks; with `verbose`, a line is printed per second."""
     return _with_messages(starts, total, what) if is_verbose(model) else starts
 
 

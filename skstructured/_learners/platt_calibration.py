@@ -1,4 +1,4 @@
-"""Probabilities of labels, calibrated by what was played before each set of labels was learned."""
+"""Probabilities of labels, calibrated by the scores before each set of labels was learned."""
 
 import math
 from collections.abc import Iterable
@@ -78,7 +78,7 @@ def _mean_score(theta):
 
 @kernel(fastmath=FASTMATH)
 def _look(theta, truth, state, mean, sums):
-    """Sums over the labels of a row; whether it is empty, as expected and as it is."""
+    """Sums over the labels of a row; whether it is empty, as expected and as observed."""
     a, b = state[SLOPE], state[OFFSET] + state[COMMON] * mean
     slope, offset, ss, so, oo, none, true = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
     for k in range(theta.shape[0]):
@@ -129,7 +129,7 @@ class Calibration(NamedTuple):
     slope, offset, common : float or ndarray
         Label k is in the set with probability ``σ(slope θ_k + offset + common Σ_j θ_j/d)``.
     empty : float or ndarray
-        The empty set is so many times as likely, beside the others, as if labels were independent.
+        Ratio of the odds of the empty set to those for independent labels.
     """
 
     slope: float | Floats
@@ -149,14 +149,14 @@ class Calibration(NamedTuple):
 class Calibrator(State):
     r"""Platt's calibration of the scores of labels, learned in the rounds before each row is known.
 
-    ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row
-    whose scores are all high tells of each label: with m = −a only differences within the row
-    count. A Newton step per round follows the minimum of the log-loss of θ_t, as played before y_t
-    was learned; round t has the weight t³ of the "polynomial" average, a share ``4/(t + 3)`` of all
-    so far, so that early rounds, whose scores were unsure, are forgotten. At first a = 1, b = 0,
-    m = 0. Labels of one row are not independent: how much more often the empty set comes than
-    ``∏_k (1 − P(y_k = 1 | θ))`` says is counted besides. Chunks of any size give the same numbers,
-    and rows of weight 0 none.
+    ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels. m is the effect of
+    the mean score of a row on each label: with m = −a only differences within the row count. One
+    Newton step per round follows the minimum of the log-loss of θ_t, computed before y_t was
+    learned. Round t has the weight t³ of the "polynomial" average, a share ``4/(t + 3)`` of all so
+    far, so early rounds with uncertain scores are forgotten. At first a = 1, b = 0, m = 0. Labels
+    of one row are not independent, so the frequency of the empty set relative to
+    ``∏_k (1 − P(y_k = 1 | θ))`` is counted too. The result does not depend on the size of chunks;
+    rows of weight 0 have no effect.
 
     References
     ----------
@@ -192,7 +192,7 @@ class Calibrator(State):
 
 
 def calibrator_for(loss: Loss, decoder: Decoder) -> Calibrator | None:
-    """A new `Calibrator` where scores are logits of labels and the decoder asks for it; or None."""
+    """A new `Calibrator` if scores are logits of labels and the decoder requires it; or None."""
     logits = isinstance(loss.space, Hypercube) and isinstance(
         getattr(loss, "regularizer", None), Shannon
     )

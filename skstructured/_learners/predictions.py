@@ -82,7 +82,8 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
         raise_bad_row(learner, row, 0, fresh)
     except ValueError as error:
         what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
-        raise ValueError(f"sequence {i} of X, position {bad - offsets[i]}: {what}") from None
+        what = what.replace("row 0 of X", "this row")
+        raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
@@ -108,7 +109,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def played_alone(learner: Any, X: Any) -> Floats | None:
-    """Scores and means (2, dim) at X where it is one row; None where it takes more than a kernel.
+    """Scores and means (2, dim) at X if it is one row; None if that needs more than one kernel.
 
     Rows that have to be refused are among those that do.
     """
@@ -119,12 +120,12 @@ def played_alone(learner: Any, X: Any) -> Floats | None:
 
 
 def warn_of_costs(decoder: Decoder, space: OutputSpace) -> None:
-    """Warn if the costs of a space do not enter what the decoder answers."""
+    """Warn if the decoder's outputs ignore the costs of a space."""
     if decoder.ignores_costs and getattr(space, "cost_matrix", None) is not None:
         name = type(decoder).__name__
         warnings.warn(
-            f'{name}() ignores the cost_matrix of {type(space).__name__}: decoder="min_risk" '
-            "answers with the least expected cost.",
+            f'{name}() ignores the cost_matrix of {type(space).__name__}. Set decoder="min_risk" '
+            "to minimize the expected cost.",
             UserWarning,
             stacklevel=7,
         )
@@ -160,7 +161,7 @@ class DecodedPredictions:
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def _take_decoder(self) -> None:
-        """Check that the decoder is for the loss, and have scores calibrated where it asks for."""
+        """Check that the decoder supports the loss, and calibrate scores if it requires that."""
         decoder, loss = self._given_decoder(), self.loss_
         decoder.check_space(loss)
         warn_of_costs(decoder, loss.space)
@@ -169,7 +170,7 @@ class DecodedPredictions:
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
 
     def _decoder(self) -> Decoder:
-        """The decoder, which is given calibrated probabilities where it asks for them."""
+        """The decoder, with calibrated probabilities if it requires them."""
         decoder: Any = self._given_decoder()
         if self._calibrator is None or not hasattr(decoder, "calibrated"):
             return decoder
@@ -209,7 +210,7 @@ class DecodedPredictions:
         return self._decoding(X).mu if alone is None else alone[1:]
 
     def embedding_scores(self, X: Features) -> Any:
-        """Scores θ in the embedding of the outputs: what the decoder reads.
+        """Scores θ in the embedding of the outputs, the input of the decoder.
 
         For a linear model ``X coef_ᵀ + intercept_``.
 
@@ -222,17 +223,17 @@ class DecodedPredictions:
         return self._decoding(X).scores()
 
     def decision_function(self, X: Features) -> Any:
-        """Scores for scikit-learn: one per class, where outputs are classes.
+        """Scores in scikit-learn's format: one per class, if outputs are classes.
 
         Returns
         -------
         ndarray
-            The scores θ of `embedding_scores`, (n, dim), unless the space says otherwise. For
-            "ordinal", whose θ has a score less than there are classes, minus the loss of each
-            class, ``−S(θ; y_k)/c = <θ, y_k> − Ω(y_k) − Ω*(θ)``, of shape (n, n_classes): for the
-            "shannon" regularizer the logarithm of `predict_proba`. For two classes (n,), as
-            scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how much the loss of
-            ``classes_[1]`` is the smaller, which is the difference of the two scores for "simplex".
+            The scores θ of `embedding_scores`, (n, dim), unless the space has others. For
+            "ordinal", whose θ has one score less than classes, minus the loss of each class,
+            ``−S(θ; y_k)/c = <θ, y_k> − Ω(y_k) − Ω*(θ)``, of shape (n, n_classes). For the "shannon"
+            regularizer this is the logarithm of `predict_proba`. For two classes it has shape (n,),
+            as in scikit-learn: ``(S(θ; y_0) − S(θ; y_1))/c``, the loss of ``classes_[0]`` minus
+            that of ``classes_[1]``. For "simplex" this is the difference of the two scores.
 
         Notes
         -----
@@ -288,10 +289,11 @@ class DecodedPredictions:
         Returns
         -------
         ndarray
-            Of the shape of `predict_proba`. For the "shannon" regularizer on "simplex",
-            "hypercube" and "ordinal", and for the logistic loss of `GaptronClassifier`, they come
-            from the scores θ and have all their digits where probabilities underflow to 0; for the
-            simplex ``θ_k − log Σ_j exp θ_j``. Elsewhere logarithms of probabilities, −inf for 0.
+            Of the shape of `predict_proba`. For the "shannon" regularizer on "simplex", "hypercube"
+            and "ordinal", and for the logistic loss of `GaptronClassifier`, they are computed from
+            the scores θ. So they are exact even if probabilities underflow to 0; for the simplex
+            they are ``θ_k − log Σ_j exp θ_j``. Otherwise they are logarithms of probabilities, −inf
+            for 0.
 
         Raises
         ------
@@ -302,7 +304,7 @@ class DecodedPredictions:
         return self.loss_.log_proba(theta)
 
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
-        """The `Losses` of scores that were played where V was true."""
+        """The `Losses` of scores if V is true."""
         return self._decode(theta).losses(V, random_state)
 
     def predict(self, X: Features) -> Any:
@@ -317,15 +319,15 @@ class DecodedPredictions:
         return self._decoding(X).most_likely()
 
     def sample(self, X: Features, random_state: Seed = None) -> Any:
-        """Draw the decoder's output of every row: what the guarantees are about.
+        """Draw the decoder's output of every row, to which the guarantees apply.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the estimator's own generator, seeded by its `random_state` at the
-            first call to `fit` or `partial_fit`.
+            None continues with the estimator's generator, seeded by its `random_state` at the first
+            call to `fit` or `partial_fit`.
 
         Returns
         -------
@@ -365,7 +367,7 @@ class DecodedPredictions:
 
 
 def with_rows(tags: Any, learner: Any) -> Any:
-    """Tags that also say which rows a learner takes."""
+    """Tags, with the kinds of rows that a learner accepts."""
     tags.input_tags.sparse = tags.target_tags.required = True
     tags.input_tags.allow_nan = takes_gaps(learner, fresh=True)
     tags.input_tags.pairwise = is_precomputed(getattr(learner, "kernel", None))
@@ -373,7 +375,7 @@ def with_rows(tags: Any, learner: Any) -> Any:
 
 
 def with_task(tags: Any, task: str | None) -> Any:
-    """Tags that also say what a learner's outputs are: the `task` of its space."""
+    """Tags, with the kind of a learner's outputs: the `task` of its space."""
     multiclass = task == "multiclass"
     if task is not None:
         tags.estimator_type = "classifier"

@@ -1,9 +1,9 @@
 """Learners with a matrix A over their weights, kept as a triangular factor.
 
 ``A = RᵀR`` with R upper triangular, and right sides ``A V = Rᵀr``: a term zzᵀ is rotated into R,
-and its target into r. That is the orthogonal way to solve least squares, whose error grows with
-the condition of R, where that of an inverse kept by rank-one updates grows with its square. V are
-the weights in coordinates in which classes are told apart by the directions seen; `reduce_term`.
+and its target into r. This is the orthogonal way to solve least squares: its error grows with the
+condition of R, but that of an inverse with rank-one updates grows with its square. V are the
+weights in coordinates of the directions seen so far, which separate the classes; see `reduce_term`.
 """
 
 import math
@@ -23,9 +23,9 @@ SEEN = 1e-16
 def reduce_term(basis, g, x, z):
     """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
 
-    The rows of `basis` are orthonormal and join it as they are seen: directions that no term had so
-    far then have the coordinate 0, and not rounding errors of others, which large features would
-    blow up. A multiple of I stays what it is.
+    The rows of `basis` are orthonormal, and are added when they are first seen. Directions that no
+    term has had so far have the coordinate 0, not rounding errors of others, which large features
+    would amplify. A multiple of I does not change.
     """
     p, K, size = x.shape[0], g.shape[0], np.dot(g, g)
     for m in range(K - 1):
@@ -65,7 +65,7 @@ def rank_one(M, factor, v):
 def rotate_in(R, r, z, target):
     """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up.
 
-    Returns what is left of the target: its square is what the least squares have grown by.
+    Returns the residual of the target: its square is the increase of the least squares.
     """
     n = R.shape[0]
     for i in range(n):
@@ -85,7 +85,7 @@ def rotate_in(R, r, z, target):
 
 @kernel
 def solve_transposed(R, z, u):
-    """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
+    """u = R⁻ᵀz with ‖u‖² = zᵀA⁻¹z; returns the latter."""
     n, total = R.shape[0], 0.0
     for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
         u[i] = z[i]
@@ -127,7 +127,7 @@ def along(V, g, x):
 def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 
-    ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; where m + Σ m_s over earlier updates is not negative,
+    ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; if m + Σ m_s over earlier updates is not negative,
     ``A ← A + zzᵀ`` and ``b ← b − g = b − z/√p'``, and ``W ← A⁻¹b``; see `reduce_term`, `rotate_in`.
     """
     root = np.sqrt(p)

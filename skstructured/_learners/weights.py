@@ -63,7 +63,7 @@ class LinearWeights:
 
     @property
     def intercept_(self) -> Array:
-        """Intercepts of shape (dim,); zeros where it was fitted without."""
+        """Intercepts of shape (dim,); zeros if it was fitted without."""
         W = self._weights()
         place = self._scale.columns
         return W[:, place].copy() if self._intercept else np.zeros(len(W))
@@ -73,7 +73,7 @@ class LinearWeights:
         """What a missing feature adds to scores, (dim, n_features_in_); `missing="indicator"`."""
         W, width = self._weights(), self.n_features_in_
         if not self._scale.indicators:
-            raise AttributeError('missing_coef_ is set by fits with missing="indicator".')
+            raise AttributeError('missing_coef_ is only set with missing="indicator".')
         return W[:, width : 2 * width]
 
 
@@ -83,7 +83,7 @@ def of_experts(what: str, method: str) -> property:
     def get(self: Any) -> Any:
         model = getattr(self, "_model", None)
         if not getattr(model, "mixes", False):
-            raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
+            raise AttributeError('Experts are set by partial_fit or fit with optimizer="mixture".')
         with lock_of(self):
             return getattr(model, method)()
 
@@ -150,15 +150,15 @@ def weight_of_each_class(learner: Any) -> Floats:
 
 
 def check_class_weight(learner: Any, stream: bool) -> None:
-    """A ValueError for a `class_weight` that is none, or none for what is learned."""
+    """A ValueError for a `class_weight` that is invalid, or not supported by the learner."""
     given = learner.class_weight
     if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
         raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
     if learner.space_.task != "multiclass":
         name = type(learner.space_).__name__
-        raise ValueError(f"class_weight is for classes, not for the space {name}.")
+        raise ValueError(f"class_weight is only supported for classes; got the space {name}.")
     if stream and isinstance(given, str):
         raise ValueError(
-            f"class_weight={given!r} is for fit, which sees all rows; partial_fit and "
-            "progressive_validate take a dict of weights."
+            f"class_weight={given!r} is only supported by fit, which sees all rows. For "
+            "partial_fit and progressive_validate give a dict of weights."
         )

@@ -1,4 +1,4 @@
-"""Learners that see the reward of their own choice alone: a class, or an action with features."""
+"""Bandits: learners that only see the reward of the class or action that they choose."""
 
 from skstructured.bandits._base import BanditClassifier, BanditRounds
 from skstructured.bandits._first_order import BanditGaptronClassifier, BanditronClassifier

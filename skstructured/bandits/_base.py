@@ -35,7 +35,7 @@ from skstructured.spaces import Simplex
 
 
 class BanditRounds(NamedTuple):
-    """Rounds of a simulated bandit.
+    """The rounds of a simulated bandit.
 
     Attributes
     ----------
@@ -44,7 +44,12 @@ class BanditRounds(NamedTuple):
     propensities : ndarray of shape (n,)
         Probabilities with which they were chosen.
     rewards : ndarray of shape (n,)
-        1 where the choice was the true label, else 0.
+        1 if the choice was the true label, else 0.
+
+    See Also
+    --------
+    BanditClassifier : Makes them by `simulate`.
+    skstructured.evaluation.off_policy_value : Estimate the reward of another policy.
     """
 
     actions: np.ndarray
@@ -90,7 +95,7 @@ def check_propensities(given, n, unit="rounds"):
 def warn_of_certainty(propensities, more=""):
     """Warn of a log, of rounds with several actions, whose propensities are all 1."""
     if len(propensities) and np.all(propensities == 1.0):
-        told = "All propensities are 1: such a log has nothing to say of other choices than its own"
+        told = "All propensities are 1: such a log has no information on other choices"
         warnings.warn(f"{told}{more}.", GuaranteeWarning, stacklevel=4)
 
 
@@ -136,11 +141,11 @@ LONGEST_HORIZON = 2**53
 
 @locked
 class BanditModel(State, ABC):
-    """What a bandit has learned, what it plays by that, and how it learns.
+    """The state of a bandit: its scores, its distribution over classes, and its updates.
 
-    A subclass has weights W (K, width) or `scores` of its own, plays `distribution`, and moves in
-    `learn`, by numbers `coins` drawn for the rounds where it needs any, and the exploration ρ.
-    Batches are scored, and learned, with the weights before them.
+    A subclass has weights W (K, width) or its own `scores`, plays `distribution`, and updates in
+    `learn`. It may need numbers `coins` drawn for the rounds, and the exploration ρ. Batches are
+    scored, and learned, with the weights before them.
     """
 
     W: Floats
@@ -177,8 +182,8 @@ class BanditModel(State, ABC):
     ) -> tuple[Any, Any, int]:
         """Play and learn a block of rows of a learner whose model this is.
 
-        Returns positions of the actions, propensities, and the place of a row in the block that
-        stopped it, or −1. `given` are metadata for who is wrapped, if any is.
+        Returns positions of the actions, propensities, and the position of a row in the block that
+        stopped it, or −1. `given` are metadata for a wrapped estimator, if there is one.
         """
         Z = learner._ready(rows.X[block[0] : block[-1] + 1], learner._scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
@@ -190,7 +195,7 @@ class BanditModel(State, ABC):
         return *zip(*played, strict=True), -1  # type: ignore[return-value]  # one pair at least
 
     def round(self, z: Matrix, truth: int, uniforms: Floats, rho: float, **given: Any) -> Any:
-        """Play and learn a row that is ready; the position of the action, and its propensity."""
+        """Play and learn a transformed row; the position of the action, and its propensity."""
         P = self.distribution(self.scores(z), z, rho)
         code = invert(P, uniforms[:1])
         right, propensity = (code == truth).astype(np.float64), P[0, code]
@@ -200,7 +205,7 @@ class BanditModel(State, ABC):
 
 @parameters
 class BanditParameters:
-    """Parameters that most of them share, behind their own."""
+    """Parameters that most of them share, behind those of each."""
 
     _: KW_ONLY
     classes: Given = None
@@ -212,9 +217,16 @@ class BanditParameters:
 
 
 class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
-    """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
+    """Learn classes from the rewards of choices; the base class of bandit classifiers.
 
-    A subclass makes its `BanditModel` in `_new_model`.
+    It has the parameters `classes`, `fit_intercept` and `random_state`. A subclass makes its
+    `BanditModel` in `_new_model`.
+
+    See Also
+    --------
+    ConfiditClassifier, SOBAClassifier, BanditGaptronClassifier : Classifiers of this kind.
+    LinUCB : A bandit whose actions have features.
+    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
     """
 
     #: Uniform numbers a simulated round draws.
@@ -252,11 +264,11 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return min(0.5, np.sqrt(len(self.classes_) / (self.horizon or self.t_ + 1)))
 
     def _ready(self, X, scale):
-        """Checked rows as they are played and learned, which count in `scale`."""
+        """Checked rows, transformed as for playing and learning; they count in `scale`."""
         return self._formed(scale.apply(Rows.from_array(X))[0])
 
     def _formed(self, rows):
-        """Transformed rows, in the form that the model takes."""
+        """Transformed rows, in the form that the model needs."""
         return with_intercept(rows.matrix, self._intercept) if self._model.dense else rows.matrix
 
     def _thetas(self, X):
@@ -277,14 +289,14 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         X : {array-like, sparse matrix} of shape (n, p)
             Features. Rows of one call are chosen with the same weights.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the learner's own generator.
+            None uses the learner's own generator.
 
         Returns
         -------
         actions : ndarray of shape (n,)
             Labels.
         propensities : ndarray of shape (n,)
-            The probabilities with which they were chosen; hand them back to `update`.
+            Probabilities with which they were chosen; pass them to `update`.
 
         Raises
         ------
@@ -312,9 +324,9 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         actions : array-like of shape (n,)
-            Labels that were chosen, by `choose` or by whoever logged the data.
+            Labels that were chosen, by `choose` or by the policy of the log.
         rewards : array-like of shape (n,)
-            1 where the action was right, else 0; learners with `fractional_rewards` take any number
+            1 if the action was right, else 0; learners with `fractional_rewards` accept any number
             in [0, 1].
         propensities : array-like of shape (n,)
             Probabilities in (0, 1] with which the actions were chosen.
@@ -326,8 +338,8 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            Naming the row, for actions that are not among the classes, propensities outside (0, 1]
-            and rewards that are not allowed; the fitted state is then unchanged.
+            If an action is not among the classes, a propensity is outside (0, 1], or a reward is
+            not allowed; the message names the row, and the fitted state is unchanged.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
         with lock_of(self), learning_on_a_copy(self, self.draws > 1) as twin:
@@ -339,14 +351,14 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return self
 
     def fit(self, X: Features, y: Outputs) -> Self:
-        """Start anew and simulate one pass of bandit feedback over labelled rows.
+        """Restart and simulate one pass (epoch) of bandit feedback over labeled rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         y : array-like of shape (n,)
-            True labels: only whether they equal the class chosen reaches the learner.
+            True labels; the learner only sees whether they equal the class chosen.
 
         Returns
         -------
@@ -363,16 +375,16 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._warn_diagnostics()
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
-        """Simulate bandit feedback over labelled rows, one round each, in order.
+        """Simulate bandit feedback over labeled rows, one round each, in order.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         y : array-like of shape (n,)
-            True labels: only whether they equal the class chosen reaches the learner.
+            True labels; the learner only sees whether they equal the class chosen.
         classes : array-like or None, default=None
-            All labels; needed on the first call where the constructor was not told.
+            All labels; needed on the first call, unless they are a parameter of the learner.
 
         Returns
         -------
@@ -382,7 +394,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return self
 
     def simulate(self, X: Features, y: Outputs, classes: Given = None) -> BanditRounds:
-        """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
+        """`partial_fit`, returning the choices and their rewards as `BanditRounds`."""
         return self._simulate_labels(X, y, classes)
 
     def _simulate_labels(self, X, y, classes, **given):
@@ -403,23 +415,23 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Floats:
-        """Learn from logged rounds, one by one, and estimate what the learner would have earned.
+        """Learn from logged rounds, one by one, and estimate the learner's own reward.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Rows of the log.
         actions, rewards, propensities : array-like of shape (n,)
-            Labels that were chosen, what they earned, and the probabilities with which they were
-            chosen: one round of `update` each, which raises its errors.
+            Labels that were chosen, their rewards, and the probabilities with which they were
+            chosen. Each round is one of `update`, which raises its errors.
 
         Returns
         -------
         ndarray of shape (n,)
-            ``reward · π_t(action)/propensity``, π_t the learner's distribution before the round:
-            an unbiased estimate of the reward of its own choice there (inverse propensity scores),
-            if the logging policy could have chosen every class; where all propensities are 1 it
-            could not, and a GuaranteeWarning says so.
+            ``reward · π_t(action)/propensity``, π_t the learner's distribution before the round.
+            It is an unbiased estimate of the reward of the learner's own choice (inverse propensity
+            scores), if the logging policy could choose every class. If all propensities are 1 it
+            could not, and a GuaranteeWarning is issued.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
         if len(self.classes_) > 1:
@@ -438,7 +450,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             return self._played(self._fitted_rows(X))[1]
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
+        """The `Losses` of choices drawn with the current weights; no rows are learned."""
         codes, (theta, P) = rounds.packed[which], self._played(rounds.X[which])
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
@@ -448,11 +460,11 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return mistakes(self.predict(rounds.X[which]) != self.classes_[rounds.packed[which]])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
-        """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
+        """Simulate rounds one by one, in the order of `which`, with the learner's own draws."""
         self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
+        """Simulate rounds; the `Losses` of the choices, drawn by the learner's own generator."""
         kept = []
         for i in np.asarray(which):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
@@ -473,13 +485,13 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return Losses(target, np.clip(expected, 0.0, 1.0), self._surrogate(theta, codes))
 
     def _surrogate(self, theta, codes):
-        """Surrogate losses of scores; NaN for learners that state no bound against one."""
+        """Surrogate losses of scores; NaN for learners that have no bound against one."""
         return np.full(len(theta), np.nan)
 
     def _simulate(self, rows, codes, **given):
         """Play and learn row by row; returns positions of the actions, and propensities.
 
-        `given` are metadata for who is wrapped, if any is.
+        `given` are metadata for a wrapped estimator, if there is one.
         """
         n, size = len(codes), self._model.block_size(self, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
@@ -493,7 +505,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return actions, propensities
 
     def _count(self, wrong):
-        """Count rounds that were simulated; `wrong` says where they were mistakes."""
+        """Count rounds that were simulated; `wrong` marks the mistakes."""
         self.t_ += np.size(wrong)
         self.n_mistakes_ += int(np.count_nonzero(wrong))
 
@@ -502,18 +514,18 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     # be left out: dropping good choices would leave only mistakes.
 
     def _await(self, choice):
-        """Wait for the update of `choice`, or for none."""
+        """Wait for the update of `choice`, or of none."""
         self._uncovered = self._uncovered or self._awaited is not None
         self._awaited = choice
 
     def _account(self, X, codes, propensities):
-        """Note, before a round is learned, whether it is the choice waited for."""
+        """Record, before a round is learned, whether it is the choice waited for."""
         choice, self._awaited = self._awaited, None
         own = X.shape[0] == 1 and choice == fingerprint(X, codes, propensities)
         self._uncovered = self._uncovered or not own
 
     def _started(self, X, *feedback):
-        """Checked rows, of a learner that has begun, and what `_check_feedback` returns."""
+        """Checked rows, of a learner that has started, and the result of `_check_feedback`."""
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self, first) as new:
             X = new._rows(X).X
@@ -529,8 +541,8 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         classes = self.classes if classes is None else classes
         if classes is None:
             raise ValueError(
-                "the classes must be known before the first round: give classes=[…] to "
-                f"{type(self).__name__}, or to the first partial_fit."
+                "The classes must be known before the first round: set classes=[…] of "
+                f"{type(self).__name__}, or pass classes to the first partial_fit."
             )
         self._start(Simplex().fit(classes))
 
@@ -571,8 +583,8 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         if self.horizon is not None and self.t_ > self.horizon and not self._horizon_warned:
             self._horizon_warned = True
             warnings.warn(
-                f"{self.t_} rounds exceed horizon={self.horizon}: exploration and steps stay those "
-                "for the horizon, and the regret bound does not cover the rounds beyond it.",
+                f"{self.t_} rounds exceed horizon={self.horizon}: exploration and steps remain "
+                "those for the horizon, and the regret bound does not cover the rounds beyond it.",
                 GuaranteeWarning,
                 stacklevel=4,
             )

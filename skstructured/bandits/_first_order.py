@@ -58,7 +58,7 @@ def sum_step(state, inner, square, bound, weight):
 
 @kernel
 def draw(theta, share, work):
-    """Draw from (1 − share) e_{y*} + share/K; the action and its propensity, noted in `work`."""
+    """Draw from (1 − share) e_{y*} + share/K; the action and its propensity, written to `work`."""
     dim, top, total = theta.shape[0], best_class(theta), 0.0
     action = dim - 1
     for k in range(dim):
@@ -73,12 +73,12 @@ def draw(theta, share, work):
 
 @kernel
 def bandit_scale(state, x_sq, weight):
-    """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
+    """The round's ρ, and s = η(X_t), projected on the ball of radius D (Theorems 4 to 6).
 
-    With T the horizon, or the round where none is given: logistic ``ρ = KXD/√(T ln 2)``,
+    With T the horizon, or the number of the round without one: logistic ``ρ = KXD/√(T ln 2)``,
     ``η = ρ ln 2/(2K²X²)``; hinge ``ρ = √(K³X²D²/(2(1−1/K)(K−1)T))``, ``η = ρ(1−1/K)/(K²X²)``;
     smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
-    ``η = ln 2 e^{−2DX}/(2K²X²)``. Of the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
+    ``η = ln 2 e^{−2DX}/(2K²X²)``. For the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
     """
     state[ROUND] += 1.0
     state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
@@ -200,7 +200,7 @@ class ScaledWeights(BanditModel):
         vector[THETA_SQ] = float(np.vdot(learned, learned))
 
     def _loop(self, sparse):
-        """The compiled loop over rounds, and how many it takes."""
+        """The compiled loop over rounds, and its block size."""
         move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
         return loop_for(bound((move_and_score, play_round), [STEPS]))
 
@@ -232,43 +232,43 @@ class ScaledWeights(BanditModel):
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class BanditGaptronClassifier(BanditClassifier):
-    r"""Gaptron with bandit feedback.
+    r"""Classify from bandit feedback with Gaptron, with a regret bound.
 
-    Plays ``p' = (1 − max(a_t, ρ_t)) e_{y*} + max(a_t, ρ_t)/K`` and, if rewarded, moves along the
+    It plays ``p' = (1 − max(a_t, ρ_t)) e_{y*} + max(a_t, ρ_t)/K`` and, if rewarded, moves along the
     gradient of the surrogate divided by p'(y'). With a horizon T the expected mistakes exceed
     ``Σ ℓ_t(U)``, ‖U‖_F ≤ D, by at most ``KXD max(2KXD/ln 2, 2√(T/ln 2))`` (logistic),
     ``max(K³X²D²/(K−1), 2KXD√(T/2))`` (hinge), ``max(4K²X²D², 2KXD√(2T))`` (smooth hinge).
 
-    On short streams it guesses: as its theorem says, it explores in nearly every round, on the
-    digits for a hundred thousand (``docs/bandit_feedback.md``). Take `ConfiditClassifier` there, or
-    `SOBAClassifier` where propensities are needed. What it has learned meanwhile is in `predict`,
-    which does not explore.
+    On short streams it mostly guesses: to keep its bound it explores in nearly every round, with
+    the digits data for about 100,000 rounds. There use `ConfiditClassifier`, or `SOBAClassifier` if
+    you need propensities. `predict` does not explore, so it uses all that has been learned.
 
     Parameters
     ----------
     loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The surrogate; see `skstructured.losses.gap.GapSurrogate`.
+        The surrogate; see `skstructured.losses.GapSurrogate`.
     radius : float
-        D, the radius of the ball that W stays in and comparators come from. It cannot be learned
+        The radius D of the ball that W stays in and comparators come from. It cannot be learned
         and has no default.
     horizon : int or None, default=None
-        T; None takes the round for T in every round (anytime): for the logistic loss the regret is
-        then at most ``3KXD√(T/ln 2)``; for the others the same schedule is used by analogy.
+        Number T of rounds. None uses the number of the round instead of T (anytime): for the
+        logistic loss the regret is then at most ``3KXD√(T/ln 2)``; for the others the same schedule
+        is used by analogy.
     exploration : float or None, default=None
-        ρ; None is the theory's. With 0 (logistic loss only) the regret is
-        ``e^{2DX}K²X²D²/ln 2``, whatever T.
+        The exploration rate ρ; None is that of the theory. With 0 (logistic loss only) the regret
+        is ``e^{2DX}K²X²D²/ln 2``, for any T.
     feature_norm : float or None, default=None
-        X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
+        An upper bound X on ``‖x‖_2`` (the intercept's 1 included); None learns it.
     classes : array-like or None, default=None
-        The labels, where no labelled data will show them.
+        The labels; needed if no labeled data will show them.
     {OnlineStructuredPredictor: standardize}
-        The bounds are about the rows as standardised, and `radius` and `feature_norm` are in their
+        The bounds are about the standardized rows, and `radius` and `feature_norm` are in their
         units.
     {OnlineStructuredPredictor: missing}
     fit_intercept : bool, default=True
-        Append a constant feature 1.
+        Whether to append a constant feature 1.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print the number of learned rows once a second.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
 
@@ -279,9 +279,9 @@ class BanditGaptronClassifier(BanditClassifier):
     coef_, intercept_ : ndarray
         Weights of the next round.
     missing_coef_ : ndarray of shape (K, n_features_in_)
-        With ``missing="indicator"``: weights of the indicators of what rows lack.
+        With ``missing="indicator"``: weights of the indicators of missing values.
     loss_ : GapSurrogate
-        The surrogate, which `certificate` is against.
+        The surrogate that `certificate` compares with.
     t_ : int
         Rounds learned.
     n_mistakes_ : int
@@ -289,10 +289,19 @@ class BanditGaptronClassifier(BanditClassifier):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
+    See Also
+    --------
+    ConfiditClassifier : Fewer mistakes on short streams, without random choices.
+    SOBAClassifier : Fewer mistakes on short streams, with propensities.
+    BanditReduction : Bandit feedback for any classifier with ``partial_fit``.
+    GaptronClassifier : The same with full information.
+    skstructured.bandits.LinUCB : A bandit whose actions have features.
+
     References
     ----------
-    van der Hoeven (2020), Theorems 4 to 6; the exploration rates are those that prove the regret
-    stated (the printed ones of the logistic and the smooth hinge loss do not).
+    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    Theorems 4 to 6. The exploration rates are those that prove the stated regret; the printed ones
+    of the logistic and the smooth hinge loss do not.
 
     Examples
     --------
@@ -320,11 +329,13 @@ class BanditGaptronClassifier(BanditClassifier):
         if self.radius is None:
             raise ValueError(
                 "radius must be given: the size of the comparator cannot be learned from bandit "
-                "feedback; for features of norm X, radius=5/X is a start."
+                "feedback. For features of norm X, start with radius=5/X."
             )
         check_size("radius", self.radius)
         if self.exploration == 0.0 and self.loss != "logistic":
-            raise ValueError(f"exploration=0 needs loss='logistic', got loss={self.loss!r}.")
+            raise ValueError(
+                f"exploration=0 is only supported for loss='logistic'; got loss={self.loss!r}."
+            )
 
     def _new_model(self, K, width):
         self.loss_ = GapSurrogate(self.space_, self.loss)
@@ -351,10 +362,10 @@ class BanditGaptronClassifier(BanditClassifier):
     def regret_bound(self) -> float:
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
 
-        For the rounds of the horizon, or those learned so far where none was given. Each must have
-        been simulated, or chosen by `choose` for a single row and handed to `update` before the
-        next, with the same row, action and propensity: the proofs need every action drawn with the
-        weights it is learned with, and no choice left out.
+        It covers the rounds of the horizon, or without one those learned so far. Each round
+        must have been simulated, or chosen by `choose` for a single row and passed to `update`
+        before the next, with the same row, action and propensity. The proofs need every action to
+        be drawn with the weights it is learned with, and no choice left out.
 
         Returns
         -------
@@ -363,7 +374,7 @@ class BanditGaptronClassifier(BanditClassifier):
         Raises
         ------
         GuaranteeError
-            If no theorem covers the rounds learned; the message says why.
+            If no theorem covers the rounds learned; the message gives the reason.
         """
         trouble = self._why_no_bound()
         if trouble is not None:
@@ -385,7 +396,7 @@ class BanditGaptronClassifier(BanditClassifier):
     def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem behind `regret_bound`, for comparators with ‖U‖_F ≤ radius.
 
-        The theorems bound the expectation: a `delta` other than None is a GuaranteeError.
+        The theorems bound the expectation: a `delta` other than None raises a GuaranteeError.
         """
         check_is_fitted(self, "classes_")
         no_high_probability(self, delta)
@@ -394,7 +405,7 @@ class BanditGaptronClassifier(BanditClassifier):
         return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)  # type: ignore[arg-type]
 
     def _why_no_bound(self):
-        """What voids the theorems, or None."""
+        """The reason why the theorems do not hold, or None."""
         check_is_fitted(self, "classes_")
         if self.exploration is not None and self.exploration > 0.0:
             return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
@@ -413,16 +424,17 @@ class BanditGaptronClassifier(BanditClassifier):
 @inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class BanditronClassifier(BanditClassifier):
-    """The Banditron: a Perceptron that explores.
+    """Classify from bandit feedback with the Banditron, a Perceptron that explores.
 
-    Plays ``p' = (1 − ρ) e_{y*} + ρ/K``; ``W ← W + (1[y' = y]/p'(y') e_{y'} − e_{y*}) xᵀ``.
+    It plays ``p' = (1 − ρ) e_{y*} + ρ/K`` and updates
+    ``W ← W + (1[y' = y]/p'(y') e_{y'} − e_{y*}) xᵀ``.
 
     Parameters
     ----------
     exploration : float or None, default=None
-        ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
+        The exploration rate ρ. None is ``min(½, (K/T)^{1/3})``; the regret then grows like T^{2/3}.
     horizon : int or None, default=None
-        T of the default ρ; None takes the round.
+        Number T of rounds, for the default ρ. None uses the number of the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
     {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
@@ -432,9 +444,15 @@ class BanditronClassifier(BanditClassifier):
     {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
     n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    ConfiditClassifier, SOBAClassifier : Second-order classifiers with fewer mistakes.
+    BanditGaptronClassifier : A classifier with a regret bound.
+    MulticlassPerceptron : The same with full information.
+
     Notes
     -----
-    No bound is stated. Its theorem is for one exploration rate in all rounds, chosen with ‖U‖
+    There is no regret bound: the theorem needs one exploration rate for all rounds, chosen with ‖U‖
     known.
 
     References

@@ -20,45 +20,45 @@ from skstructured.extend._types import Floats, Given
 
 @parameters
 class LinUCB(ItemBandit):
-    r"""Linear bandit with upper confidence bounds, for actions that have features.
+    r"""Choose among actions that have features, by upper confidence bounds (contextual bandit).
 
     Every round has its own actions, each with a row x of features, and the reward of the one that
-    is played is ``<w, x>`` plus noise. With ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over
-    the rows played, the action of the largest ``<ŵ, x> + β √(xᵀA⁻¹x)`` is played, the first of
-    several. Nothing is drawn: propensities are 1.
+    is played is ``<w, x>`` plus noise. Over the rows played, let ``A = λI + Σ x_t x_tᵀ`` and
+    ``ŵ = A⁻¹ Σ r_t x_t``. The action with the largest ``<ŵ, x> + β √(xᵀA⁻¹x)`` is played, the first
+    if there are several [1]_. The choice is not random: propensities are 1.
 
     Parameters
     ----------
     scale : float or "theory", default=1.0
-        Exploration, the α of Li et al.: β = scale R, confidence bounds of so many standard errors.
-        "theory" is
+        Exploration: confidence bounds are this many standard errors wide, β = scale R (the α of
+        [1]_). "theory" is
 
         .. math:: β = R \sqrt{\ln\det A - \ln\det λI + 2\ln(1/δ)} + \sqrt{λ}\, S,
 
-        with which the regret is bounded where R and S are known; it explores several times as much.
+        with which the regret is bounded if R and S are known; it explores several times as much.
     radius : float or None, default=None
-        S ≥ ‖w‖, the intercept included, for "theory". None takes ‖ŵ‖.
+        Upper bound S on ‖w‖, the intercept included, for "theory". None uses ‖ŵ‖.
     delta : float, default=0.05
-        δ in (0, 1): the probability that a confidence bound of "theory" fails in any round.
+        Probability δ in (0, 1) that a confidence bound of "theory" fails in any round.
     noise_scale : float or None, default=None
-        R: the noise is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
-        ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and takes 1 as long as that is 0.
+        Scale R of the noise, which is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
+        ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and uses 1 as long as that is 0.
     alpha : float, default=1.0
-        Regularization λ > 0, of features as they are learned. The intercept is not regularized
-        where they are standardised: rewards then may have any origin.
+        Regularization strength λ > 0, for features in the form in which they are learned. If
+        features are standardized, the intercept is not regularized: rewards may have any origin.
     standardize : bool or "auto", default="auto"
-        Whether features are standardised by the mean and deviation of all actions of the rounds
-        learned so far, after which ŵ is that of all rounds in those units: units and origins of
-        features do not matter. "auto" is True. Theorems are about False.
+        Whether to standardize features by the mean and standard deviation of all actions of the
+        rounds so far. ŵ is then that of all rounds in those units, so units and origins of features
+        do not matter. "auto" is True. The theorems need False.
     fit_intercept : bool, default=True
-        Whether x has a constant 1 besides.
+        Whether to append a constant feature 1.
 
     Attributes
     ----------
     coef_ : ndarray of shape (p,)
-        ŵ, of features in their own units.
+        ŵ, for features in their original units.
     intercept_ : float
-        The estimated reward where all features are 0.
+        The estimated reward if all features are 0.
     noise_scale_ : float
         R, as given or learned.
     radius_ : float
@@ -68,36 +68,46 @@ class LinUCB(ItemBandit):
     n_features_in_ : int
         Features p of an action.
     feature_names_in_ : ndarray of shape (p,)
-        Their names, where the first rounds were a frame.
+        Their names, if the first rounds were a frame.
 
     Raises
     ------
     ValueError
-        At the first round, for parameters out of range.
+        At the first round, if a parameter is out of range.
+
+    See Also
+    --------
+    LinearThompsonSampling : Random choices, by the posterior.
+    SquareCB : Random choices with exact propensities.
+    ConfiditClassifier : A bandit over classes.
+    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
+    ItemStructuredPredictor : Choices with full information.
 
     Notes
     -----
-    *What holds.* Let the reward of x in round t be ``<w, x>`` plus noise that is conditionally
-    R-sub-Gaussian, with ``noise_scale=R``, ``radius=S ≥ ‖w‖``, ``scale="theory"`` and
-    ``standardize=False``, and no weights. With probability at least 1 − δ, w lies in
-    ``{v : ‖v − ŵ‖_A ≤ β}`` after all rounds at once, and so all of `confidence_bounds` hold; then
-    the regret, ``Σ_t (max_x <w, x> − <w, x_t>)``, is at most `regret_bound`. In n rounds of own
-    choices, with ‖x‖ ≤ L, rewards <w, x> in [−1, 1] and λ ≥ max(1, L²) it is at most
+    *Guarantee.* Let the reward of x in round t be ``<w, x>`` plus noise that is conditionally
+    R-sub-Gaussian, with ``noise_scale=R``, ``radius=S ≥ ‖w‖``, ``scale="theory"``,
+    ``standardize=False`` and no weights. With probability at least 1 − δ, w is in
+    ``{v : ‖v − ŵ‖_A ≤ β}`` after all rounds at once, so all of `confidence_bounds` hold ([2]_,
+    Theorem 2). Then the regret, ``Σ_t (max_x <w, x> − <w, x_t>)``, is at most `regret_bound`. In n
+    rounds of the bandit's own choices, with ‖x‖ ≤ L, rewards <w, x> in [−1, 1] and λ ≥ max(1, L²),
+    it is at most ([2]_, Theorem 3)
 
     .. math:: 4\sqrt{n d \ln(λ + nL/d)} \left(\sqrt{λ} S
         + R\sqrt{2\ln(1/δ) + d\ln(1 + nL/(λd))}\right).
 
-    *What is heuristic.* R and S learned from the same data, ``scale`` as a number, and standardised
-    features, whose units depend on the rounds: no bound is claimed.
+    *Heuristics.* R and S learned from the same data, ``scale`` as a number, and standardized
+    features, whose units depend on the rounds: these have no bound.
 
-    A round is learned in O(p²), and p²/2 for each action to choose among. Where means and
-    deviations change, which thins out, p³ besides.
+    A round is learned in O(p²), plus p²/2 for each action to choose among. When means and standard
+    deviations change, which becomes rare, it takes another p³.
 
     References
     ----------
-    Li, Chu, Langford, Schapire (2010), "A contextual-bandit approach to personalized news article
-    recommendation", with one w for all actions. Abbasi-Yadkori, Pál, Szepesvári (2011), "Improved
-    algorithms for linear stochastic bandits", Theorems 2 and 3.
+    .. [1] Li, Chu, Langford, Schapire (2010), "A contextual-bandit approach to personalized news
+       article recommendation", with one w for all actions.
+    .. [2] Abbasi-Yadkori, Pál, Szepesvári (2011), "Improved algorithms for linear stochastic
+       bandits".
 
     Examples
     --------
@@ -151,7 +161,7 @@ class LinUCB(ItemBandit):
         return back(means - margins), back(means + margins)
 
     def regret_bound(self) -> float:
-        """Bound on the regret of the rounds learned, whoever chose in them.
+        """Bound on the regret of the rounds learned, for any policy that made the choices.
 
         ``Σ_t (max_x high_t(x) − low_t(x_t))``, by the bounds before the reward of round t was
         learned. With probability 1 − δ it is at least the regret
@@ -170,8 +180,8 @@ class LinUCB(ItemBandit):
         check_is_fitted(self, "t_")
         if not self._covered():
             raise GuaranteeError(
-                'The theorem needs scale="theory", standardize=False, and the same noise_scale=R, '
-                "radius=S and delta from the first round on."
+                'The regret bound needs scale="theory", standardize=False, and the same '
+                "noise_scale=R, radius=S and delta from the first round on."
             )
         if self._uncovered:
             raise GuaranteeError(self._uncovered)
@@ -239,20 +249,20 @@ FIXED = 0
 @inherit_parameters(LinUCB)
 @parameters
 class LinearThompsonSampling(ItemBandit):
-    r"""Linear bandit that plays each action as often as it is likely to be the best.
+    r"""Choose among actions that have features, by Thompson sampling (contextual bandit).
 
-    The model is that of `LinUCB`: ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over the rows
-    played. In every round weights are drawn from the normal distribution of mean ŵ and covariance
-    ``(scale R)² A⁻¹``, and the action of the largest ``<w, x>`` is played, the first of several.
+    Each action is played as often as it is likely to be the best. The model is that of `LinUCB`:
+    ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over the rows played. In every round weights
+    are drawn from the normal distribution with mean ŵ and covariance ``(scale R)² A⁻¹``, and the
+    action with the largest ``<w, x>`` is played, the first if there are several.
 
     Parameters
     ----------
     scale : float, default=1.0
-        Deviations drawn, in units of the posterior's. 1 is the posterior of normal noise with the
-        prior ``N(0, R²/λ I)``.
+        Standard deviation of the draws, in units of the posterior's. 1 is the posterior of normal
+        noise with the prior ``N(0, R²/λ I)``.
     n_draws : int, default=255
-        Further draws of w by which propensities are estimated where there are more than two
-        actions.
+        Number of further draws of w that estimate propensities if there are more than two actions.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
     {LinUCB: noise_scale, alpha, standardize, fit_intercept}
@@ -265,28 +275,34 @@ class LinearThompsonSampling(ItemBandit):
     ------
     {LinUCB: ValueError}
 
+    See Also
+    --------
+    LinUCB : Choices that are not random, with a regret bound.
+    SquareCB : Random choices with exact propensities.
+    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
+
     Notes
     -----
-    *Propensities.* Between two actions x and x' they are exact,
-    ``Φ(<ŵ, x − x'>/(scale R ‖x − x'‖_{A⁻¹}))``. Between more there is no closed form: n_draws more
-    weights are drawn, and the propensity of an action is the share among all n_draws + 1 of those
-    for which it is the best, the one that was played included, so that it is never 0. The draw that
-    is played is as good as any other of them: inverse propensity weights have the expectation
-    ``1 − (1 − p)^(n_draws + 1)``, p the true probability, instead of 1, whatever p is. They are
-    unbiased but for what hardly ever happens. `decoding_proba` estimates by n_draws + 1 draws of a
-    seed of its own, the same whenever it is called.
+    *Propensities.* For two actions x and x' they are exact,
+    ``Φ(<ŵ, x − x'>/(scale R ‖x − x'‖_{A⁻¹}))``. For more there is no closed form: n_draws more
+    weights are drawn. The propensity of an action is the share, among all n_draws + 1 draws, of
+    those for which it is the best. The draw that is played counts, so a propensity is never 0. That
+    draw has the same distribution as the others: inverse propensity weights have the expectation
+    ``1 − (1 − p)^(n_draws + 1)``, p the true probability, instead of 1. They are unbiased except
+    for very unlikely actions. `decoding_proba` estimates by n_draws + 1 draws of its own seed, the
+    same in every call.
 
-    *What holds.* Where w is drawn from the prior and the noise is normal with deviation
-    ``noise_scale=R``, with ``standardize=False``, probabilities are those of the posterior, and the
-    expected regret over that prior grows like d√n, with logarithms. For a fixed w, ‖w‖ ≤ 1, the
-    known bounds need ``scale`` of the order of √(d ln(n/δ)), which explores more than pays in
-    practice. A learned R and standardised features are heuristic.
+    *Guarantee.* If w is drawn from the prior and the noise is normal with standard deviation
+    ``noise_scale=R``, with ``standardize=False``, probabilities are those of the posterior. The
+    expected regret over that prior then grows like d√n, up to logarithms [2]_. For a fixed w,
+    ‖w‖ ≤ 1, the known bounds need ``scale`` of the order of √(d ln(n/δ)) ([1]_, Theorem 1), which
+    explores too much in practice [3]_. A learned R and standardized features are heuristic.
 
     References
     ----------
-    Agrawal, Goyal (2013), "Thompson sampling for contextual bandits with linear payoffs", Theorem
-    1. Russo, Van Roy (2014), "Learning to optimize via posterior sampling". Chapelle, Li (2011),
-    "An empirical evaluation of Thompson sampling".
+    .. [1] Agrawal, Goyal (2013), "Thompson sampling for contextual bandits with linear payoffs".
+    .. [2] Russo, Van Roy (2014), "Learning to optimize via posterior sampling".
+    .. [3] Chapelle, Li (2011), "An empirical evaluation of Thompson sampling".
 
     Examples
     --------
@@ -315,7 +331,7 @@ class LinearThompsonSampling(ItemBandit):
         return np.argmax((ridge.w + deviation * V) @ Z.T, axis=1)
 
     def _first_of_two(self, Z):
-        """The probability that the first of two actions is played; 1 where they are the same."""
+        """The probability that the first of two actions is played; 1 if they are the same."""
         z = Z[:1] - Z[1:]
         margin = float(self.scale) * self._noise() * self._ridge.widths(z)[0]
         mean = self._ridge.means(z)[0]
@@ -344,22 +360,23 @@ LESS_THAN_WORST = 10.0
 @inherit_parameters(LinUCB)
 @parameters
 class SquareCB(ItemBandit):
-    r"""Linear bandit whose propensities are exact: inverse gap weighting.
+    r"""Choose among actions that have features, by inverse gap weighting (contextual bandit).
 
-    Estimates θ = <ŵ, x> are those of `LinUCB`. Of the m actions of a round, y* the first of the
-    largest estimate, any other y is played with probability
+    Estimates θ = <ŵ, x> are those of `LinUCB`. In a round with m actions, let y* be the first of
+    those with the largest estimate. Any other action y is played with probability
 
     .. math:: p_y = \frac{1}{m + γ (θ_{y*} - θ_y)},
 
-    and y* with what is left, at least 1/m. Every action has a positive and known probability, so
-    that the log can be used to estimate what any other policy would have earned
+    and y* with the rest, at least 1/m. Every action has a positive and known probability, so the
+    log can be used to estimate the reward of any other policy
     (`skstructured.evaluation.off_policy_value`).
 
     Parameters
     ----------
     gap_weight : float or None, default=None
-        γ ≥ 0, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)`` after t rounds, with
-        the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
+        Weight γ ≥ 0 of the gaps, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)``
+        after t rounds, with the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of
+        the regression.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws.
     {LinUCB: noise_scale, alpha, standardize, fit_intercept}
@@ -372,18 +389,24 @@ class SquareCB(ItemBandit):
     ------
     {LinUCB: ValueError}
 
+    See Also
+    --------
+    LinUCB : Choices that are not random, with a regret bound.
+    LinearThompsonSampling : Random choices, by the posterior.
+    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
+
     Notes
     -----
-    *What holds.* With rewards in [0, 1] whose expectation is linear in the features, K actions and
-    a regression of square-loss regret at most Reg in T rounds, ``γ = √(K T/Reg)`` gives an expected
-    regret of the order of √(K T Reg), with constants in the reference. The default follows the
-    round, estimates Reg, and explores a tenth as much, as the estimates of a round err less than
-    their sum allows: no bound is claimed.
+    *Guarantee.* Let rewards be in [0, 1] with expectations that are linear in the features. With K
+    actions and a regression of square-loss regret at most Reg in T rounds, ``γ = √(K T/Reg)`` gives
+    an expected regret of the order of √(K T Reg) ([1]_, Algorithm 1 and Theorem 1). The default
+    uses the number of the round, estimates Reg, and explores a tenth as much, because the errors of
+    the estimates of a round are smaller than their sum allows: it has no bound.
 
     References
     ----------
-    Foster, Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits with regression
-    oracles", Algorithm 1 and Theorem 1; the weighting is that of Abe, Long (1999).
+    .. [1] Foster, Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits with
+       regression oracles"; the weighting is that of Abe, Long (1999).
 
     Examples
     --------

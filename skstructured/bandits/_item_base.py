@@ -1,12 +1,12 @@
 """The base of bandits whose actions have features: choices, updates, estimates by ridge regression.
 
-Rows come one by one, and features are standardised by all of them so far.
+Rows come one by one, and features are standardized by all of them so far.
 ``A = λI + Σ w_t z_t z_tᵀ`` is kept as a triangle, ``A = RᵀR``, and ``Rᵀr = Σ w_t y_t z_t``. Rows z
-are (1, standardised features): where means and deviations change, the earlier rows change by an
-upper triangular matrix, z ← z N, so that the triangle of the data alone, times N, is again one.
-The regularization is rotated into a copy of it. Estimates are then those of all rows in today's
-units, whatever the units and the origins of the features are; the 1 is not regularized there, so
-that the origin of the rewards does not matter either.
+are (1, standardized features). When means and standard deviations change, the earlier rows change
+by an upper triangular matrix, z ← z N: the triangle of the data alone, times N, is again a
+triangle. The regularization is rotated into a copy of it. Estimates are then those of all rows in
+the current units, for any units and origins of the features. The 1 is not regularized, so the
+origin of the rewards does not matter either.
 """
 
 import math
@@ -55,19 +55,19 @@ def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
 
 
 def places_of(actions: Any, lengths: Ints, else_given: str = "") -> Ints:
-    """Places (n,) of actions in rounds of these lengths; a ValueError names one that is none."""
+    """Positions (n,) of actions in rounds of these lengths; a ValueError names an invalid one."""
     given = np.asarray(actions)
     check_entries("actions", given, len(lengths))
     if given.dtype.kind not in "iu":
         raise ValueError(
-            f"actions must be places of actions in their rounds, integers from 0{else_given}, got "
-            f"an array of {given.dtype}."
+            f"actions must be positions of actions in their rounds, integers from 0{else_given}, "
+            f"got an array of {given.dtype}."
         )
     outside = np.flatnonzero((given < 0) | (given >= lengths))
     if len(outside):
         i = int(outside[0])
         raise ValueError(
-            f"actions must be places from 0 to {lengths[i] - 1} in round {i}, which has "
+            f"actions must be positions from 0 to {lengths[i] - 1} in round {i}, which has "
             f"{lengths[i]} actions; round {i} has {given[i]}."
         )
     return given.astype(np.intp)
@@ -86,7 +86,7 @@ def rows_of(items: Items, actions: Any) -> Ints:
 
 @kernel
 def learn_rows(R, r, rest, Z, targets, weight, scratch):
-    """Add ``weight (target − <w, z>)²`` of rows z to the least squares of (R, r), of least rest[0].
+    """Add ``weight (target − <w, z>)²`` of rows z to least squares (R, r), of least rest[0].
 
     (R, r) is the triangle of ``A = RᵀR`` and its right side; see `rotate_in`.
     """
@@ -106,14 +106,14 @@ def widths_of(R, Z, widths, scratch):
 
 
 class RunningRidge(State):
-    """Weights w that minimise ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``.
+    """Weights w that minimize ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``.
 
-    Where rows are standardised, the weight of the 1 of the intercept is not part of ‖w‖.
+    If rows are standardized, the weight of the 1 of the intercept is not part of ‖w‖.
 
     Parameters
     ----------
     scale : RunningScale
-        How features become z.
+        The map from features to z.
     width : int
         Features p.
     intercept : bool
@@ -138,12 +138,12 @@ class RunningRidge(State):
         self._free = int(intercept and scale.used)
 
     def ready(self, X: Floats) -> Floats:
-        """Rows z (n, d) of X (n, p), as they are transformed now."""
+        """Rows z (n, d) of X (n, p), by the current transformation."""
         Z: Any = self.scale.transformed(Rows.from_array(X)).matrix
         return np.hstack([np.ones((len(Z), 1)), Z]) if self.intercept else np.ascontiguousarray(Z)
 
     def means(self, Z: Floats) -> Floats:
-        """Estimates (n,) of rows z, the same bits for one alone and among others."""
+        """Estimates (n,) of rows z, the same bits for a row alone and among others."""
         return (Z * self.w).sum(axis=1)
 
     def widths(self, Z: Floats) -> Floats:
@@ -154,18 +154,18 @@ class RunningRidge(State):
 
     @property
     def log_determinant(self) -> float:
-        """ln det A − ln det λI, at least 0; of the features alone where they are standardised."""
+        """ln det A − ln det λI, at least 0; of the features alone if they are standardized."""
         roots = np.diagonal(self.R)[self._free :] / math.sqrt(self.alpha)
         return 2.0 * float(np.log(roots).sum())
 
     @property
     def norm(self) -> float:
-        """The root of what is regularized, ‖w‖."""
+        """The norm ‖w‖ of the regularized weights."""
         return float(np.linalg.norm(self.w[self._free :]))
 
     @property
     def weights(self) -> Floats:
-        """Weights (p [+ 1]) of features in their own units, the intercept last."""
+        """Weights (p [+ 1]) of features in their original units, the intercept last."""
         last = np.roll(self.w, -1) if self.intercept else self.w
         return self.scale.fold(last[None])[0]
 
@@ -183,7 +183,7 @@ class RunningRidge(State):
         self.weight += weight
 
     def _count(self, X: Floats, weight: float) -> None:
-        """Have rows X count in the scale, and rows learned so far be as if transformed by it."""
+        """Count rows X in the scale, and transform the rows learned so far by it."""
         mean, deviation, inverse = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
         self.scale.apply(Rows.from_array(X), None, np.full(len(X), weight))
         now = self.scale.statistics[[MEAN, DEVIATION, INVERSE]]
@@ -197,7 +197,7 @@ class RunningRidge(State):
         self._regularize()
 
     def _regularize(self) -> None:
-        """Make the triangle anew of that of the data."""
+        """Make the triangle from that of the data."""
         self.R[:], self.r[:], self.rest[:] = self._data  # type: ignore[misc]
         unit = np.eye(len(self.r))[self._free :]
         rows = unit, np.zeros(len(unit)), self.alpha, self._scratch
@@ -237,26 +237,26 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             Features of the actions of every round; rounds may have different numbers of actions.
             Those of one call are chosen with the same estimates.
         qid : array-like of shape (N,) or None, default=None
-            Round of each row, in any order; rounds count from the first row of each. None for one
-            matrix per round.
+            Round of each row, in any order; rounds are ordered by the first row of each. None for
+            one matrix per round.
         available : array-like of bool or None, default=None
             Which actions may be chosen, in the form of X_actions: one array (m,) per round, or (N,)
-            with `qid`. Hidden ones are as if their rows were left out. None is all.
+            with `qid`. Hidden ones are treated as if their rows were left out. None is all.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the learner's own generator.
+            None uses the learner's own generator.
 
         Returns
         -------
         actions : ndarray of shape (n,)
-            Places of the actions in their rounds, from 0, hidden ones counted.
+            Positions of the actions in their rounds, from 0, hidden ones counted.
         propensities : ndarray of shape (n,)
             The probabilities with which they were chosen.
 
         Raises
         ------
         ValueError
-            For rounds without an available action, rows that are not finite or of another width
-            than before, and parameters out of range; the state is then unchanged.
+            If a round has no available action, if rows are not finite or have another width than
+            before, or if a parameter is out of range; the state is then unchanged.
         """
         with unchanged_on_error(self, not hasattr(self, "t_")) as new:
             actions, X = new._read(X_actions, qid, available)
@@ -277,7 +277,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         propensities: Given = None,
         **given: Any,
     ) -> Self:
-        """Start anew, and learn from logged rounds: `update` with nothing learned before.
+        """Restart, and learn from logged rounds by `update`.
 
         Parameters
         ----------
@@ -312,16 +312,16 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         Parameters
         ----------
         X_actions : list of n matrices (m, p), array of shape (n, m, p), or with `qid` of (N, p)
-            Features of the actions of every round, as `choose` had them. All of them count in the
-            means and deviations that features are standardised by; the reward is learned at the
+            Features of the actions of every round, as passed to `choose`. All of them count in the
+            means and standard deviations that standardize features; the reward is learned for the
             row of the action alone.
         actions : array-like of shape (n,)
-            Places of the actions that were played, by `choose` or by whoever logged the data.
+            Positions of the actions that were played, by `choose` or by the policy of the log.
         rewards : array-like of shape (n,)
             Any real numbers.
         propensities : array-like of shape (n,) or None, default=None
-            Probabilities of the actions. They are checked and not used: least squares need none
-            where the reward is linear in the features.
+            Probabilities of the actions. They are checked and not used: least squares do not need
+            them if the reward is linear in the features.
         qid, available : array-like or None, default=None
             As in `choose`.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -334,8 +334,8 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         Raises
         ------
         ValueError
-            As `choose`, and for actions that are no places of available ones, rewards that are not
-            finite and propensities outside (0, 1]; the fitted state is then unchanged.
+            As `choose`, and if actions are not positions of available ones, rewards are not finite,
+            or propensities are outside (0, 1]; the fitted state is then unchanged.
         """
         with unchanged_on_error(self, not hasattr(self, "t_")) as new:
             given, X = new._read(X_actions, qid, available)
@@ -353,7 +353,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         return self
 
     def decision_function(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Estimated rewards of all actions.
+        """Estimate the rewards of all actions.
 
         Parameters
         ----------
@@ -370,7 +370,9 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             return actions.unstacked(self._ridge.means(Z))
 
     def predict(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Ints:
-        """The action of the largest estimate in every round, the first of several; no exploration.
+        """Predict the action of the largest estimate in every round, the first of several.
+
+        It does not explore.
 
         Parameters
         ----------
@@ -380,7 +382,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Places of the actions in their rounds.
+            Positions of the actions in their rounds.
         """
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
@@ -389,7 +391,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         return actions.places_in_rounds[best]
 
     def decoding_proba(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Probabilities with which `choose` plays each action.
+        """Compute the probabilities with which `choose` plays each action.
 
         Parameters
         ----------
@@ -408,12 +410,12 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
 
     @property
     def coef_(self) -> Floats:
-        """Weights (p,) of features in their own units."""
+        """Weights (p,) of features in their original units."""
         return self._weights()[: self.n_features_in_]
 
     @property
     def intercept_(self) -> float:
-        """The estimated reward where all features are 0; 0 without an intercept."""
+        """The estimated reward if all features are 0; 0 without an intercept."""
         weights = self._weights()
         return float(weights[-1]) if self._intercept else 0.0
 
@@ -434,7 +436,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             return self._ridge.weights
 
     def _noise(self):
-        """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
+        """R as given; or √(the least of the regularized squares/Σ w), and 1 if that is 0."""
         if self.noise_scale is not None:
             return float(self.noise_scale)
         least = float(self._ridge.rest[0])

@@ -55,21 +55,22 @@ class SOBAModel(BanditModel):
 @inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class SOBAClassifier(BanditClassifier):
-    r"""SOBA: a second-order Perceptron with bandit feedback.
+    r"""Classify from bandit feedback with SOBA, a second-order Perceptron.
 
-    Plays ``(1 − ρ) e_{y*} + ρ/K``. Only where the choice ỹ was right, with
+    It plays ``(1 − ρ) e_{y*} + ρ/K``. It only updates if the choice ỹ was right. Let
     ``g = (e_ȳ − e_ỹ) ⊗ x/p'`` (ȳ the best other class), ``z = √p' g`` and
-    ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``: if m plus the m of earlier updates is not negative,
+    ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``. If m plus the m of earlier updates is not negative,
     ``A ← A + zzᵀ``, ``b ← b − g``, ``W = A⁻¹b``; A starts at α·I.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularization.
+        Regularization strength. Must be positive.
     exploration : float or None, default=None
-        ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
+        The exploration rate ρ. None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with
+        a constant chosen for this package.
     horizon : int or None, default=None
-        T of the default ρ; None takes the round.
+        Number T of rounds, for the default ρ. None uses the number of the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
     {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
@@ -79,12 +80,18 @@ class SOBAClassifier(BanditClassifier):
     {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
     n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    ConfiditClassifier : Confidence bounds instead of random choices.
+    BanditGaptronClassifier : A classifier with a regret bound.
+    SecondOrderPerceptron : The same with full information.
+
     Notes
     -----
     ``Σ m = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))``, q = zᵀA⁻¹z, over updates: an
     identity, which fixes the √p'.
 
-    No bound is stated. Its paper's bound has no explicit constants.
+    There is no regret bound: that of the paper has no explicit constants.
 
     References
     ----------
@@ -198,9 +205,9 @@ class NewtronModel(BanditModel):
 @inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class NewtronClassifier(BanditClassifier):
-    r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
+    r"""Classify from bandit feedback with Newtron: online Newton steps on the logistic loss.
 
-    Plays ``p' = (1 − ρ) P + ρ/K``, ``P = softmax(αWx)``. If the choice ŷ was right,
+    It plays ``p' = (1 − ρ) P + ρ/K``, ``P = softmax(αWx)``. If the choice ŷ was right,
     ``g = ((1−P_ŷ)/p'_ŷ) (1/K − e_ŷ) ⊗ x`` and κ = p'_ŷ, else
     ``g = (P_ŷ/p'_ŷ) (e_ŷ − 1/K) ⊗ x`` and κ = 1: E[g] is the gradient of ``−ln(P_y)/α``. Then
 
@@ -210,15 +217,15 @@ class NewtronClassifier(BanditClassifier):
     Parameters
     ----------
     alpha : float, default=10.0
-        α.
+        Scale α of the scores in the softmax. Must be positive.
     beta : float, default=0.01
-        β.
+        Curvature β of the quadratic bounds. Must be positive.
     radius : float, default=1.0
-        D, the radius of the ball, and regularization.
+        Radius D of the ball of W; it also regularizes.
     exploration : float or None, default=None
-        ρ; None is ``min(½, √(K/T))``.
+        The exploration rate ρ. None is ``min(½, √(K/T))``.
     horizon : int or None, default=None
-        T of the default ρ; None takes the round.
+        Number T of rounds, for the default ρ. None uses the number of the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
     {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
@@ -228,10 +235,16 @@ class NewtronClassifier(BanditClassifier):
     {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
     n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    ConfiditClassifier, SOBAClassifier : Other second-order classifiers.
+    BanditGaptronClassifier : A classifier with a regret bound.
+    OnlineNewtonClassifier : The same with full information.
+
     Notes
     -----
-    No bound is stated. Its theorem is for one exploration rate, chosen with the horizon and ‖U‖
-    known.
+    There is no regret bound: the theorem needs one exploration rate, chosen with the horizon and
+    ‖U‖ known.
 
     References
     ----------
@@ -271,7 +284,7 @@ class NewtronClassifier(BanditClassifier):
         return mix_softmax(self._scores(X), 0.0, self.alpha)
 
     def predict_log_proba(self, X: Features) -> Floats:
-        """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
+        """Log softmax(αWx), (n, K), from the scores, to full precision in the tails."""
         return log_softmax(self.alpha * self._scores(X))
 
 
@@ -310,7 +323,7 @@ class ConfiditModel(BanditModel):
         return np.clip(inner, -self.alpha, 1.0), inner, width, v
 
     def bounds(self, clipped, inner, width, v):
-        """Upper confidence bounds (K,) of a row of which `clipped` was found."""
+        """Upper confidence bounds (K,) of a row, from its `clipped`."""
         return clipped + np.sqrt(self.eta * width)
 
     def learn(self, Z, codes, rewards, propensities, coins, rho):
@@ -325,7 +338,7 @@ class ConfiditModel(BanditModel):
         return code, 1.0
 
     def learn_one(self, x, found, code, right, coin):
-        """Learn a unit row of which `clipped` was `found`."""
+        """Learn a unit row, with the result `found` of `clipped`."""
         clipped, inner, width, v = found
         s = 1.0 if right or coin < (1.0 - self.alpha) / 2.0 else -1.0
         touched = width > 0.0
@@ -339,20 +352,20 @@ class ConfiditModel(BanditModel):
 @inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters_with(BanditParameters)
 class ConfiditClassifier(BanditClassifier):
-    r"""Confidit: upper confidence bounds for every class.
+    r"""Classify from bandit feedback with Confidit: upper confidence bounds for every class.
 
-    Rows, standardised, are scaled to ‖x‖ = 1. Every class has ``A_i = (1+α)² I`` and w_i = 0; in a
-    round ``w'_i = w_i + (clip(w_i·x, −α, 1) − w_i·x) A_i⁻¹x/(xᵀA_i⁻¹x)``, and the class of the
-    largest ``w'_i·x + √(η xᵀA_i⁻¹x)`` is played, without randomization. s = 1 if it was right; else
-    −1 with probability (1+α)/2, 1 otherwise. For the played class
+    Standardized rows are scaled to ‖x‖ = 1. Every class starts with ``A_i = (1+α)² I`` and w_i = 0.
+    In a round ``w'_i = w_i + (clip(w_i·x, −α, 1) − w_i·x) A_i⁻¹x/(xᵀA_i⁻¹x)``, and the class with
+    the largest ``w'_i·x + √(η xᵀA_i⁻¹x)`` is played, without randomization. s = 1 if it was right;
+    else −1 with probability (1+α)/2, 1 otherwise. For the played class
     ``w ← (A + xxᵀ)⁻¹(A w' + sx)`` and ``A ← A + xxᵀ``.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        α in (−1, 1].
+        Lower clipping −α of the scores, with α in (−1, 1].
     eta : float, default=1.0
-        η > 0, the width of the confidence bounds; tuned in practice.
+        Width η > 0 of the confidence bounds; worth tuning.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
     {BanditGaptronClassifier: missing, fit_intercept, verbose, random_state}
@@ -360,13 +373,20 @@ class ConfiditClassifier(BanditClassifier):
     Attributes
     ----------
     {BanditGaptronClassifier: classes_, missing_coef_, coef_, intercept_}
-        They are those of rows that are scaled to norm 1 once they are standardised and have their
+        They apply to rows that are scaled to norm 1 after standardization and appending the
         intercept.
     {BanditGaptronClassifier: t_, n_mistakes_, n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    SOBAClassifier : Random choices, with propensities.
+    BanditGaptronClassifier : A classifier with a regret bound.
+    skstructured.bandits.LinUCB : Confidence bounds for actions that have features.
+
     Notes
     -----
-    No bound is stated. Its theorem assumes that labels are drawn from a linear model of the rows.
+    There is no regret bound: the theorem assumes that labels are drawn from a linear model of the
+    rows.
 
     References
     ----------
@@ -402,7 +422,8 @@ class ConfiditClassifier(BanditClassifier):
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Floats:
-        """Not available: without randomization there is no estimate from logged actions."""
+        """Raise a ValueError: without randomization there is no estimate from logged actions."""
         raise ValueError(
-            "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
+            "replay is not supported for ConfiditClassifier, which does not use propensities. Use "
+            "off_policy_value, or another bandit."
         )

@@ -55,7 +55,7 @@ class _Taught(BanditModel):
 @inherit_parameters(BanditGaptronClassifier)
 @parameters
 class BanditReduction(BanditClassifier):
-    r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
+    r"""Train any classifier that has ``partial_fit`` on bandit feedback, by uniform exploration.
 
     With probability ρ the choice is uniform and, if rewarded, the wrapped learner learns (x, y);
     otherwise it is drawn from the learner's probabilities. With a learner of regret R(T) for the
@@ -69,13 +69,14 @@ class BanditReduction(BanditClassifier):
         ``FolkloreClassifier(radius=max(1, radius), decoder="sampled")``, whose regret for the
         log loss grows like log T.
     exploration : float or None, default=None
-        ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
-        norm `radius`. A learner that states no bound (`PiSTOL` with its defaults, whose
-        theorem needs a ≥ 2.25 and a `feature_norm`) is refused before the first round.
+        The exploration rate ρ. None computes it from the ``certificate()`` of the wrapped learner,
+        for comparators of norm `radius`. A learner that has no bound raises an error before the
+        first round (for example `PiSTOL` with its defaults, whose theorem needs a ≥ 2.25 and a
+        `feature_norm`).
     radius : float, default=1.0
-        ‖U‖_F ≥ 0 for which the regret R is taken.
+        Norm ‖U‖_F ≥ 0 of the comparators for which the regret R is computed.
     horizon : int or None, default=None
-        T; None takes the round.
+        Number T of rounds. None uses the number of the round.
     {BanditGaptronClassifier: classes, verbose, random_state}
 
     Attributes
@@ -89,23 +90,29 @@ class BanditReduction(BanditClassifier):
     Raises
     ------
     ValueError
-        At the first round, for a parameter out of its range, and without `exploration` for an
-        estimator that states no regret bound; also at the round that takes it beyond its bound.
+        At the first round, if a parameter is out of its range, or if without `exploration` the
+        estimator has no regret bound; also at the round in which its bound ends.
+
+    See Also
+    --------
+    BanditGaptronClassifier, SOBAClassifier, ConfiditClassifier : Bandits of one model.
+    FolkloreClassifier : The default estimator.
+    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
 
     Notes
     -----
-    A rewarded round teaches only if it explored: the action of a batch or of logged data counts as
-    explored with the posterior probability ρ/(K p'), drawn here.
+    A rewarded round only teaches if it explored. The action of a batch or of logged data counts as
+    explored with the posterior probability ρ/(K p'), by a random draw.
 
-    With metadata routing, what ``partial_fit`` of the estimator requests (`sample_weight`, say; not
-    `classes`, which are given here) goes from ``fit`` and ``partial_fit`` to the rounds that teach;
-    its ``predict_proba`` gets none. The theorem counts rounds of weight 1: with a `sample_weight`,
+    With metadata routing, `fit` and `partial_fit` pass the metadata that ``partial_fit`` of the
+    estimator requests (such as `sample_weight`, but not `classes`) to the rounds that teach; its
+    ``predict_proba`` gets none. The theorem counts rounds of weight 1: with a `sample_weight`,
     `exploration` must be given.
 
     References
     ----------
-    The reduction of Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass
-    logistic regression", Algorithm 2 and Theorem 4.1 (whose printed bound lacks the 2).
+    Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
+    Algorithm 2 and Theorem 4.1 (whose printed bound lacks the 2).
 
     Examples
     --------
@@ -130,12 +137,12 @@ class BanditReduction(BanditClassifier):
     random_state: Seed = None
 
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
-        """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
+        """Restart and simulate one pass; `params` are metadata that the estimator requests."""
         self._fit(X, y, **self._routed("fit", X, params))
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
-        """Simulate bandit feedback over labelled rows, one round each, in order."""
+        """Simulate bandit feedback over labeled rows, one round each, in order."""
         self._simulate_labels(X, y, classes, **self._routed("partial_fit", X, params))
         return self
 
@@ -148,7 +155,7 @@ class BanditReduction(BanditClassifier):
         return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Own requests, and those of the estimator's ``partial_fit`` that are handed on."""
+        """Its own requests, and those of the estimator's ``partial_fit``."""
         wrapped = None if isinstance(self.estimator, type) else self._wrapped()
         return router_of(self, wrapped, made=("classes",))
 
@@ -159,8 +166,8 @@ class BanditReduction(BanditClassifier):
             return given
         if self.exploration is None:
             raise ValueError(
-                "sample_weight needs exploration=…: the regret bound that exploration=None takes "
-                "it from counts rounds of weight 1."
+                "sample_weight requires an explicit exploration rate; exploration=None derives it "
+                "from a bound for unweighted rounds."
             )
         weight = check_weights(given["sample_weight"], X, _num_samples(X), stream=True)
         return given | {"sample_weight": weight}
@@ -180,7 +187,7 @@ class BanditReduction(BanditClassifier):
         return _Taught(self.classes_, clone(given))
 
     def _check_certified(self, unfitted):
-        """Teach it a row of zeros, to see whether it will state a regret bound."""
+        """Teach the estimator a row of zeros, to see whether it has a regret bound."""
         if hasattr(unfitted, "certificate"):
             zeros = np.zeros((1, self.n_features_in_))
             unfitted.partial_fit(zeros, self.classes_[:1], classes=self.classes_)
@@ -191,7 +198,7 @@ class BanditReduction(BanditClassifier):
             return estimator.certificate().bound(0.0, self.radius)
         except (AttributeError, GuaranteeError) as error:
             raise ValueError(
-                "exploration must be given: the wrapped estimator states no regret bound "
+                "exploration must be given, because the wrapped estimator has no regret bound "
                 f"({error})."
             ) from error
 
@@ -209,7 +216,7 @@ class BanditReduction(BanditClassifier):
         return mix_softmax(self._scores(X), 0.0)
 
     def predict_log_proba(self, X: Features) -> Floats:
-        """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
+        """Logarithms (n, K) of `predict_proba`, by the wrapped learner's method if it has one."""
         X = self._fitted_rows(X)
         with lock_of(self):
             if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):

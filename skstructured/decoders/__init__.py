@@ -38,5 +38,5 @@ DECODERS = {
 
 
 def resolve_decoder(decoder):
-    """Decoder of a short-cut or instance; see `skstructured._base.component.resolve`."""
+    """Decoder of a short name or instance; see `skstructured._base.component.resolve`."""
     return resolve("decoder", decoder, DECODERS, Decoder)

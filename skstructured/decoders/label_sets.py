@@ -14,46 +14,56 @@ from skstructured.spaces.hypercube import best_label_sets
 
 
 class ExpectedF1(Decoder):
-    """The set of labels of the largest expected F1 of its row, from the marginals it is given.
+    """Predict the set of labels with the largest expected F1 of its row.
 
-    ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of given
-    probabilities. The maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
+    ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels with given
+    marginals. The maximum is exact, in O(d²) per row. The decoder is deterministic and only
+    supported for `Hypercube`.
 
-    Online learners with `Shannon` that are fitted with it give it calibrated marginals, and how
-    many times as likely the empty set is as independent labels make it; see Notes. All others, and
-    learners whose decoder becomes "f1" after `fit`, give it ŷ_Ω(θ), which `predict_proba` shows.
+    Online learners with `Shannon` that are fitted with this decoder give it calibrated marginals,
+    and a factor for the empty set; see Notes. All other learners, and those whose decoder becomes
+    "f1" after `fit`, give it ŷ_Ω(θ), the probabilities of `predict_proba`.
 
     Parameters
     ----------
     zero_division : float, default=1.0
-        F1 of no label where none is true, in [0, 1]; that of scikit-learn's
-        ``f1_score(average="samples", zero_division=…)``, whose own default counts as 0.
+        F1 of predicting no label if none is true, in [0, 1]. It is that of scikit-learn's
+        ``f1_score(average="samples", zero_division=…)``, whose default counts as 0.
 
     Raises
     ------
     ValueError
-        When used: over any other space than `Hypercube`, or a `zero_division` outside [0, 1].
+        When used, if the space is not `Hypercube`, or if `zero_division` is outside [0, 1].
+
+    See Also
+    --------
+    Threshold : The labels whose marginals exceed a threshold.
+    Nearest : The best set for the Hamming loss.
 
     Notes
     -----
-    After few rounds scores are near 0, and so the many labels that are absent have probabilities
-    that are too large: expected F1 would ask for most of them. `OnlineStructuredPredictor` and
-    `KernelStructuredPredictor` give it ``σ(aθ_k + b + m θ̄)``, θ̄ the mean score of the row; they
-    learn a > 0, b and m from the scores that rows had before they were learned (Platt 1999), a
-    Newton step per row, row t with the weight t³, from a = 1, b = m = 0. Beside them is how often
-    rows without labels came, and were expected, whose odds divided are r: the empty set is worth
-    ``r · zero_division``. Other decoders and `predict_proba` have none of it.
+    After few rounds scores are near 0, so the many absent labels have probabilities that are too
+    large, and expected F1 would select most of them. `OnlineStructuredPredictor` and
+    `KernelStructuredPredictor` therefore pass calibrated marginals ``σ(aθ_k + b + m θ̄)``, θ̄ the
+    mean score of the row. They learn a > 0, b and m from the scores that rows had before the
+    update [1]_: one Newton step per row, row t with the weight t³, from a = 1, b = m = 0. They also
+    count how often rows without labels came, and how often they were expected. The ratio of the
+    two odds is r: the empty set has the value ``r · zero_division``. Other decoders and
+    `predict_proba` do not use any of this.
 
-    Of all sets of k labels the k likeliest are the best (Lewis 1995); sizes are compared by the
-    dynamic programme of Ye et al. (2012). Scratch memory is (d+1)(d+2)/2 numbers. It is about the
-    F1 of each row (``average="samples"``); for "micro" and "macro", which are about all rows, tune
-    `Threshold`.
+    Among all sets of k labels, that of the k most probable ones is best [2]_; sizes are compared by
+    the dynamic program of [3]_, section 4, see also [4]_. Scratch memory is (d+1)(d+2)/2 numbers.
+    The F1 is that of each row (``average="samples"``); for "micro" and "macro", which average over
+    all rows, tune `Threshold`.
 
     References
     ----------
-    Lewis (1995), "Evaluating and optimizing autonomous text classification systems"; Ye, Chai, Lee,
-    Chieu (2012), "Optimizing F-measures: a tale of two approaches", section 4; Dembczyński,
-    Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization".
+    .. [1] Platt (1999), "Probabilistic outputs for support vector machines and comparisons to
+       regularized likelihood methods".
+    .. [2] Lewis (1995), "Evaluating and optimizing autonomous text classification systems".
+    .. [3] Ye, Chai, Lee, Chieu (2012), "Optimizing F-measures: a tale of two approaches".
+    .. [4] Dembczyński, Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure
+       maximization".
     """
 
     _calibration: Calibration | None = None
@@ -63,13 +73,13 @@ class ExpectedF1(Decoder):
         self.zero_division = zero_division
 
     def calibrated(self, calibration: Calibration) -> Decoder:
-        """The same decoder, on marginals that are made of the scores θ and not ŷ_Ω(θ).
+        """Return the same decoder with marginals computed from the scores θ instead of ŷ_Ω(θ).
 
         Parameters
         ----------
         calibration : object
             ``marginals(theta)`` of scores (n, d) are the probabilities of the labels, and ``empty``
-            is by how much likelier the empty set is than with independent labels.
+            is the factor by which the empty set is more likely than with independent labels.
 
         Returns
         -------
@@ -89,22 +99,28 @@ class ExpectedF1(Decoder):
 
 
 class Threshold(Decoder):
-    """The labels whose marginal ŷ_Ω(θ) exceeds a threshold. Deterministic, on `Hypercube`.
+    """Predict the labels whose marginal ŷ_Ω(θ) exceeds a threshold.
 
-    With ½ the nearest vertex, and the best set of labels for the Hamming loss. Where a wrong label
-    costs a share t of what a missing one and a wrong one cost together, t is best.
+    A threshold of ½ gives the nearest vertex, the best set of labels for the Hamming loss. If a
+    wrong label costs the share t of the cost of a missing and a wrong one together, t is best. The
+    decoder is deterministic and only supported for `Hypercube`.
 
     Parameters
     ----------
     threshold : float or array-like of shape (d,), default=0.5
-        The threshold in [0, 1], or one per label. Searches reach it as
+        The threshold in [0, 1], or one per label. Grid searches tune it as
         ``decoder__threshold`` if the learner was given ``decoder=Threshold()``.
 
     Raises
     ------
     ValueError
-        When used: over any other space than `Hypercube`, or for thresholds outside [0, 1] or of
-        another number than there are labels.
+        When used, if the space is not `Hypercube`, if a threshold is outside [0, 1], or if their
+        number is not that of the labels.
+
+    See Also
+    --------
+    ExpectedF1 : The set with the largest expected F1, without a threshold to tune.
+    Nearest : The same as the threshold 0.5.
 
     Examples
     --------
@@ -126,7 +142,7 @@ class Threshold(Decoder):
         self.threshold = threshold
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
-        """y* = 1 where μ exceeds the threshold and p = 0."""
+        """y* = 1 if μ exceeds the threshold, else 0, and p = 0."""
         self.check_space(loss)
         return (mu > self._thresholds(mu.shape[1])).astype(np.float64), np.zeros(len(mu))
 

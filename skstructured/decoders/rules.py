@@ -1,4 +1,4 @@
-"""Decoders over any space: the likeliest, the nearest, the least costly, and those that draw."""
+"""Decoders over any space: the most likely, nearest or least costly output, and random ones."""
 
 import numpy as np
 
@@ -26,7 +26,16 @@ def _least_risk(mu, loss):
 
 
 class MAP(Decoder):
-    """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
+    """Predict the most likely output (maximum a posteriori): ``argmax_{y ∈ Y} <θ, y>``.
+
+    This is the linear oracle. The decoder is deterministic.
+
+    See Also
+    --------
+    Nearest : The vertex nearest to the mean prediction.
+    MinimumRisk : The output with the least expected cost.
+    Randomized : Nearest or a random draw; the decoder of the regret bounds.
+    """
 
     by_scores = ignores_costs = True
 
@@ -37,11 +46,25 @@ class MAP(Decoder):
 
 
 class Nearest(Decoder):
-    """The vertex nearest to ŷ_Ω(θ) in the pair's norm (Sakaue et al. 2024, Prop. 3.2 and C.1).
+    """Predict the vertex nearest to ŷ_Ω(θ), in the norm of the space and regularizer [1]_.
 
-    Deterministic. For the target losses of the shipped spaces, which are affine in the truth as
-    well, it is also the calibrated decoding ``argmin_{y'} L(y'; ŷ_Ω(θ))`` (Blondel 2019), but for
-    costs that were given and for label sequences, where steps count in the norm: see `MinimumRisk`.
+    The decoder is deterministic. For the target losses of the spaces of this package, it is also
+    the calibrated decoding ``argmin_{y'} L(y'; ŷ_Ω(θ))`` of [2]_, because these losses are affine
+    in the true output too. The exceptions are given costs and label sequences, whose steps count
+    in the norm: see `MinimumRisk`.
+
+    See Also
+    --------
+    MinimumRisk : The same for losses with costs.
+    MAP : The most likely output.
+    Randomized : Nearest or a random draw; the decoder of the regret bounds.
+
+    References
+    ----------
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", propositions 3.2 and C.1.
+    .. [2] Blondel (2019), "Structured prediction with projection oracles".
     """
 
     ignores_costs = True
@@ -52,33 +75,41 @@ class Nearest(Decoder):
 
 
 class MinimumRisk(Decoder):
-    r"""The output of the least expected target loss, ``argmin_{y'} L(y'; ŷ_Ω(θ))``. Deterministic.
+    r"""Predict the output with the least expected target loss, ``argmin_{y'} L(y'; ŷ_Ω(θ))``.
 
     With costs A[predicted, true] and probabilities p of classes it is ``argmin_i Σ_j A[i, j] p_j``:
-    the likeliest class for zero-one costs, the median for |i − j|. Label sequences have it at every
-    position by itself, with the marginals there: the likeliest label of each, without costs, which
-    may differ from "map" and from "nearest", two rules for whole sequences. Costs are parameters of
-    the spaces: ``Simplex(cost_matrix)``, ``OrdinalChain(cost_matrix=…)``,
-    ``LabelSequence(cost_matrix)``.
+    the most likely class for zero-one costs, the median for |i − j|. For label sequences it decides
+    at each position by the marginals there. Without costs that is the most likely label of each
+    position, which may differ from "map" and "nearest", two rules for whole sequences. Costs are
+    parameters of the spaces: ``Simplex(cost_matrix)``, ``OrdinalChain(cost_matrix=…)``,
+    ``LabelSequence(cost_matrix)``. The decoder is deterministic.
+
+    See Also
+    --------
+    Nearest : The same if there are no costs.
+    MAP : The most likely output.
+    ExpectedF1 : The set of labels with the largest expected F1.
 
     Notes
     -----
-    Of equals, the first label. Without costs on "simplex" and "ordinal", and on every other space,
-    it is `Nearest`, which has the least expected loss for the target losses of shipped spaces; a
-    space of one's own with another target loss is asked for its nearest vertex too.
+    Ties are decided for the first label. Without costs on "simplex" and "ordinal", and on every
+    other space, the decoder is `Nearest`, which has the least expected loss for the target losses
+    of this package [1]_, [2]_. It is also `Nearest` on a custom space with another target loss. The
+    rule for sequences is in [3]_, section III.B.
 
     References
     ----------
-    Blondel (2019), "Structured prediction with projection oracles", section 4; Nowak-Vila, Bach,
-    Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", section 2;
-    for sequences Rabiner (1989), "A tutorial on hidden Markov models", section III.B.
+    .. [1] Blondel (2019), "Structured prediction with projection oracles", section 4.
+    .. [2] Nowak-Vila, Bach, Rudi (2020), "Consistent structured prediction with max-min margin
+       Markov networks", section 2.
+    .. [3] Rabiner (1989), "A tutorial on hidden Markov models".
 
     Examples
     --------
     >>> import numpy as np
     >>> from skstructured import ConditionalRandomField
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), ["well", "well", "ill", "ill"]
-    >>> for costs in (None, [[0, 1], [20, 0]]):  # the second: "well" of the ill costs 20
+    >>> for costs in (None, [[0, 20], [1, 0]]):  # the second: "well" of the ill costs 20
     ...     model = ConditionalRandomField("simplex", decoder="min_risk", cost_matrix=costs)
     ...     print(model.set_params(alpha=0.1).fit(X, y).predict([[-0.5]]))
     ['well']
@@ -91,11 +122,23 @@ class MinimumRisk(Decoder):
 
 
 class Randomized(Decoder):
-    """Randomized decoding (Sakaue et al. 2024, Algorithm 1).
+    """Predict the nearest vertex or a random one (randomized decoding of [1]_, Algorithm 1).
 
-    With y* the vertex nearest to ŷ_Ω(θ), ``Δ* = ‖y* − ŷ‖`` and ``p = min(1, 2Δ*/ν)``, returns y*
+    With y* the vertex nearest to ŷ_Ω(θ), ``Δ* = ‖y* − ŷ‖`` and ``p = min(1, 2Δ*/ν)``, it returns y*
     with probability 1 − p and otherwise a vertex drawn with mean exactly ŷ. Then
-    ``E[L(ψ(θ); y)] ≤ 4γ/(λνc) S(θ; y)`` for every θ and y (Lemma 3.1).
+    ``E[L(ψ(θ); y)] ≤ 4γ/(λνc) S(θ; y)`` for every θ and y (Lemma 3.1 of [1]_).
+
+    See Also
+    --------
+    Nearest : Without random draws; it has no regret bound.
+    Sampled : Always a random draw.
+    GapDecoder : The randomized decoder of Gaptron.
+
+    References
+    ----------
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss".
     """
 
     exploits_gap = True
@@ -113,7 +156,13 @@ class Randomized(Decoder):
 
 
 class Sampled(Decoder):
-    """Always a vertex drawn with mean ŷ_Ω(θ); with entropies over vertices, a Gibbs sample."""
+    """Draw a vertex with mean ŷ_Ω(θ); with entropies over vertices this is a Gibbs sample.
+
+    See Also
+    --------
+    Randomized : Draw only if no vertex is near enough.
+    Nearest : The nearest vertex, without random draws.
+    """
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = 1."""
@@ -125,24 +174,30 @@ class Sampled(Decoder):
 
 
 class GapDecoder(Decoder):
-    """Gaptron's prediction: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
+    """Predict as Gaptron does: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
 
     Parameters
     ----------
     loss : {"logistic", "hinge", "smooth_hinge"} or None, default=None
-        The surrogate whose gap is exploited; see `GapSurrogate`. None is that of the learner, and
-        "logistic" where it has another loss.
+        The surrogate whose gap is used; see `GapSurrogate`. None is that of the learner, or
+        "logistic" if the learner has another loss.
     exploration : float, default=0.0
-        ρ in [0, 1], the least mass spread over all classes.
+        The least mass ρ spread over all classes, in [0, 1].
+
+    See Also
+    --------
+    GaptronClassifier : The learner of this decoder.
+    Randomized : The randomized decoder of all spaces.
 
     Notes
     -----
-    Its theorems are those of `GaptronClassifier`; Lemma 3.1 of Sakaue et al. (2024), which
+    Its theorems are those of `GaptronClassifier`. Lemma 3.1 of Sakaue et al. (2024), which
     `OnlineStructuredPredictor` relies on, does not hold for it.
 
     References
     ----------
-    van der Hoeven (2020), Algorithm 1.
+    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    Algorithm 1.
     """
 
     only_over = Simplex
@@ -159,7 +214,7 @@ class GapDecoder(Decoder):
         return loss.space.argmax(theta), np.maximum(gaps, least)
 
     def kind_for(self, loss: Loss) -> str:
-        """The kind of the surrogate whose gap is exploited with a learner's loss."""
+        """The kind of the surrogate whose gap is used with a learner's loss."""
         own = loss.kind if isinstance(loss, GapSurrogate) else "logistic"
         return own if self.loss is None else self.loss
 
@@ -174,11 +229,12 @@ class GapDecoder(Decoder):
 
 
 class DiscountedGain(Decoder):
-    """Calibrated decoding for NDCG on `Birkhoff`: items sorted by their expected gain.
+    """Predict the ranking with the largest expected NDCG: items sorted by their expected gain.
 
-    With P the matrix (items × positions) of a ranking and relevance ``m − 1 − position`` in the
-    truth, ``NDCG(y'; y) = <P(y') discount, P(y) gain>/const`` is affine in the truth, so that its
-    expectation under ŷ_Ω(θ) is largest where items are sorted by ``ŷ gain``. Deterministic.
+    Let P be the matrix (items × positions) of a ranking, and ``m − 1 − position`` in the true
+    ranking the relevance. ``NDCG(y'; y) = <P(y') discount, P(y) gain>/const`` is then affine in the
+    true ranking, so its expectation under ŷ_Ω(θ) is largest if items are sorted by ``ŷ gain``. The
+    decoder is deterministic and only supported for `Birkhoff`.
 
     Parameters
     ----------
@@ -188,7 +244,12 @@ class DiscountedGain(Decoder):
     Raises
     ------
     ValueError
-        Over any other space than `Birkhoff`.
+        When used, if the space is not `Birkhoff`.
+
+    See Also
+    --------
+    skstructured.metrics.ndcg_of_rankings : The score.
+    Nearest : The best ranking for the target loss of `Birkhoff`.
 
     References
     ----------

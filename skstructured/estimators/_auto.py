@@ -15,7 +15,7 @@ MOST_WEIGHTS = 1 << 20
 
 
 def is_auto(given):
-    """Whether an optimizer is chosen by what is to be learned."""
+    """Whether an optimizer is chosen by the learning task."""
     return isinstance(given, str) and given == AUTO
 
 

@@ -53,8 +53,8 @@ def check_memory(what, numbers, cache_size=None):
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
-            f"The {what} takes {size:.3g} GiB, and cache_size={cache_size} MiB allows "
-            f"{cache_size / 1024.0:.3g}: {advice}, or kernel='linear'."
+            f"The {what} needs {size:0.3g} GiB, but cache_size={cache_size} MiB allows "
+            f"{cache_size / 1024.0:0.3g}: {advice}, or kernel='linear'."
         )
 
 
@@ -106,9 +106,9 @@ class BatchPredictor(BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, outputs outside the space, lengths that differ, inf in X, NaN where
-            it is an error, and a matrix of kernels that is too large; errors name the row, or the
-            sequence and position. What was fitted is then unchanged.
+            For a bad parameter, outputs outside the space, lengths that differ, inf in X, NaN with
+            ``missing="error"``, and a kernel matrix that is too large. Errors name the row, or the
+            sequence and position. The fitted state is then unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -154,7 +154,8 @@ class BatchPredictor(BaseEstimator):
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset) and is_precomputed(self.kernel):
             raise ValueError(
-                'kernel="precomputed" is for rows; sequences take a kernel by name, or a callable.'
+                "kernel='precomputed' is only supported for rows. For sequences give the name of a "
+                "kernel, or a callable."
             )
         return read_batch(self, X, reset)
 
@@ -199,7 +200,7 @@ class BatchPredictor(BaseEstimator):
         return chains_of(V, batch.offsets, (self.start_, self.end_), self._pairs(X, batch.offsets))
 
     def _pairs(self, X, offsets):
-        """Scores of labels beside each other, of all steps alike."""
+        """Scores of neighboring labels, the same for all steps."""
         return self.transitions_[None]
 
 
@@ -229,8 +230,8 @@ class Found(NamedTuple):
 class Inputs(NamedTuple):
     """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
 
-    `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
-    (n,) are the weights of outputs, of sum 1.
+    `offsets` (n + 1,) are those of sequences, None if each row is one output; `share` (n,) are the
+    weights of outputs, of sum 1.
     """
 
     Z: object
@@ -267,7 +268,7 @@ class Inputs(NamedTuple):
         return np.r_[0, np.cumsum(np.diff(self.offsets)[which])]
 
     def scores(self, found, train, valid):
-        """Scores of the outputs `valid` by what was found from those in `train`."""
+        """Scores of the outputs `valid` by the model fitted to those in `train`."""
         rows, offsets = self.rows(valid), self.offsets_of(valid)
         if found.W is None:
             V = self.K[np.ix_(rows, self.rows(train))] @ found.dual

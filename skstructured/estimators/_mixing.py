@@ -23,15 +23,15 @@ TINY = 1e-300
 
 
 class Mixed(NamedTuple):
-    """Members that have learned all rows, and what they said of rows held out.
+    """Members fitted to all rows, and predictions for held-out rows.
 
     Attributes
     ----------
     fitted : list of estimators
     held_out : ndarray of shape (m,)
-        Places of the rows held out; none of few rows.
+        Indices of the held-out rows; empty with few rows.
     predictions : ndarray of shape (n_members, m, dim)
-        Those of members that have not learned these rows.
+        Predictions of members that have not learned these rows.
     """
 
     fitted: list[Any]
@@ -40,7 +40,7 @@ class Mixed(NamedTuple):
 
 
 def splits_of(packed: Any, weight: Floats, rng: np.random.RandomState) -> list[Split]:
-    """Rows to learn and rows to hold out: of many one part, of few five, none of very few.
+    """Rows to learn and rows to hold out: one part of many rows, five of few, none of very few.
 
     Those have positive weights; classes are spread over all parts, and the only row of a class is
     in none.
@@ -84,9 +84,9 @@ def _fitted(member, X, y, sample_weight):
 
 
 def mixing_weights(lost: Callable[[Floats], tuple[float, Floats]], few: int, rows: float) -> Floats:
-    r"""Weights v of members that mix well on rows held out, none of them 0.
+    r"""Weights v of members that mix well on held-out rows, all positive.
 
-    With the mean loss D(v) of what members say when it is mixed by v, and equal weights v₀,
+    With the mean loss D(v) of predictions mixed by v, and equal weights v₀,
 
     .. math:: v = \arg\min \frac{n D(v)}{2 D(v_0)} - \sum_e \ln v_e
 
@@ -100,7 +100,7 @@ def mixing_weights(lost: Callable[[Floats], tuple[float, Floats]], few: int, row
     few : int
         Members.
     rows : float
-        n: of rows that count differently the number ``(Σ w)²/Σ w²``.
+        Effective number n of rows, ``(Σ w)²/Σ w²``.
     """
     equal = np.full(few, 1.0 / few)
     unit = max(lost(equal)[0], TINY)

@@ -1,4 +1,4 @@
-"""A mixture of learners of one stream: random features beside a line, and bins of columns."""
+"""A mixture of learners of one stream: a linear model with random features, and bins of columns."""
 
 import itertools
 from typing import Any
@@ -62,7 +62,7 @@ def codes_of(X: Array, edges: list[Floats]) -> Array:
 
 
 class StreamMember:
-    """An online learner of rows as they are, or of their bins."""
+    """An online learner of unchanged rows, or of their bins."""
 
     def __init__(self, learner: Any, bins: QuantileBins | None = None) -> None:
         self.learner, self.bins = learner, bins
@@ -100,15 +100,15 @@ class StreamMixture:
 
     The weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)`` after each row, w the weight
     of the row over the mean so far and s the range of y's coordinates, 1 at least; then a share of
-    the weights is spread evenly, so that a member comes back soon after the stream has changed
+    the weights is spread evenly, so a member regains weight soon after the stream has changed
     (Herbster, Warmuth 1998). Bins begin once their edges are known.
 
     Parameters
     ----------
     learners : list of OnlineEstimator
-        What learns rows as they are.
+        Learners of unchanged rows.
     binned : OnlineEstimator or None
-        What learns their bins; None if there are none.
+        Learner of their bins; None for no bins.
     rng : RandomState
         Draws pairs of columns.
     """
@@ -129,7 +129,7 @@ class StreamMixture:
         return batch
 
     def learn(self, batch: Batch, y: Any) -> Floats:
-        """Learn rounds; what the mixture said of each before (n, dim)."""
+        """Learn rounds; the predictions (n, dim) of the mixture before each."""
         ready = self._wait(batch, y) if self.binned is not None else 0
         first, *others = self.members
         X, weight = batch.rows.matrix[ready:], batch.weights[ready:]

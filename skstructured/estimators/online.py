@@ -46,87 +46,97 @@ __all__ = [
 
 @parameters
 class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
-    r"""Predict structured outputs from rows as they come: classes, multilabel, ordinal, rankings.
+    r"""Predict structured outputs online with a linear model: classes, label sets, rankings.
 
-    The defaults are the place to start: raw features in, no step size, no scaling. Then choose
+    Start with the defaults: they work on unscaled features, and there is no step size to tune. Then
+    choose
 
-    - `space`, by what an output is;
-    - ``partial_fit`` for streams, stationary or drifting, or ``max_iter=1`` for very many rows;
-    - ``decoder``: "nearest", if only deterministic predictions count; "f1" for labels judged by F1;
-    - ``optimizer="ogd", average=False`` for the smallest regret bound that theory has, and
-      ``standardize=False`` if features have one scale already.
+    - `space`, by the type of the outputs;
+    - ``partial_fit`` for streams, stationary or drifting, or ``max_iter=1`` for very large data
+      sets;
+    - ``decoder="nearest"`` if you only need deterministic predictions, or "f1" for label sets that
+      are evaluated by F1;
+    - ``optimizer="ogd", average=False`` for the smallest regret bound in theory, and
+      ``standardize=False`` if all features have the same scale.
 
-    It is online structured prediction with a Fenchel–Young loss and a linear model. In round t the
-    learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, x_t the standardized row, sees y_t and moves by
-    its optimizer along the gradient ``c (ŷ_Ω(θ_t) − y_t) x_tᵀ`` of the loss ``c S_Ω(W x_t; y_t)``.
-    With ``optimizer="ogd"`` its expected cumulative target loss is at most, for every U,
+    The model is linear and the loss is a Fenchel–Young loss [1]_. In round t the learner decodes
+    ``θ_t = W_t x_t``, with x_t the standardized row, and then sees y_t. Its optimizer updates W
+    with the gradient ``c (ŷ_Ω(θ_t) − y_t) x_tᵀ`` of the loss ``c S_Ω(W x_t; y_t)``. With
+    ``optimizer="ogd"`` the expected cumulative target loss is at most, for every U,
 
     .. math:: \sum_t c\,S_Ω(U x_t; y_t) + \frac{(1-a)\, b\, \|U\|_F^2}{4 (1-m) m},
 
-    with m = min(½, a), a the surrogate gap and b = 2cC²κ²/λ: a finite surrogate regret.
+    with m = min(½, a), a the surrogate gap and b = 2cC²κ²/λ. The second term, the surrogate regret,
+    does not grow with the number of rounds.
 
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex" or "multiclass" (classes), "hypercube" or "multilabel" (0/1
+        Type of the outputs: "simplex" or "multiclass" (classes), "hypercube" or "multilabel" (0/1
         indicators), "ordinal" (ordered classes), "birkhoff" or "assignment" (permutations as
         positions), "permutahedron" or "ranking" (permutations as ranks), "sequence" (label
-        sequences, docs/sequences.md), or a space.
+        sequences), or an `OutputSpace`.
     regularizer : str, Regularizer or None, default=None
-        "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
+        Regularizer Ω of the Fenchel–Young loss: "shannon", "squared", "tsallis" or a `Regularizer`.
+        None is the default of the space.
     loss : str, FenchelYoung or Surrogate, default="fenchel_young"
-        "fenchel_young" is the loss of the regularizer, over any space; a `FenchelYoung` without a
-        space sets its scale and the constants of its theory. Without a regularizer there
-        are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
-        guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
-        "hypercube" and "ordinal" those of `IndicatorMargins`. Or a custom `Surrogate`.
+        Surrogate loss. "fenchel_young" is the loss of the regularizer, over any space. A
+        `FenchelYoung` without a space sets its scale and the constants of its theory. "hinge",
+        "smooth_hinge" and "perceptron" have no regularizer. For "simplex" they are the losses of
+        `GapSurrogate`, whose guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the
+        Perceptron. For "hypercube" and "ordinal" they are those of `IndicatorMargins`. A custom
+        `Surrogate` is accepted too.
     decoder : str or Decoder, default="randomized"
-        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled",
-        "min_risk" (for costs, which are parameters of spaces), and for multilabel outputs "f1" and
-        "threshold". It does not enter learning and may be changed after it. `predict` and `score`
-        are the same for all of them on "simplex" without costs: to choose one by a search, give it
-        ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
-        plays.
+        How scores become outputs: "randomized" (Algorithm 1 of Sakaue et al., 2024), "map",
+        "nearest", "sampled", or "min_risk" (for costs, which are parameters of spaces). Multilabel
+        outputs also have "f1" and "threshold". Learning does not use the decoder, so you can change
+        it after `fit`. `predict` and `score` are the same for all decoders on "simplex" without
+        costs. To choose a decoder by grid search, use
+        ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores the outputs of
+        `sample`.
     optimizer : str or OnlineOptimizer, default="auto"
-        How the weights move: "mixture", "parameter_free", "ogd", "adaptive", "pistol", "adagrad",
-        "ftrl". "auto" is "mixture" for streams and single passes, and "parameter_free" for `fit`
-        with more passes and for more than 2²⁰ weights. Over sequences both have more wealth,
-        10,000, because bounds on their gradients are the looser the longer they are.
+        How the weights are updated: "mixture", "parameter_free", "ogd", "adaptive", "pistol",
+        "adagrad" or "ftrl". "auto" is "mixture" for streams and single passes. It is
+        "parameter_free" for `fit` with several passes and for more than 2²⁰ weights. For sequences
+        both start with a larger wealth, 10,000, because bounds on their gradients are looser for
+        longer sequences.
     average : bool, "uniform" or "polynomial", default="polynomial"
-        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
-        "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
-        η = 3): it forgets the first rounds, and is more accurate. "uniform", or True, takes
-        ``v_t = w_t``, which is what Theorem 4.6 is about (online-to-batch conversion, for one pass
-        over rows as they are); its bound for "polynomial" is four times as large, see the notes of
-        `OnlineStructuredPredictor`. Both last and averaged weights are kept, and after learning
-        ``set_params(average=False)`` goes back to the last.
+        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights of all rounds, and
+        which. "polynomial" uses ``v_t = w_t (Σ_{s≤t} w_s)³``, with w_t the sample weights (Shamir
+        and Zhang 2013, η = 3). It forgets the first rounds, and is more accurate. "uniform", or
+        True, uses ``v_t = w_t``, as in Theorem 4.6 of Sakaue et al. (2024) on online-to-batch
+        conversion, for a single pass over unscaled rows. The bound for "polynomial" is four times
+        as large, see the notes of `OnlineStructuredPredictor`. The model keeps the last and the
+        averaged weights. After learning, ``set_params(average=False)`` switches to the last.
     standardize : bool or "auto", default="auto"
-        Whether to center and scale features by their mean and standard deviation over the rows so
-        far, the row itself included, so you do not scale them first. CSR rows are divided by the
-        largest entry of each column so far, and never centered. "auto" is True, but that `fit`
-        does not divide sequences whose features are all 0 or 1: dense ones are centered if there
-        is an intercept, CSR ones stay as they are. `coef_` and `intercept_` are in units of X.
+        Whether to center and scale each feature by its mean and standard deviation over the rows so
+        far, the current row included. So you do not scale features first. CSR rows are divided by
+        the largest entry of each column so far, and never centered. "auto" is True, except that
+        `fit` does not divide sequences whose features are all 0 or 1: dense ones are centered if
+        there is an intercept, CSR ones are not changed. `coef_` and `intercept_` are in units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
-        feature, or an error. "indicator" is the mean and one more column for each feature, behind
-        those of all features: 1 if the row lacks it, else 0, not standardized; linear weights of
-        these are `missing_coef_`. There are twice as many columns, from the first row on; CSR rows
-        have no missing values, and their indicators stay 0.
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
+        of the feature over the rows so far, and "error" raises an error. "indicator" imputes the
+        mean and appends one column per feature: 1 if the value is missing, else 0, not
+        standardized. The linear weights of these columns are `missing_coef_`. There are twice as
+        many columns, from the first row on. CSR rows have no missing values, and their indicators
+        are 0.
     fit_intercept : bool, default=True
-        Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
-        not center.
+        Whether to append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without an intercept,
+        `standardize` does not center.
     max_iter : int or "auto", default="auto"
-        Passes (epochs) of `fit`: a number is made in full. "auto" tries 1, 2, 3, 5, 10, … 80 on
-        held-out rows (kernels up to 10), and makes 10 (kernels 20; linear learners of fewer than
-        1,000 rows 10,000 over their number, at most 80) unless others are significantly better;
-        linear learners make 10 untried over 5,000 rows and more, 20 for each feature, and stop
-        before after a pass whose surrogate loss is not 0.01% below that of the best pass before.
+        Number of passes (epochs) of `fit`; a given number is made in full. "auto" compares 1, 2, 3,
+        5, 10, … 80 passes (kernels: up to 10) on held-out rows. It uses the default number unless
+        another one is significantly better. The default is 10 for linear models (10,000/n for n <
+        1,000 rows, at most 80) and 20 for kernels. Linear models with more than 5,000 rows, and
+        more than 20 rows per feature, make up to 10 passes without a comparison. They stop after a
+        pass that does not reduce the best surrogate loss by 0.01%.
     shuffle : bool, default=True
         Whether `fit` visits the rows of each pass in random order.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply sample weights. "balanced" is
-        ``n/(n_classes · count of the class)``, and for `fit` alone: a chunk does not know the
-        others' counts. For classes only.
+        ``n/(n_classes · count of the class)``. It is only supported by `fit`, because a chunk of a
+        stream does not contain all counts. Only supported if the outputs are classes.
     verbose : bool or int, default=0
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
@@ -135,72 +145,87 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
-        The weights predictions use, without the intercept: averaged with `average`, else the last.
-        Of a mixture the mean over its experts; if it mixes probabilities θ is not linear.
+        Weights that predictions use, without the intercept: the averaged weights with `average`,
+        else the last. For a mixture they are the mean over its experts; if it mixes probabilities,
+        θ is not linear.
     missing_coef_ : ndarray of shape (dim, n_features_in_)
-        With ``missing="indicator"``: what a missing feature adds to θ, which is
-        ``X coef_ᵀ + M missing_coef_ᵀ + intercept_`` with means for missing values, M 1 at them.
+        Change of θ if a feature is missing, with ``missing="indicator"``. Then θ is
+        ``X coef_ᵀ + M missing_coef_ᵀ + intercept_``, with means for missing values, and M is 1 at
+        them.
     intercept_ : ndarray of shape (dim,)
-        The intercept; zeros without one.
+        Intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
-        The last and the averaged weights, the intercept last, before it those of indicators if
-        there are any; the latter only with `average`.
+        The last and the averaged weights. The intercept is the last column; indicators of missing
+        values, if any, come before it. `average_weights_` is only set with `average`.
     classes_ : ndarray
-        Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
-        0 … m−1 (birkhoff); not set for spaces without labels.
+        Class labels (simplex, ordinal), label indices 0 … d−1 (hypercube), or positions 0 … m−1
+        (birkhoff). Not set for spaces without labels.
     space_, loss_, optimizer_ : components
-        The space, the loss and the optimizer, fitted.
+        The fitted space, loss and optimizer.
     expert_weights_, expert_losses_ : ndarray of shape (n_experts,)
-        With ``optimizer="mixture"``: how much each expert counts in the next prediction, for label
-        sets (n_labels, n_experts); and the sum of its surrogate losses, without the loss scale.
+        Weight of each expert in the next prediction, (n_labels, n_experts) for label sets, and the
+        sum of its surrogate losses without the loss scale. Only set with ``optimizer="mixture"``.
     expert_names_ : list of str
-        What the experts are called.
+        Names of the experts.
     t_ : int
-        Rounds seen: rows learned, repeated passes counted.
+        Number of rounds seen: rows learned, counted once per pass.
     n_iter_ : int
         Passes of the last `fit`; 1 after `partial_fit`.
     loss_curve_ : ndarray of shape (n_iter_, 2)
-        Mean surrogate loss, and target loss of the most likely outputs, of each pass, every row
-        predicted before it was learned. Empty after a single pass without `verbose`.
+        Mean surrogate loss, and mean target loss of the most likely outputs, of each pass. Each row
+        is predicted before it is learned. Empty after a single pass without `verbose`.
     validation_curve_ : ndarray of shape (m, 2)
-        Numbers of passes that `fit` tried, and mean surrogate losses after them of held-out rows.
+        Numbers of passes that `fit` tried, and the mean surrogate loss on held-out rows after each.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if X had string names.
+        Feature names, if X has string names.
 
     Warns
     -----
     GuaranteeWarning
         Once, at the first call, if the scale of the loss leaves no surrogate gap.
 
+    See Also
+    --------
+    StructuredPredictor : The estimator to try first, this model mixed with three kernel models.
+    KernelStructuredPredictor : The same learner with kernels or random features.
+    GaptronClassifier : Online classification with a bound on the number of mistakes.
+    ConditionalRandomField : Log-linear models learned in batch, for sequences and classes.
+    skstructured.evaluation.progressive_validate : Prequential evaluation, with bounds on the error.
+
     Notes
     -----
-    Theorem 4.6 is about one pass of "ogd", C given, over T rows that are drawn independently: the
-    expected target loss on a new row is at most ``E S(U) + R/T`` with the "uniform" average, for
-    every U, R the regret above. With the "polynomial" one it is at most 4 times that, because S is
-    convex and not negative, and no round counts more than ``T³/Σ_t t³ ≤ 4/T``.
+    Theorem 4.6 of [1]_ applies to one pass of "ogd", with C given, over T rows that are drawn
+    independently. Then with the "uniform" average the expected target loss on a new row is at most
+    ``E S(U) + R/T`` for every U, with R the regret above. With the "polynomial" average it is at
+    most 4 times as large, because S is convex and not negative, and no round counts more than
+    ``T³/Σ_t t³ ≤ 4/T``. The average is that of [2]_.
 
-    Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
+    Outputs y: labels (n,) for "simplex" and "ordinal"; a 0/1 indicator matrix (n, d), dense or
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
-    "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, and
-    `transitions_`, `start_` and `end_` join the weights.
+    "permutahedron". For "sequence", X is a list of (length, p) matrices and y a list of label
+    arrays. The weights then include `transitions_`, `start_` and `end_`.
 
-    A sample weight w multiplies the loss of its round; a weight of zero equals leaving the row out,
-    but a weight of two is not the same as seeing a row twice, as for every online learner. Norms of
-    rows are at most 1e150 (with ``standardize=False`` zero, or between 1e-100 and 1e100), weights
-    are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
+    A sample weight w multiplies the loss of its round. A weight of zero is the same as leaving the
+    row out. A weight of two is not the same as seeing the row twice, as in every online learner.
+    Norms of rows must be at most 1e150 (with ``standardize=False``: zero, or between 1e-100 and
+    1e100). Weights must be zero or between 1e-20 and 1e20.
 
-    `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
-    score per class if outputs are classes ("ordinal" has a class more than thresholds), else θ.
+    `embedding_scores` returns θ (n, dim). `decision_function` returns scores in scikit-learn's
+    format: one per class if outputs are classes ("ordinal" has one more class than thresholds),
+    else θ.
 
-    Dense and CSR rows in float32 are read as they are; weights and scores are float64.
+    Dense and CSR rows in float32 are not converted; weights and scores are float64.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss",
-    Theorems 4.2, 4.6 and 5.1.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Theorems 4.2, 4.6 and 5.1.
+
+    .. [2] Shamir, Zhang (2013). Stochastic gradient descent for non-smooth optimization:
+       convergence results and optimal averaging schemes. ICML.
 
     Examples
     --------
@@ -252,35 +277,36 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
 class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
-    In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
-    score and a_t the gap, and takes a step of gradient descent on the surrogate ℓ. Then the
-    expected number of mistakes is at most, for every U,
+    In round t it [1]_ draws a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, with y* the class of
+    the largest score and a_t the gap. Then it takes a step of gradient descent on the surrogate ℓ.
+    The expected number of mistakes is at most, for every U,
 
     .. math:: \sum_t \ell_t(U) + \mathrm{factor} \cdot C^2 \|U\|_F^2,
 
-    factor = K/ln 2 (logistic), K²/(2(K−1)) (hinge), 2K (smooth hinge): finite on any sequence. With
-    "hinge" it is ``OnlineStructuredPredictor(loss="hinge", decoder="gap", optimizer="ogd")``.
+    with factor K/ln 2 (logistic), K²/(2(K−1)) (hinge) or 2K (smooth hinge), on any sequence of
+    rows. With "hinge" it is the same as ``OnlineStructuredPredictor(loss="hinge", decoder="gap",
+    optimizer="ogd")``.
 
     Parameters
     ----------
     loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
-        The surrogate; see `skstructured.losses.gap.GapSurrogate`. "hinge" is the most accurate
-        on most data, "logistic" has probabilities.
+        Surrogate loss; see `skstructured.losses.gap.GapSurrogate`. "hinge" is the most accurate on
+        most data, "logistic" has probabilities.
     radius : float or None, default=None
-        Radius of the Frobenius ball of W; None for no ball.
+        Radius of the Frobenius ball to which W is projected. None does not project.
     feature_norm : float or None, default=None
-        C, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
+        Bound C on the norms ``‖x‖_2`` (the intercept's 1 included). None learns it.
     decoder : "gap" or str or Decoder, default="gap"
-        "gap" is p' above. With the logistic loss, "randomized" is the randomized decoding of
-        `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
-        played without a bound. It enters learning, as `loss` does: a change of either, once
-        fitted, has an effect at the next `fit` and none before.
+        How scores become classes. "gap" draws from p' above. With the logistic loss, "randomized"
+        is the randomized decoder of `OnlineStructuredPredictor` with its own step size, whose bound
+        has no factor K. Other decoders have no bound. Learning uses the decoder, as it uses `loss`:
+        after `fit`, a change of either has no effect until the next `fit`.
     {OnlineStructuredPredictor: average, standardize, missing, fit_intercept}
     max_iter : int, default=10
-        Most passes (epochs) of `fit`.
+        Maximum number of passes (epochs) of `fit`.
     tol : float or None, default=1e-4
-        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
-        before it, by this share of it. None makes all passes.
+        Tolerance of the stopping rule: `fit` stops after a pass that does not reduce the best
+        surrogate loss by this share. None makes all passes.
     {OnlineStructuredPredictor: shuffle, class_weight, verbose, random_state}
 
     Attributes
@@ -288,15 +314,22 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     classes_ : ndarray of shape (K,)
         Class labels.
     decoder_ : Decoder
-        A copy of the decoder fitted, which predictions and `certificate` are about.
+        Copy of the decoder at the time of `fit`, used by predictions and `certificate`.
     {OnlineStructuredPredictor: coef_, missing_coef_, intercept_, last_weights_, average_weights_,
     space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    OnlineStructuredPredictor : The more accurate online learner, for all output spaces.
+    FolkloreClassifier : Online logistic regression with a regret bound for probabilities.
+    MulticlassPerceptron : The classical algorithm, with a deterministic mistake bound.
+    BanditGaptronClassifier : Gaptron if only the correctness of the prediction is revealed.
+
     References
     ----------
-    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
-    Algorithm 1, Theorems 1 to 3.
+    .. [1] van der Hoeven (2020). Exploiting the surrogate gap in online multiclass classification.
+       NeurIPS. Algorithm 1, Theorems 1 to 3.
 
     Examples
     --------
@@ -347,11 +380,13 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
 class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
+    The algorithm is that of [1]_, one of the family of [2]_.
+
     Parameters
     ----------
     {OnlineStructuredPredictor: average}
-        A Perceptron's weights jump by whole rows for as long as there are mistakes, so the
-        mean of all of them is more accurate than one of the late ones.
+        As long as there are mistakes, the weights of a Perceptron jump by whole rows. So the mean
+        of all of them is more accurate than one of the late ones.
     {OnlineStructuredPredictor: standardize, missing, fit_intercept}
     {GaptronClassifier: max_iter, tol}
     {OnlineStructuredPredictor: shuffle, class_weight, verbose, random_state}
@@ -364,10 +399,19 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     space_, loss_,
     optimizer_, t_, n_iter_, n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    OnlineStructuredPredictor : The more accurate online learner, with probabilities.
+    SecondOrderPerceptron : A Perceptron that uses the correlations of features.
+    KernelPerceptronClassifier : The Perceptron with a kernel.
+
     References
     ----------
-    Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
-    hypothesis sharing"; Crammer, Singer (2003).
+    .. [1] Fink, Shalev-Shwartz, Singer, Ullman (2006). Online multiclass learning by interclass
+       hypothesis sharing. ICML.
+
+    .. [2] Crammer, Singer (2003). Ultraconservative online algorithms for multiclass problems.
+       JMLR.
 
     Examples
     --------
@@ -413,45 +457,55 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
 class SecondOrderPerceptron(OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
 
-    `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
-    the best class other than y, and the same rule for when to update.
+    It is `SOBAClassifier` with p' = 1 and the true label always revealed:
+    ``g = z = (e_ȳ − e_y) ⊗ x``, with ȳ the best class other than y, and the same rule for when to
+    update. The algorithm is that of [1]_, in the multiclass form of [2]_.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularization: A starts at ``alpha · I``.
+        Regularization strength: A starts at ``alpha · I``. Must be positive.
     {OnlineStructuredPredictor: standardize, missing}
     fit_intercept : bool, default=True
-        Append a constant feature 1.
+        Whether to append a constant feature 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print, once per second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     coef_, intercept_ : ndarray
-        Weights.
+        Weights and intercepts.
     {OnlineStructuredPredictor: missing_coef_}
     t_ : int
-        Rounds learned.
+        Number of rounds learned.
     n_mistakes_ : int
-        Mistakes on the way.
+        Number of mistakes during learning.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
+
+    See Also
+    --------
+    MulticlassPerceptron : The first-order Perceptron, which is faster and has a mistake bound.
+    FolkloreClassifier : A second-order learner with probabilities and a regret bound.
+    SOBAClassifier : The same algorithm if only the correctness of the prediction is revealed.
 
     Notes
     -----
-    No bound is stated. The bounds of its papers have no explicit constants.
+    No bound is available. The bounds in its papers have no explicit constants.
 
     References
     ----------
-    Cesa-Bianchi, Conconi, Gentile (2005), "A second-order Perceptron algorithm"; the multiclass
-    form is that of Beygelzimer, Orabona, Zhang (2017).
+    .. [1] Cesa-Bianchi, Conconi, Gentile (2005). A second-order Perceptron algorithm. SIAM Journal
+       on Computing.
+
+    .. [2] Beygelzimer, Orabona, Zhang (2017). Efficient online bandit multiclass learning with
+       Õ(√T) regret. ICML.
 
     Examples
     --------

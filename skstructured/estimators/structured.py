@@ -1,4 +1,4 @@
-"""The estimators to try first: a line and three kernels, mixed by rows held out."""
+"""The estimators to try first: a linear model and three kernels, mixed on held-out rows."""
 
 import copy
 from typing import Any, Literal, Self
@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics import r2_score
 from sklearn.utils import check_consistent_length, check_random_state, indexable
 from sklearn.utils.class_weight import compute_sample_weight
@@ -30,6 +29,7 @@ from skstructured.decoders import MAP, GapDecoder
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._mixing import mixed, mixing_weights, splits_of, squared_distance
 from skstructured.estimators._stream import StreamMixture
+from skstructured.estimators._trees import QuantileTrees
 from skstructured.estimators.kernel._features import WIDEST
 from skstructured.estimators.kernel._values import Kernel, check_cache_size
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
@@ -52,9 +52,6 @@ KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
 #: Passes of kernel members, and of those of numbers, whose steps are bolder by a smaller `a`.
 PASSES, PASSES_OF_NUMBERS, CAUTION = 10, 40, 0.1
 
-#: Rows that each tree of a regressor learns, at most.
-MOST_OF_TREES = 10_000
-
 #: Features of rows of a stream, at most, for random features and bins of columns.
 NARROW = 50
 
@@ -65,10 +62,10 @@ SEEDS = 2**31 - 1
 class Ensemble(BaseEstimator):
     """Members that learn the same rows, whose predictions are mixed by `weights_`.
 
-    A subclass brings `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
+    A subclass defines `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
     `_default_members(X, rng)`, a function `_predict(member, X)`, and `_judge(predictions, packed,
-    weight)`, which returns the loss of weights of members and the score of predictions of rows held
-    out; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
+    weight)`, which returns the loss of weights of members and the score of predictions on held-out
+    rows; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
     """
 
     #: As members do, which is why they take gaps.
@@ -84,7 +81,7 @@ class Ensemble(BaseEstimator):
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of rows, which all members and their weights go by.
+            Non-negative weights of rows, for all members and their weights.
 
         Returns
         -------
@@ -153,36 +150,38 @@ class Ensemble(BaseEstimator):
 @inherit_parameters(OnlineStructuredPredictor, Kernel)
 @parameters
 class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
-    r"""Predict structured outputs with nothing to tune: the estimator to try first.
+    r"""Predict structured outputs without hyperparameters to tune: the estimator to try first.
 
-    A linear model and three kernels learn all rows. Their mean predictions are mixed with weights
-    that are right most nearly on a fifth of the rows, which were held out from models like them.
-    Classes, label sets, ordinal classes, rankings and assignments have the same rule, and streams a
-    rule of their own.
+    A linear model and three kernel models are fitted to all rows, and their mean predictions are
+    mixed. The weights of the mixture minimize the error on a held-out fifth of the rows, with
+    models that were fitted without these rows. Classes, label sets, ordinal classes, rankings and
+    assignments use the same rule; streams have a different one.
 
     Parameters
     ----------
     space : str or OutputSpace, default="multiclass"
-        What an output is: "multiclass", "multilabel", "ordinal", "assignment", "ranking",
+        Type of the outputs: "multiclass", "multilabel", "ordinal", "assignment", "ranking",
         "sequence", or a space of `skstructured.spaces`.
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
-        The members. "auto" is `OnlineStructuredPredictor`, and `KernelStructuredPredictor` with
-        "rbf", "laplacian" and "arc-cosine", ten passes each; random features stand for the kernels
-        of more rows than `cache_size` holds. Label sequences, and CSR rows of more than 4,096
-        columns, have the first alone. Others need `predict_mean` over the same space, as all
-        predictors of this package have it; for classes `predict_proba` will do.
+        Members of the mixture. "auto" is `OnlineStructuredPredictor`, and
+        `KernelStructuredPredictor` with "rbf", "laplacian" and "arc-cosine", ten passes (epochs)
+        each. If `cache_size` cannot hold the kernels of all rows, random features replace them. For
+        label sequences, and for CSR rows with more than 4,096 columns, "auto" is the linear model
+        alone. Other members need `predict_mean` over the same space, which all predictors of this
+        package have; for classes `predict_proba` is enough.
     decoder : str or Decoder, default="min_risk"
-        How a mean prediction becomes an output. "min_risk" has the least expected costs if the
-        space has costs, and is "nearest" otherwise; "f1" predicts label sets for F1. "map" and
-        "gap" are refused: they read scores, which a mixture has none of.
+        How a mean prediction becomes an output. "min_risk" minimizes the expected cost if the space
+        has costs, and is "nearest" otherwise. "f1" predicts label sets for F1. "map" and "gap" are
+        refused, because they need scores, which a mixture does not have.
     {OnlineStructuredPredictor: missing, class_weight}
-        Both are for the members of "auto", and `class_weight` also for the rows held out.
+        Both are used by the members of "auto", and `class_weight` also on the held-out rows.
     cache_size : float, default=500
-        Megabytes for the kernels of all pairs of rows: 11,000 rows need 484.
+        Memory in MiB for the kernels of all pairs of rows: 11,000 rows need 484.
     n_jobs : int or None, default=None
-        Members that learn at the same time, in threads. None is 1, unless joblib is told otherwise.
+        Number of members to fit at the same time, in threads. None is 1, unless joblib is
+        configured otherwise.
     random_state : int, RandomState instance or None, default=None
-        Seeds the members of "auto", what is held out, and `sample`.
+        Seeds the members of "auto", the choice of held-out rows, and `sample`.
 
     Attributes
     ----------
@@ -191,46 +190,56 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     named_estimators_ : dict
         The same by name: "linear", "rbf", "laplacian" and "arc-cosine".
     weights_ : ndarray of shape (n_members,)
-        Their weights, positive, of sum 1. All the same below 20 rows.
+        Weights of the members, positive with sum 1. All equal with fewer than 20 rows.
     validation_scores_ : ndarray of shape (n_members,)
-        The `score` of each on the rows held out; NaN if there were none.
+        The `score` of each member on held-out rows; NaN with fewer than 20 rows.
     validation_score_ : float
-        That of the mixture, whose weights were chosen on the same rows.
+        The score of the mixture on the same rows, by which its weights were chosen.
     t_ : int
-        Rows of a stream so far.
+        Number of rows of the stream so far.
     {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, NaN or inf in X unless `missing` takes gaps, and
-        outputs outside the space; the fitted state is then unchanged.
+        When used: for a parameter out of its range, NaN or inf in X (NaN is accepted if `missing`
+        is not "error"), and outputs outside the space. The fitted state is then unchanged.
+
+    See Also
+    --------
+    StructuredRegressor : The same for numbers.
+    OnlineStructuredPredictor : The linear online learner, with regret bounds.
+    KernelStructuredPredictor : A single kernel, or random features.
+    ListwiseRanker : Learning to rank items that have features.
 
     Notes
     -----
-    With the means μ_e(x) of the members on rows held out, of weights w_i,
+    The weights v stack the members [1]_ with convex weights [2]_. With the means μ_e(x) of the
+    members on held-out rows with weights w_i, they are
 
     .. math:: v = \arg\min \frac{n D(v)}{2 D(v_0)} - \sum_e \ln v_e, \quad
         D(v) = \sum_i w_i \| \sum_e v_e μ_e(x_i) - y_i \|^2,
 
-    over the simplex, with equal weights v₀; n is ``(Σ w)²/Σ w²``, the rows held out if all w_i are
-    the same. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y)
-    as its parts are, and is decoded as any mean. Below 200 rows each is held out once, in five
-    parts. No certificate is known: for bounds of regret take `OnlineStructuredPredictor`.
+    over the simplex, with equal weights v₀. n is ``(Σ w)²/Σ w²``, the number of held-out rows if
+    all w_i are equal. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y), as its parts are,
+    and is decoded as any mean. With fewer than 200 rows each row is held out once, in five folds.
+    No regret bound is known; use `OnlineStructuredPredictor` if you need one.
 
-    As a stream, by `partial_fit`, dense rows of at most 50 features are learned by
-    ``KernelStructuredPredictor(approximation="fourier")``, a line and random features, and after
-    300 rows also by a line over bins: of each column 16 between its quantiles, and 8 × 8 of each of
-    at most 60 pairs of columns. Other rows have a line alone. After each row the weight of a member
-    is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``, w the weight of the row over the mean so far and s
-    the range of y's coordinates (1, but d − 1 for ranks), and a thousandth of all weights is spread
-    evenly.
+    In a stream, with `partial_fit`, dense rows with at most 50 features are learned by
+    ``KernelStructuredPredictor(approximation="fourier")``, a linear model with random features.
+    After 300 rows a linear model over bins is added: 16 quantile bins per column, and 8 × 8 bins
+    for each of at most 60 pairs of columns. Other rows are learned by a linear model alone. After
+    each row the weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``. Here w is the
+    weight of the row over the mean so far, and s the range of y's coordinates (1, but d − 1 for
+    ranks). Then a thousandth of all weights is spread evenly [3]_.
 
     References
     ----------
-    Wolpert (1992), "Stacked generalization"; Breiman (1996), "Stacked regressions", for convex
-    weights; Herbster, Warmuth (1998), "Tracking the best expert", section 5, for weights of
-    streams.
+    .. [1] Wolpert (1992). Stacked generalization. Neural Networks.
+
+    .. [2] Breiman (1996). Stacked regressions. Machine Learning.
+
+    .. [3] Herbster, Warmuth (1998). Tracking the best expert. Machine Learning. Section 5.
 
     Examples
     --------
@@ -274,8 +283,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         decoder = self._given_decoder()
         if isinstance(decoder, (MAP, GapDecoder)):
             raise ValueError(
-                f"decoder={self.decoder!r} reads scores, and a mixture of predictions has none: "
-                'take "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
+                f"decoder={self.decoder!r} needs scores, which a mixture of predictions does not "
+                'have. Use "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
             )
         decoder.check_space(self.loss_)
         warn_of_costs(decoder, self.space_)
@@ -319,7 +328,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     ) -> Self:
         """Learn rows of a stream in order; chunks of any size learn the same.
 
-        After `fit` its members go on, and their weights stay as they are.
+        After `fit` its members continue to learn, and their weights do not change.
 
         Parameters
         ----------
@@ -339,7 +348,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         Raises
         ------
         ValueError
-            For what `fit` refuses, and labels not in `classes`.
+            For the same errors as `fit`, and for labels not in `classes`.
         """
         if hasattr(self, "_model"):
             self._learn_stream(self._model.read(X, y, classes, sample_weight))
@@ -351,11 +360,11 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return self
 
     def _go_on(self, X, y, sample_weight):
-        """Have fitted members learn further rows: copies, so that none has if one of them fails."""
+        """Let copies of fitted members learn further rows, so none has changed if one fails."""
         named = self.named_estimators_.items()
         wrong = [name for name, member in named if not hasattr(member, "partial_fit")]
         if wrong:
-            raise ValueError(f"partial_fit is for members that have it, and {wrong} have not.")
+            raise ValueError(f"estimators must all have partial_fit, which {wrong} do not have.")
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         members = copy.deepcopy(self.estimators_)
         for member in members:
@@ -402,8 +411,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         """Set up members; the `Batch` of the first rows."""
         if over_sequences(self, fresh=True):
             raise ValueError(
-                "StructuredPredictor learns label sequences by fit alone; take "
-                "OnlineStructuredPredictor('sequence') for streams of them."
+                "StructuredPredictor only supports fit for label sequences. For streams use "
+                "OnlineStructuredPredictor('sequence')."
             )
         for name in ("named_estimators_", "validation_scores_", "validation_score_"):
             vars(self).pop(name, None)
@@ -420,16 +429,18 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return rounds
 
     def _stream_members(self, X):
-        """What learns rows of a stream, and what learns their bins, if they have any."""
+        """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
             given = self._members(X)
             wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
             if wrong:
-                raise ValueError(f"partial_fit is for online estimators, and {wrong} are not.")
+                raise ValueError(
+                    f"partial_fit is only supported for online estimators, which {wrong} are not."
+                )
             weighs = [n for n, one in given if getattr(one, "class_weight", None) is not None]
             if weighs:
                 raise ValueError(
-                    f"class_weight of {weighs} is not for partial_fit: give sample_weight to it."
+                    f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
             return [member for _, member in given], None
         seeds = self.random_state_.randint(SEEDS, size=2)
@@ -444,7 +455,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         return [KernelStructuredPredictor(**shared, **given)], binned
 
     def _learn_stream(self, rounds):
-        """Learn rounds; what was said of each before (n, dim)."""
+        """Learn rounds; the predictions (n, dim) before each."""
         y = self.space_.decode(self.space_.unpack(rounds.packed))
         with self._model.lock:
             said = self._model.learn(rounds, y)
@@ -495,20 +506,21 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
 @inherit_parameters(StructuredPredictor, PiSTOLRegressor)
 @parameters
 class StructuredRegressor(RegressorMixin, Ensemble):
-    r"""Predict numbers with nothing to tune: the regressor to try first.
+    r"""Predict numbers without hyperparameters to tune: the regressor to try first.
 
-    A linear model, three kernel models and randomized trees learn all rows. Their predictions are
-    mixed with the weights that minimize `loss` on held-out rows, as in `StructuredPredictor`.
+    A linear model, three kernel models and randomized trees are fitted to all rows, and their
+    predictions are mixed [1]_. The weights of the mixture minimize `loss` on a held-out fifth of
+    the rows, with models that were fitted without these rows, as in `StructuredPredictor`.
 
     Parameters
     ----------
     {StructuredPredictor: estimators}
         "auto" is four `PiSTOLRegressor`, a linear one and one for each of "rbf", "laplacian" and
-        "arc-cosine" (random features if the kernels need more than `cache_size`), and
-        `sklearn.ensemble.ExtraTreesRegressor`, with at most 10,000 rows per tree. Trees are left
-        out for ``loss="quantile"`` and sparse X. Other members can be any regressors.
+        "arc-cosine" (random features if the kernels need more than `cache_size`), and for dense X
+        randomized trees, whose median is predicted, or the `quantile` for ``loss="quantile"``.
+        Other members can be any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
-        Of members and weights; see `PiSTOLRegressor`.
+        Loss of the members and of the weights; see `PiSTOLRegressor`.
     {PiSTOLRegressor: quantile, missing}
     {StructuredPredictor: cache_size, n_jobs, random_state}
 
@@ -516,13 +528,18 @@ class StructuredRegressor(RegressorMixin, Ensemble):
     ----------
     {StructuredPredictor: estimators_, named_estimators_, weights_}
     validation_scores_ : ndarray of shape (n_members,)
-        R² of each on the rows held out; NaN if there were none.
+        R² of each member on held-out rows; NaN with fewer than 20 rows.
     {StructuredPredictor: validation_score_}
     {StructuredPredictor: n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    PiSTOLRegressor : One member alone, for streams too.
+    StructuredPredictor : The same for classes, label sets, rankings and assignments.
+
     References
     ----------
-    Breiman (1996), "Stacked regressions".
+    .. [1] Breiman (1996). Stacked regressions. Machine Learning.
 
     Examples
     --------
@@ -561,11 +578,10 @@ class StructuredRegressor(RegressorMixin, Ensemble):
             ))
             for (name, features), seed in zip(kinds.items(), seeds, strict=True)
         ]  # fmt: skip
-        if self.loss == "quantile" or issparse(X):
+        if issparse(X):
             return members
-        sampled = _num_samples(X) > MOST_OF_TREES
-        size = {"bootstrap": sampled, "max_samples": MOST_OF_TREES if sampled else None}
-        return [*members, ("trees", ExtraTreesRegressor(random_state=last, **size))]
+        quantile = self.quantile if self.loss == "quantile" else 0.5
+        return [*members, ("trees", QuantileTrees(quantile, random_state=last))]
 
     def _judge(self, predictions, packed, weight):
         y, share = self._line.decode(packed[:, None]), weight / weight.sum()

@@ -51,7 +51,7 @@ class ProgressiveResult:
     play : {"predict", "randomized"}
         Which outputs were evaluated, see `progressive_validate`.
     dependence : str or None
-        Why the rows were no independent draws for who played them, where that is known.
+        Why the rows were not independent draws for the learner that played them, if known.
     """
 
     target_loss: Floats
@@ -73,16 +73,16 @@ class ProgressiveResult:
 
     @property
     def weight(self) -> Floats:
-        """What the losses of each round are multiplied by in sums, (n,), of mean 1.
+        """Weights of the rounds in sums of losses, (n,), of mean 1.
 
-        All 1, but for ``class_weight``; over their mean: as in what the learner minimises, and so
-        in its certificate.
+        All 1, except with ``class_weight``, divided by their mean: as in the objective of the learner,
+        and so in its certificate.
         """
         learned = self._learned_weights()
         return learned / (float(np.mean(learned)) or 1.0) if len(learned) else learned
 
     def _learned_weights(self):
-        """What the learner multiplied the losses by, (n,); those of weight 0 have no number."""
+        """Weights of the rounds in the learner's objective, (n,)."""
         given = getattr(self.rounds, "weight", None)
         given = np.ones(len(self.expected_target_loss)) if given is None else given
         learned, counted = np.zeros(len(given)), given > 0.0
@@ -106,7 +106,7 @@ class ProgressiveResult:
         return measured(self.estimator.comparison(self.rounds), U)
 
     def best_comparator(self, delta: float | None = None) -> Floats:
-        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1]).
+        """The comparator U that (nearly) minimizes `regret_bound`, by L-BFGS; (dim, p [+ 1]).
 
         For advice of experts the best of them, (d,).
         """
@@ -152,7 +152,7 @@ class ProgressiveResult:
         Raises
         ------
         GuaranteeError
-            If no theorem covers the run; the message says why.
+            If no theorem covers the run; the message has the reason.
         """
         U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
         weight = self._learned_weights()  # as the certificate counts them
@@ -160,7 +160,7 @@ class ProgressiveResult:
         return self._certificate(delta).bound(comparator, float(np.linalg.norm(U))) / unit
 
     def risk_bound(self, delta: float = 0.05, last: float = 0.5) -> float:
-        r"""Bound on what the rules that played the last rounds expect to lose on a new row.
+        r"""Upper bound on the expected loss of the last rounds' models on a new row.
 
         With probability at least 1 − delta over independent rows,
 
@@ -192,23 +192,23 @@ class ProgressiveResult:
             For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
             than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
             with sample weights, ``class_weight`` with ``play="randomized"`` and ``batch_size=1``
-            (what is then played depends on the weight, which tells the class), and losses outside
+            (the output then depends on the weight, which reveals the class), and losses outside
             [0, 1].
 
         Warns
         -----
         GuaranteeWarning
             If the test of `RiskMonitor` at level delta finds that the risk rose within these
-            rounds; `changed_` says it of all rounds. If the bound is below their mean loss. If a
+            rounds; `changed_` is about all rounds. If the bound is below their mean loss. If a
             test at level delta finds that outputs of neighboring rows are alike beyond chance, as
             in rows sorted by label (not for label sequences and items).
 
         Notes
         -----
         The rows must be independent draws from the distribution that new rows come from, in an
-        order that has nothing to do with them, and each new to the learner: sorted, drifting or
+        order that is independent of them, and each new to the learner: sorted, drifting or
         repeated rows void the number, and only some of these are seen. `delta`, `last`
-        and the learner must be chosen without these rows, and the labels known beforehand; where
+        and the learner must be chosen without these rows, and the labels known beforehand. If
         the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
         before its batch, whatever else they play. So do bandits, whose play includes exploration.
 
@@ -256,7 +256,7 @@ class ProgressiveResult:
     def changed_(self) -> bool:
         """Whether the test of `RiskMonitor` finds, at level 0.05, that the risk rose at some time.
 
-        Of all rounds' expected target losses; False where `risk_curve` has no number for them.
+        Of all rounds' expected target losses; False if `risk_curve` is not available.
         """
         try:
             return rise_found(self._new_row_losses(), 0.05) is not None
@@ -299,7 +299,7 @@ class ProgressiveResult:
 
 
 def _share(last):
-    """`last` as a float; what it leaves has no certificate where it is no share."""
+    """`last` as a float; a GuaranteeError unless it is a share."""
     try:
         return check_real("last", last, lambda v: 0.0 < v <= 1.0, "be a share in (0, 1]")
     except ValueError as error:
@@ -365,10 +365,10 @@ class StreamResult:
         return self._rise.found_at is not None
 
     def risk_bound(self) -> float:
-        r"""Bound on what the rules that played the last rounds expect to lose on a new row.
+        r"""Upper bound on the expected loss of the last rounds' models on a new row.
 
         Unlike `ProgressiveResult.risk_bound` it holds at any time: with probability 1 − delta
-        after every number of rounds at once, so that a stream may be stopped by what it says; delta
+        after every number of rounds at once, so the bound may decide when to stop a stream; delta
         was given to `progressive_validate`. It is that of a `RiskMonitor` over rounds that begin
         after a power of two, at least the last half.
 
@@ -380,15 +380,15 @@ class StreamResult:
         Raises
         ------
         GuaranteeError
-            For rows seen beforehand by a step of a pipeline, ``class_weight`` where what is played
-            depends on it, and losses outside [0, 1].
+            For rows seen beforehand by a step of a pipeline, ``class_weight`` if the output depends
+            on it, and losses outside [0, 1].
 
         Warns
         -----
         GuaranteeWarning
             If the test of `RiskMonitor` found a rise of the risk within these rounds, if the bound
             is below their mean loss, or if outputs of neighboring rows are alike beyond chance.
-            Each test finds at any time with probability delta at most what is not there.
+            Each test is wrong at any time with probability at most delta.
 
         References
         ----------

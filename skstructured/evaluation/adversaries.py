@@ -24,7 +24,14 @@ BLOCK, IN_VAIN = 1024, 20 * 1024
 
 
 class ObliviousAdversary(Component, ABC):
-    """An adversary that fixes its whole stream before the learner plays."""
+    """Fix the whole stream before the learner plays; the base class of such adversaries.
+
+    See Also
+    --------
+    LabelNoise, Drifting, Separable, LowerBound : Adversaries of this kind.
+    GreedyAdversary : An adversary that adapts to the learner.
+    play : Play a learner against an adversary.
+    """
 
     @abstractmethod
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
@@ -33,8 +40,8 @@ class ObliviousAdversary(Component, ABC):
         Parameters
         ----------
         space : OutputSpace
-            A fitted space. A short stream need not show every class of it; `play` tells them to
-            the learner, whereas a learner fitted on `y` alone knows only those in `y`.
+            A fitted space. A short stream need not show every class of it. `play` passes all
+            classes to the learner; a learner fitted on `y` alone knows only those in `y`.
 
         Returns
         -------
@@ -45,15 +52,15 @@ class ObliviousAdversary(Component, ABC):
         Raises
         ------
         ValueError
-            For a parameter out of its range.
+            If a parameter is out of its range.
         sklearn.exceptions.NotFittedError
-            For a space that has not been fitted.
+            If the space has not been fitted.
         """
 
 
 @parameters
 class UnitRows:
-    """Rows of norm 1, and the parameters that their streams share; others stand between these."""
+    """Rows of norm 1, and the parameters that their streams share; others are listed between."""
 
     n_rounds: int = 1000
     n_features: int = 5
@@ -65,7 +72,7 @@ class UnitRows:
         check_integer("n_features", self.n_features)
 
     def _rows(self, rng, n=None):
-        """Unit rows (n, n_features), n_rounds where n is None."""
+        """Unit rows (n, n_features); n_rounds of them if n is None."""
         self._check_sizes()
         X = rng.standard_normal((n or self.n_rounds, self.n_features))
         return X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -73,11 +80,11 @@ class UnitRows:
 
 @parameters
 class LabelNoise(UnitRows, ObliviousAdversary):
-    """A linear model whose outputs are replaced, now and then, by uniform vertices.
+    """Make a stream of a linear model, with some outputs replaced by uniform vertices.
 
     Features are i.i.d. and uniform on the unit sphere; ``y_t = argmax_{y ∈ Y} <W x_t, y>`` with
-    Gaussian W, and with probability `noise` a uniformly drawn vertex instead (which may be the
-    same one). The vertices must be few enough to list, unless `noise` is 0.
+    Gaussian W. With probability `noise` the output is a uniformly drawn vertex instead (which may
+    be the same one). The vertices must be few enough to list, unless `noise` is 0.
 
     Parameters
     ----------
@@ -94,6 +101,12 @@ class LabelNoise(UnitRows, ObliviousAdversary):
     ----------
     model_ : ndarray of shape (dim, n_features)
         W of the last draw.
+
+    See Also
+    --------
+    Drifting : A model that changes.
+    Separable : A model without noise, with a margin.
+    play : Play a learner against an adversary.
 
     Examples
     --------
@@ -124,11 +137,12 @@ class LabelNoise(UnitRows, ObliviousAdversary):
 
 @parameters
 class Drifting(UnitRows, ObliviousAdversary):
-    """A linear model that is replaced by an independent one at the start of every phase.
+    """Make a stream of a linear model that is replaced at the start of every phase.
 
     Features are uniform on the unit sphere and ``y_t = argmax_{y ∈ Y} <W_k x_t, y>`` with k the
-    phase of the round, phases being of equal length up to one round. A fixed comparator is poor on
-    such a stream; the bounds hold nevertheless, with its losses in them.
+    phase of the round. The models W_k are independent, and the phases are of equal length up to
+    one round. A fixed comparator is poor on such a stream; the bounds hold nevertheless, with the
+    losses of that comparator in them.
 
     Parameters
     ----------
@@ -145,6 +159,12 @@ class Drifting(UnitRows, ObliviousAdversary):
     ----------
     model_ : ndarray of shape (n_phases, dim, n_features)
         The models W_k of the last draw.
+
+    See Also
+    --------
+    LabelNoise : A single model, with noise.
+    skstructured.optimizers.StepMixture : An optimizer for drifting streams.
+    play : Play a learner against an adversary.
     """
 
     n_phases: int = 4
@@ -162,11 +182,11 @@ class Drifting(UnitRows, ObliviousAdversary):
 
 @parameters
 class Separable(UnitRows, ObliviousAdversary):
-    r"""Rows whose output beats every other vertex by a margin.
+    r"""Make rows whose output beats every other vertex by a margin.
 
     With a Gaussian W scaled to ``‖W‖_F = 1`` and x uniform on the unit sphere, rows are drawn until
     ``<W x, y_t> ≥ <W x, y> + margin`` for every other listed vertex y. The surrogate loss of
-    s W then vanishes as s grows, so that the best bound grows at most like the square of ln T.
+    s W then vanishes as s grows, so the best bound grows at most like the square of ln T.
 
     Parameters
     ----------
@@ -175,7 +195,7 @@ class Separable(UnitRows, ObliviousAdversary):
     n_features : int, default=5
         Features without the intercept.
     margin : float, default=0.1
-        Least difference of scores, positive. A margin that hardly any row has is refused.
+        Least difference of scores, positive. A margin that almost no row has raises a ValueError.
     random_state : int, RandomState instance or None, default=None
         Seeds the stream.
 
@@ -183,6 +203,12 @@ class Separable(UnitRows, ObliviousAdversary):
     ----------
     model_ : ndarray of shape (dim, n_features)
         W of the last draw.
+
+    See Also
+    --------
+    LabelNoise : A model with noise.
+    LowerBound : The stream on which every learner has a large regret.
+    play : Play a learner against an adversary.
     """
 
     margin: float = 0.1
@@ -219,14 +245,14 @@ class Separable(UnitRows, ObliviousAdversary):
 
 @parameters
 class LowerBound(ObliviousAdversary):
-    r"""The stream that proves the lower bound for the logistic loss (appendix H).
+    r"""Make the stream that proves the lower bound for the logistic loss (appendix H of [1]_).
 
     The first ``M = ⌊(B² − ln²(dT))/ln²(2d)⌋`` rows are different basis vectors, with classes drawn
-    uniformly; all others are one further basis vector with one class, drawn uniformly too. Nothing
-    can be learned of the first M + 1 rounds, whereas the comparator U', whose column t is
-    ``ln(2d) e_{i_t}`` and whose last is ``ln(dT) e_{i_{M+1}}``, has little loss in them. For every
-    learner the expectation over the classes of ``Σ_t E[L_t] − Σ_t S_t(U')``, with the loss in base
-    2, is at least
+    uniformly. All others are one further basis vector with one class, drawn uniformly too. Nothing
+    can be learned in the first M + 1 rounds, whereas the comparator U' has little loss in them: its
+    column t is ``ln(2d) e_{i_t}`` and its last is ``ln(dT) e_{i_{M+1}}``. For every learner the
+    expectation over the classes of ``Σ_t E[L_t] − Σ_t S_t(U')``, with the loss in base 2, is at
+    least
 
     .. math:: (M+1)\Bigl(1-\frac1d\Bigr) - M \log_2\frac{3d-1}{2d}
         - (T-M)\log_2\Bigl(1+\frac{d-1}{dT}\Bigr) = Ω(M).
@@ -234,10 +260,10 @@ class LowerBound(ObliviousAdversary):
     Parameters
     ----------
     n_rounds : int, default=1000
-        T > M.
+        Length of the stream, T > M.
     radius : float or None, default=None
-        B, which ``‖U'‖_F`` nearly is and never exceeds; None is ``√2 ln(dT)``, or what M = 1 needs
-        if that is more: the regret then grows with ln²(dT)/ln²(2d).
+        The bound B on ``‖U'‖_F``, which is nearly reached. None is ``√2 ln(dT)``, or the least B
+        with M = 1 if that is more: the regret then grows with ln²(dT)/ln²(2d).
     random_state : int, RandomState instance or None, default=None
         Seeds the classes.
 
@@ -251,17 +277,24 @@ class LowerBound(ObliviousAdversary):
     Raises
     ------
     ValueError
-        By `draw` for a space other than `Simplex`, and for a B that makes M < 1 or M ≥ T.
+        By `draw`, if the space is not `Simplex`, or if B makes M < 1 or M ≥ T.
+
+    See Also
+    --------
+    Separable : A stream with small regret.
+    play : Play a learner against an adversary.
 
     Notes
     -----
-    The printed proof bounds ``log_2(1 + x)`` by x, which holds the other way round on [0, 1]: its
-    constant M/4 is too large (for d = 2 the first M rounds give 0.178 M), its rate is right.
+    The printed proof bounds ``log_2(1 + x)`` by x, but the inequality is the other way around on
+    [0, 1]. Its constant M/4 is too large (for d = 2 the first M rounds give 0.178 M); its rate is
+    right. The last column of U' is printed with a wrong index.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), Theorem 5.2 and appendix H; the last column of U' is printed
-    with a wrong index.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", Theorem 5.2 and appendix H.
     """
 
     n_rounds: int = 1000
@@ -287,7 +320,7 @@ class LowerBound(ObliviousAdversary):
         return X, space.classes_[classes[column]]
 
     def _free_rounds(self, d, T):
-        """M, the number of rounds with a feature of their own."""
+        """M, the number of rounds that have a feature for themselves."""
         fixed, each = math.log(d * T) ** 2, math.log(2 * d) ** 2
         if self.radius is None:
             return min(max(1, math.floor(fixed / each + 1e-9)), T - 1)
@@ -299,12 +332,12 @@ class LowerBound(ObliviousAdversary):
 
 @parameters
 class GreedyAdversary(UnitRows, Component):
-    """An adaptive adversary: each round is answered with what the learner expects to lose most on.
+    """Answer each round with the output on which the learner expects the largest loss.
 
     Features are i.i.d. and uniform on the unit sphere. After the learner has fixed the
-    distribution of its output (but not drawn it), the answer is the vertex y that maximises
-    ``E[L(ψ(θ_t); y)]``, and ties go to the first. One's own adaptive adversary needs the same two
-    methods for `play`; its rows may be of any length.
+    distribution of its output (but not drawn it), the answer is the vertex y that maximizes
+    ``E[L(ψ(θ_t); y)]``; ties are decided for the first. A custom adaptive adversary needs the same
+    two methods for `play`; its rows may be of any length.
 
     Parameters
     ----------
@@ -314,6 +347,11 @@ class GreedyAdversary(UnitRows, Component):
         Features without the intercept.
     random_state : int, RandomState instance or None, default=None
         Seeds the features.
+
+    See Also
+    --------
+    ObliviousAdversary : Adversaries that fix the whole stream beforehand.
+    play : Play a learner against an adversary.
     """
 
     def features(self) -> Floats:
@@ -321,7 +359,7 @@ class GreedyAdversary(UnitRows, Component):
         return self._rows(check_random_state(self.random_state))
 
     def answer(self, losses: Floats) -> int:
-        """Position of the vertex to answer with, given the expected target loss of each (m,)."""
+        """Position of the vertex to answer with, from the expected target loss of each (m,)."""
         return int(np.argmax(losses))
 
 
@@ -330,16 +368,16 @@ def play(
 ) -> ProgressiveResult:
     """Play a learner against an adversary.
 
-    Oblivious streams go through `progressive_validate`; an adaptive adversary is played round by
-    round, with ``partial_fit`` on one row. The learner knows every class of `space` beforehand,
-    also those that the stream does not show.
+    Oblivious streams use `progressive_validate`. An adaptive adversary is played round by round,
+    with ``partial_fit`` on one row. The learner knows every class of `space` beforehand, including
+    those that the stream does not show.
 
     Parameters
     ----------
     estimator : OnlineStructuredPredictor
-        The learner; a clone of it plays, with ``space`` set where it has that parameter.
+        The learner; a clone of it plays, with ``space`` set if it has that parameter.
     adversary : ObliviousAdversary or GreedyAdversary
-        Where the rounds come from.
+        The source of the rounds.
     space : OutputSpace
         A fitted space; for an adaptive adversary with few enough vertices to list.
     random_state : int, RandomState instance or None, default=None
@@ -352,16 +390,21 @@ def play(
     Raises
     ------
     ValueError
-        For bad parameters of the adversary or the estimator.
+        If a parameter of the adversary or the estimator is wrong.
     sklearn.exceptions.NotFittedError
-        For a space that has not been fitted.
+        If the space has not been fitted.
+
+    See Also
+    --------
+    progressive_validate : The same for given rows.
+    LabelNoise, GreedyAdversary : Adversaries.
 
     Notes
     -----
-    The weights of the first round are zero in both cases, and every round is scored with the
-    weights that the optimiser plays, which may depend on how long the row is: losses and bounds
-    are about the same weights, for rows of any lengths. Adversaries need not draw independent rows:
-    `ProgressiveResult.risk_bound` refuses.
+    The weights of the first round are zero in both cases. Every round is scored with the weights
+    that the optimizer plays, which may depend on the length of the row. So losses and bounds are
+    about the same weights, for rows of any length. Adversaries need not draw independent rows, so
+    `ProgressiveResult.risk_bound` raises a GuaranteeError.
     """
     space = resolve_space(space)
     space._dimension()
@@ -404,7 +447,7 @@ def _play_adaptive(learner, adversary, space, rng):
 
 
 def _rounds_of(X, known, answers):
-    """Rounds with answers among the known outputs, and the weights that these have."""
+    """Rounds with answers among the known outputs, and the weights of these."""
     weight = None if known.weight is None else known.weight[answers]
     rows = Rows.from_array(X) if isinstance(known.rows, Rows) else X
     return Batch(rows, known.packed[answers], weight)

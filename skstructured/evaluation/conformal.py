@@ -1,7 +1,7 @@
 """Prediction sets: all outputs that are not surprising, around any estimator.
 
-A kind of task reads numbers P of rows from a fitted estimator, has the score of an output y, which
-is the larger the more y contradicts P, and the set of all outputs whose score is at most q.
+A kind of task reads numbers P of rows from a fitted estimator. It has the score of an output y,
+which is larger the more y contradicts P, and the set of all outputs whose score is at most q.
 """
 
 import math
@@ -32,10 +32,10 @@ WANTED = (
 
 
 class _Kind:
-    """A task. It knows the estimator it reads, as fitted so far, and the space of its learner.
+    """A task. It knows the estimator that it reads, as fitted so far, and the space of its learner.
 
-    A subclass says by how much outputs contradict P in `scores` (n,), and in `sets` which have a
-    score of at most q: −inf for none, inf for all.
+    In a subclass, `scores` (n,) measures by how much outputs contradict P, and `sets` returns which
+    outputs have a score of at most q: with −inf none, with inf all.
     """
 
     #: What gives P; of the learner at the end, if pipelines do not have it.
@@ -58,7 +58,7 @@ class _Kind:
         return P
 
     def read(self, y: Outputs) -> Array:
-        """Outputs in one form; a ValueError for such as are none."""
+        """Outputs in one form; a ValueError for anything else."""
         return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
 
     def check(self, y: Outputs, read: Array) -> None:
@@ -90,7 +90,7 @@ class _OfClasses(_Kind):
 
 
 class _OfOrderedClasses(_OfClasses):
-    """``max(P(Y < y), P(Y > y))``, so that sets are intervals of classes."""
+    """``max(P(Y < y), P(Y > y))``; sets are then intervals of classes."""
 
     def all_scores(self, P: Floats) -> Floats:
         upto = np.cumsum(P, axis=1)
@@ -136,7 +136,7 @@ class _OfRankings(_Kind):
         return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
 
     def _against(self, P: Floats) -> Floats:
-        """``θ_j − θ_i``, by how much θ speaks against i before j."""
+        """``θ_j − θ_i``, by how much θ contradicts the order of i before j."""
         return P[:, None, :] - P[:, :, None]
 
 
@@ -167,15 +167,15 @@ SPACES = (
 
 
 def kind_of(estimator: Any) -> Any:
-    """The kind of a fitted estimator; a TypeError where there is none."""
+    """The kind of a fitted estimator; a TypeError if there is no such kind."""
     space = getattr(final_learner(estimator)[0], "space_", None)
     for of, kind in SPACES:
         if isinstance(space, of):
             return kind(estimator, space)
     if isinstance(space, spaces.LabelSequence):
         raise TypeError(
-            f"estimator must be {WANTED}, got {estimator!r}: for label sequences compare "
-            "predict_marginals with a threshold, as docs/sequences.md does."
+            f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
+            "predict_marginals with a threshold."
         )
     labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
     if labels and hasattr(estimator, "predict_proba"):
@@ -196,7 +196,7 @@ def quantile(scores: Floats, alpha: float) -> float:
 
 
 def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y in a form whose rows can be taken; a ValueError where they do not fit."""
+    """X and y in a form whose rows can be selected; a ValueError if they do not fit."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -211,23 +211,23 @@ def estimator_has(name: str) -> Any:
 
 @parameters
 class PredictionSets(MetaEstimatorMixin, BaseEstimator):
-    r"""Sets of outputs that hold the true one with probability 1 − alpha (conformal prediction).
+    r"""Predict sets that contain the true output with probability 1 − alpha (conformal prediction).
 
-    An estimator says what is likely; how often it is right it may not know. Here some rows are held
-    out, and a new row's set holds all outputs that contradict the estimator no more than all but a
-    share alpha of those rows did. The sets are as large as the estimator is unsure, and right as
-    often as is asked for, whatever the estimator and wherever rows come from, as long as the new
-    ones come from there too.
+    An estimator ranks outputs by their probability or score, but may not know how often it is
+    right. Here some rows are held out. The set of a new row contains all outputs that contradict
+    the estimator no more than all but a share alpha of the held-out rows did. The less certain the
+    estimator is, the larger are the sets. They are right as often as requested with any estimator,
+    if the new rows come from the same distribution as the held-out rows.
 
-    `fit` holds rows out (split conformal prediction): with n of them in random order, scores s_i
-    and ``q`` the ``⌈(n + 1)(1 − α)⌉``-th smallest,
+    `fit` holds out n rows in random order (split conformal prediction [1]_, [2]_). With their
+    scores s_i and ``q`` the ``⌈(n + 1)(1 − α)⌉``-th smallest,
 
     .. math:: 1 - α \le P\{y \in C(x)\} \le 1 - α + \frac{1}{n + 1}, \quad
         C(x) = \{y : s(x, y) \le q\},
 
-    the right side where scores are all different. `partial_fit` holds out nothing: every row has
-    its set before it is learned, by the scores of the rows before it. There the level follows what
-    is missed, which holds for *any* stream, also one that moves (adaptive conformal inference):
+    the right side if scores are all different. `partial_fit` holds out no rows: every row gets its
+    set before it is learned, by the scores of the rows before it. The level then adapts to the
+    misses, which works for *any* stream, even a drifting one (adaptive conformal inference [3]_):
 
     .. math:: α_{t+1} = α_t + γ (α - \mathrm{miss}_t), \qquad
         \Bigl|\frac1T \sum_{t \le T} \mathrm{miss}_t - α\Bigr| \le
@@ -238,75 +238,82 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     - classes: ``1 − P_y``; the classes (n, K) that may be true;
     - "ordinal": ``max(P(Y < y), P(Y > y))``; the same, an interval of classes;
     - "hypercube", `KSubsets`: ``max_j |y_j − P_j|``; (n, d, 2), whether label j may be absent, and
-      whether it may be there;
+      whether it may be present;
     - "birkhoff": ``1 − min_i P_{i, y_i}``; (n, m, m), whether item i may be at position j;
     - "permutahedron": ``max_{y_i > y_j} (θ_j − θ_i)``, the largest difference of scores that y
-      contradicts; (n, d, d), whether i may rank before j. Pairs that may stand in one order only
-      are sure: any ranking in the set has Kendall's τ of at least ``4 s/(d(d − 1)) − 1`` with the
-      predicted one, s the number of them;
-    - real numbers: ``|y − f(x)|``; (n, 2), the ends of an interval; of k numbers ``max_j``, and
+      contradicts; (n, d, d), whether i may rank before j. Let s be the number of pairs that are
+      possible in one order only: any ranking in the set has a Kendall's τ of at least
+      ``4 s/(d(d − 1)) − 1`` with the predicted one;
+    - real numbers: ``|y − f(x)|``; (n, 2), the ends of an interval; for k numbers ``max_j``, and
       (n, k, 2).
 
     Parameters
     ----------
     estimator : estimator
-        A classifier with ``predict_proba``, a regressor, or a learner of this package over classes,
+        A classifier with ``predict_proba``, a regressor, or a learner of this package for classes,
         ordinal classes, multilabel outputs, assignments or label rankings; or a pipeline that ends
         in one. It is cloned.
     alpha : float, default=0.1
-        In (0, 1): the share of sets that may miss the true output.
+        The share of sets that may miss the true output, in (0, 1).
     calibration_size : float, default=0.25
-        In (0, 1): the share of the rows of `fit` that is held out.
+        The share of the rows of `fit` that is held out, in (0, 1).
     step_size : float, default=0.02
-        How fast the level of a stream follows: misses are alpha of all but for at most about
-        ``1/(γ T)``, and the smaller γ, the calmer are the sizes of sets. 0 leaves the level.
+        The speed γ at which the level of a stream adapts. The share of misses differs from alpha by
+        at most about ``1/(γ T)``; the smaller γ, the less the sizes of sets vary. 0 keeps the level
+        constant.
     window : int, default=1000
-        The scores of a stream that count, the last ones.
+        How many scores of a stream count: the last ones.
     random_state : int, RandomState instance or None, default=None
-        Seeds which rows are held out.
+        Seeds the choice of the held-out rows.
 
     Attributes
     ----------
     estimator_ : estimator
-        Fitted on the rows that were not held out; of a stream, on all.
+        Fitted on the rows that are not held out; in a stream, on all.
     threshold_ : float
-        q: outputs of larger scores are left out. inf where too few rows are known to leave any out.
+        q: outputs of larger scores are left out. It is inf if there are too few rows to leave out
+        any output.
     alpha_ : float
         The level in use: alpha after `fit`, α_t of a stream.
     n_scores_ : int
-        How many scores the threshold is a quantile of.
+        The number of scores that the threshold is a quantile of.
     coverage_ : float
-        The share of the rows of a stream so far whose sets held the true output; NaN after `fit`.
+        The share of the rows of a stream so far whose sets contained the true output; NaN after
+        `fit`.
     n_sets_ : int
-        The rows of which that is the share.
+        The number of rows that `coverage_` averages.
     classes_ : ndarray of shape (K,)
-        Of the estimator, where it has any.
+        Those of the estimator, if it has any.
     n_features_in_, feature_names_in_
-        Of the estimator, where it has them.
+        Those of the estimator, if it has them.
 
     Raises
     ------
     TypeError
-        For an estimator of another kind.
+        If the estimator is of another kind.
 
     See Also
     --------
     RiskMonitor : An upper bound on the error rate, for outputs and not for sets.
+    AbstainingHedgeClassifier : A binary classifier that may abstain.
+    skstructured.evaluation.RiskCoverageDisplay : The error rate of the most confident predictions.
 
     Notes
     -----
-    The probability is over the rows held out and the new row together. It is not the probability
-    for a given x: sets may miss more often in some regions than in others. Where scores tie, as
-    those of trees and of few different rows do, sets are right more often than is asked for. A set
-    may be empty, where no output is as likely as the estimator is wont to be right with.
+    The probability is over the held-out rows and the new row together. It is not the probability
+    for a given x: sets may miss more often in some regions than in others. If scores tie, as those
+    of trees and of few distinct rows do, sets are right more often than requested. A set can be
+    empty: then no output is as likely as the outputs that the estimator usually gets right.
 
     The first rows of a stream have sets of everything, until ``1/α − 1`` scores are known.
 
     References
     ----------
-    Papadopoulos, Proedrou, Vovk, Gammerman (2002), "Inductive confidence machines for regression";
-    Vovk, Gammerman, Shafer (2005), "Algorithmic learning in a random world"; Gibbs, Candès (2021),
-    "Adaptive conformal inference under distribution shift", Proposition 4.1.
+    .. [1] Papadopoulos, Proedrou, Vovk, Gammerman (2002), "Inductive confidence machines for
+       regression".
+    .. [2] Vovk, Gammerman, Shafer (2005), "Algorithmic learning in a random world".
+    .. [3] Gibbs, Candès (2021), "Adaptive conformal inference under distribution shift",
+       Proposition 4.1.
 
     Examples
     --------
@@ -330,17 +337,17 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     random_state: Seed = None
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Fit the estimator on some of the rows, and take the threshold from the others.
+        """Fit the estimator on some of the rows, and compute the threshold from the others.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Features, in a form that the estimator takes.
+            Features, in a form that the estimator accepts.
         y : array-like
-            Outputs, in the form that the estimator takes.
+            Outputs, in a form that the estimator accepts.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights, which are passed to ``estimator.fit``. Rows of weight 0 are left
-            out; the others count alike for the threshold. With metadata routing enabled, the
+            out; the others count equally for the threshold. With metadata routing enabled, the
             estimator must request them.
 
         Returns
@@ -350,8 +357,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, for fewer than two rows, and for what the estimator refuses; the
-            fitted state is then unchanged.
+            If a parameter is wrong, if there are fewer than two rows, or if the estimator raises
+            one; the fitted state is then unchanged.
         """
         self._check()
         X, y = indexed(self, X, y)
@@ -367,14 +374,14 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(estimator_has("partial_fit"))
     def partial_fit(self, X: Features, y: Outputs, classes: Any = None) -> Self:
-        """Learn rows in their order, each after its set was made; chunks of any size are the same.
+        """Learn rows in order, each after its set was made; the size of chunks does not matter.
 
         Parameters
         ----------
         X, y : array-like
             As for `fit`.
         classes : array-like or None, default=None
-            All labels, where the estimator needs them in its first call.
+            All labels, if the estimator needs them in its first call.
 
         Returns
         -------
@@ -383,7 +390,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, and for what the estimator refuses; the fitted state is then
+            If a parameter is wrong, or if the estimator raises one; the fitted state is then
             unchanged.
         """
         self._check()
@@ -406,7 +413,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict_set(self, X: Features) -> Array:
-        """The outputs of every row that are not left out.
+        """Return the sets of rows.
 
         Parameters
         ----------
@@ -416,16 +423,16 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, or for real numbers of float
-            In the form that the class says for the task.
+            In the form that the class describes for the task.
         """
         kind = self._kind()
         return kind.sets(kind.numbers(X), self.threshold_)
 
     def covered(self, X: Features, y: Outputs) -> Array:
-        """Whether the set of every row holds its output.
+        """Return whether the set of every row contains its output.
 
-        If `threshold_` is inf, sets are of everything, also of classes that the estimator has not
-        learned. Else these are in no set.
+        If `threshold_` is inf, sets contain everything, even classes that the estimator has not
+        learned. Otherwise these are in no set.
 
         Parameters
         ----------
@@ -440,19 +447,19 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return kind.scores(kind.numbers(X), kind.read(y)) <= self.threshold_
 
     def predict(self, X: Features) -> Any:
-        """What the estimator predicts."""
+        """Predict outputs with the estimator."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict(X)
 
     @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the estimator, as they are."""
+        """Probabilities of the estimator, unchanged."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict_proba(X)
 
     @available_if(estimator_has("score"))
     def score(self, X: Features, y: Outputs, sample_weight: Any = None) -> float:
-        """What the estimator's `score` is; see `covered` for the sets."""
+        """Return the `score` of the estimator; see `covered` for the sets."""
         check_is_fitted(self, "estimator_")
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.estimator_.score(X, y, **given)
@@ -470,7 +477,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What ``estimator.fit`` requests of the metadata of `fit`."""
+        """Requests of ``estimator.fit`` for the metadata of `fit`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -481,12 +488,14 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return dict(process_routing(self, "fit", **params).estimator.fit)
 
     def _split(self, rows: Ints) -> Any:
-        """Rows that are learned, and rows that are held out, all in random order.
+        """Rows that are learned, and held-out rows, all in random order.
 
-        Classes are not spread over both: new rows come as they come, and so must those held out.
+        The split is not stratified: the held-out rows must be drawn as new rows are.
         """
         if (n := len(rows)) < 2:
-            raise ValueError(f"n_samples={n} is too few: one row is learned, and one held out.")
+            raise ValueError(
+                f"n_samples={n} is too few: one row to learn and one to hold out are needed."
+            )
         held_out = min(max(round(self.calibration_size * n), 1), n - 1)
         return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
@@ -498,7 +507,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         check_integer("window", self.window)
 
     def _begin(self, estimator: Any, scores: Floats) -> None:
-        """Set what is fitted, with scores in random order and nothing of a stream."""
+        """Set the fitted attributes, with scores in random order and an empty stream."""
         self.estimator_ = estimator
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
@@ -513,7 +522,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         self._count(covered=score <= self.threshold_)
 
     def _count(self, covered: bool) -> None:
-        """A set was made: the level follows, and the threshold for the next row."""
+        """Count a set: update the level, and the threshold for the next row."""
         self.n_sets_, self._held = self.n_sets_ + 1, self._held + bool(covered)
         self.alpha_ += self.step_size * (self.alpha - (not covered))
         self.n_scores_ = len(self._recent)
@@ -521,7 +530,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def coverage_(self) -> float:
-        """The share of the rows of a stream so far whose sets held the true output."""
+        """The share of the rows of a stream so far whose sets contained the true output."""
         check_is_fitted(self, "estimator_")
         return self._held / self.n_sets_ if self.n_sets_ else float("nan")
 

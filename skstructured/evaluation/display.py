@@ -21,12 +21,12 @@ from skstructured.extend._types import Array, Features, Floats, Given
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskCoverageDisplay:
-    r"""Share of mistakes among the surest predictions, as a function of their share of all rows.
+    r"""Plot the error rate of the most confident predictions against their share of all rows.
 
-    With rows sorted by confidence, the k surest have coverage k/n and risk (mistakes among
-    them)/k; rows of the same confidence come together. A curve that rises to the right says that
-    abstaining pays: the classifier knows where it errs. Make it with `from_estimator` or
-    `from_predictions`.
+    With rows sorted by confidence, the k most confident have coverage k/n and risk (mistakes among
+    them)/k; rows of the same confidence are added together. If the curve rises to the right,
+    abstaining helps: mistakes are among the less confident predictions. Make it with
+    `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
@@ -35,18 +35,24 @@ class RiskCoverageDisplay:
     confidence : ndarray of shape (n_points,)
         The least confidence among the rows of each point.
     own : tuple of (float, float) or None, default=None
-        Coverage and risk of the classifier's own choice where to abstain.
+        Coverage and risk if the classifier itself decides when to abstain.
     estimator_name : str or None, default=None
-        What the legend calls it.
+        The name in the legend.
 
     Attributes
     ----------
     area : float
         Mean risk over coverages (the area below the curve); small is good.
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        The axes and the figure of the curve.
     line_, own_ : matplotlib Line2D
         The curve, and the point of the classifier's own choice; None without one.
+
+    See Also
+    --------
+    RegretDisplay : Cumulative losses and bounds over a stream.
+    AbstainingHedgeClassifier : A classifier that may abstain.
+    PredictionSets : Sets of outputs instead of abstaining.
 
     References
     ----------
@@ -90,11 +96,11 @@ class RiskCoverageDisplay:
         y_true, y_pred : array-like of shape (n,)
             Labels, true and predicted.
         confidence : array-like of shape (n,)
-            How sure the predictions are; any numbers.
+            Confidence of the predictions; any numbers.
         abstains : array-like of bool of shape (n,) or None, default=None
-            Where the classifier itself would abstain.
+            Whether the classifier itself would abstain, per row.
         name : str or None, default=None
-            What a legend calls it.
+            The name in a legend.
 
         Returns
         -------
@@ -133,15 +139,15 @@ class RiskCoverageDisplay:
         y_true, y_pred : array-like of shape (n,)
             Labels, true and predicted.
         confidence : array-like of shape (n,)
-            How sure the predictions are; any numbers.
+            Confidence of the predictions; any numbers.
         abstains : array-like of bool of shape (n,) or None, default=None
-            Where the classifier itself would abstain: a dot on the picture.
+            Whether the classifier itself would abstain, per row; drawn as a dot.
         name : str or None, default=None
-            What the legend calls it.
+            The name in the legend.
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **line_kwargs
-            Handed to ``ax.plot``.
+            Passed to ``ax.plot``.
 
         Returns
         -------
@@ -152,7 +158,7 @@ class RiskCoverageDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            For lengths that differ, and confidences that are not finite.
+            If lengths differ, or confidences are not finite.
         """
         check_matplotlib_support(f"{cls.__name__}.from_predictions")
         curve = cls.of(y_true, y_pred, confidence, abstains=abstains, name=name)
@@ -174,18 +180,19 @@ class RiskCoverageDisplay:
         Parameters
         ----------
         estimator : classifier
-            With ``predict_proba``, whose largest entry is its confidence, or for two classes
-            ``decision_function``, whose size is. If it has ``abstains``, the dot is its own choice.
+            A classifier with ``predict_proba``, whose largest entry is its confidence, or for two
+            classes with ``decision_function``, whose absolute value is. If it has ``abstains``,
+            its own choice is drawn as a dot.
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         y : array-like of shape (n,)
             Labels.
         name : str or None, default=None
-            What the legend calls it; None takes its class.
+            The name in the legend; None uses the class of the estimator.
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **line_kwargs
-            Handed to ``ax.plot``.
+            Passed to ``ax.plot``.
 
         Returns
         -------
@@ -208,9 +215,9 @@ class RiskCoverageDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **line_kwargs
-            Handed to ``ax.plot``.
+            Passed to ``ax.plot``.
 
         Returns
         -------
@@ -231,20 +238,20 @@ class RiskCoverageDisplay:
 
 
 def _chosen(wrong, abstains):
-    """Coverage and risk where a classifier does not abstain; the risk of no rows is 0."""
+    """Coverage and risk of the rows on which a classifier predicts; the risk of no rows is 0."""
     kept = ~column_or_1d(abstains).astype(bool)
     check_consistent_length(wrong, kept)
     return float(kept.mean()), float(wrong[kept].mean()) if kept.any() else 0.0
 
 
 def _surest(estimator, X):
-    """The class of the largest score of every row, and how sure it is."""
+    """The class of the largest score of every row, and its confidence."""
     if hasattr(estimator, "predict_proba"):
         proba = np.asarray(estimator.predict_proba(X))
         return estimator.classes_[np.argmax(proba, axis=1)], proba.max(axis=1)
     score = np.asarray(estimator.decision_function(X))
     if score.ndim != 1:
-        raise ValueError("a classifier without predict_proba must be of two classes.")
+        raise ValueError("A classifier without predict_proba must have two classes.")
     return estimator.classes_[(score > 0.0).astype(np.intp)], np.abs(score)
 
 
@@ -263,19 +270,21 @@ KINDS = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
-    r"""Cumulative target loss of learners over rounds, beside their comparators and bounds.
+    r"""Plot the cumulative target loss of learners over rounds, with comparators and bounds.
 
-    A learner has one colour: solid for ``Σ_{s≤t} E[L_s]``, dotted for ``Σ_{s≤t} S_s(U)`` of a fixed
+    A learner has one color: solid for ``Σ_{s≤t} E[L_s]``, dotted for ``Σ_{s≤t} S_s(U)`` of a fixed
     comparator U, dashed for the bound. The bound after t rounds is the dotted curve raised by the
     theorem's regret term of the whole run,
 
     .. math:: \sum_{s \le t} S_s(U) + \Bigl(\text{bound} - \sum_{s \le n} S_s(U)\Bigr),
 
-    which holds for every t, as the regret terms do not shrink with the rounds. All sums are
-    weighted where those of the theorem are, see `ProgressiveResult.weight`. With `risk_delta` a
-    dash-dotted line is the certificate for independent rows: t times `ProgressiveResult.risk_curve`
-    after t rounds, the most that t new rows lose if met by the rules of those rounds, for all t at
-    once with probability 1 − risk_delta. Make it with `from_result`.
+    which holds for every t, because the regret terms do not shrink with the rounds. Sums are
+    weighted if those of the theorem are, see `ProgressiveResult.weight`.
+
+    With `risk_delta`, a dash-dotted line is the bound for independent rows: t times
+    `ProgressiveResult.risk_curve` after t rounds. It bounds the loss of t new rows that are
+    predicted by the rules of those rounds, for all t at once with probability 1 − risk_delta. Make
+    the display with `from_result`.
 
     Parameters
     ----------
@@ -284,19 +293,24 @@ class RegretDisplay:
     rounds, losses : list of ndarray of shape (n_points,)
         For each learner the rounds drawn (from 1) and the cumulative expected target loss.
     comparators, bounds : list of (ndarray of shape (n_points,) or None)
-        Cumulative comparator loss, and bound; None where there is none.
+        Cumulative comparator loss, and bound; None if there is none.
     risks : list of (ndarray of shape (n_points,) or None) or None, default=None
-        Rounds times the bound on the mean risk; None where there is none.
+        Rounds times the bound on the mean risk; None if there is none.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the curves.
     figure_ : matplotlib Figure
-        Its figure.
+        The figure of the axes.
     lines_ : list of dict
         For each learner its lines, under "loss", "comparator", "bound" and "risk"; those not drawn
         are left out.
+
+    See Also
+    --------
+    progressive_validate : Makes the results.
+    RiskCoverageDisplay : The error rate of the most confident predictions.
 
     References
     ----------
@@ -343,21 +357,21 @@ class RegretDisplay:
         Parameters
         ----------
         result : ProgressiveResult, list of ProgressiveResult, or dict of str to ProgressiveResult
-            What to draw; the keys of a dict name the learners.
+            The results to draw; the keys of a dict are the names of the learners.
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         name : str, list of str or None, default=None
-            Names of the learners, where `result` is no dict; None takes the class of the estimator,
-            numbered where there are several.
+            Names of the learners, if `result` is not a dict. None uses the class of the estimator,
+            numbered if there are several.
         comparator : array-like of shape (dim, p [+ 1]) or None, default=None
-            U for all learners; None takes ``result.best_comparator()`` of each.
+            U for all learners; None uses ``result.best_comparator()`` of each.
         log : bool, default=False
             Whether the losses are drawn on a logarithmic axis.
         legend_kwargs : dict or None, default=None
-            Handed to ``ax.legend``.
+            Passed to ``ax.legend``.
         risk_delta : float or None, default=None
-            Probability in (0, 1) that the bound on the risk fails anywhere; None leaves it out.
-            So does a run that has none, see `ProgressiveResult.risk_bound`.
+            Probability in (0, 1) that the bound on the risk fails anywhere. None leaves the bound
+            out; so does a run that has none, see `ProgressiveResult.risk_bound`.
 
         Returns
         -------
@@ -368,15 +382,15 @@ class RegretDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            For no results, names that do not fit their number, a comparator of another shape, or a
-            risk_delta outside (0, 1).
+            If there are no results, if the names do not fit their number, if a comparator has
+            another shape, or if risk_delta is outside (0, 1).
         TypeError
-            For results of another type.
+            If a result has another type.
 
         Notes
         -----
         A learner without a theorem (`GuaranteeError`) has no bound, and no dotted curve unless a
-        comparator is given; the legend says so.
+        comparator is given; the legend then has a note.
         """
         check_matplotlib_support(f"{cls.__name__}.from_result")
         names, results = _named(result, name)
@@ -394,11 +408,11 @@ class RegretDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure, with the legend beside the curves.
+            Axes to draw on; None makes a figure, with the legend next to the curves.
         log : bool, default=False
             Whether the losses are drawn on a logarithmic axis.
         legend_kwargs : dict or None, default=None
-            Handed to ``ax.legend``.
+            Passed to ``ax.legend``.
 
         Returns
         -------
@@ -436,14 +450,14 @@ class RegretDisplay:
         return lines
 
     def _use_log_axis(self):
-        """A logarithmic axis that ends where the losses begin: comparators may begin near 0."""
+        """A logarithmic axis that starts at the losses: comparators may start near 0."""
         first = [loss[loss > 0.0][0] for loss in self.losses if np.any(loss > 0.0)]
         self.ax_.set_yscale("log")
         if first:
             self.ax_.set_ylim(bottom=0.7 * min(first))
 
     def _handles(self):
-        """Legend: colours are learners, line styles are kinds."""
+        """Legend: colors are learners, line styles are kinds."""
         from matplotlib.lines import Line2D
 
         handles = []
@@ -466,7 +480,7 @@ def _named(result, name):
     """Names and results as two lists."""
     if isinstance(result, Mapping):
         if name is not None:
-            raise ValueError(f"name must be None where the results are a dict, got {name!r}.")
+            raise ValueError(f"name must be None if the results are a dict, got {name!r}.")
         name, result = [str(key) for key in result], list(result.values())
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     if name is None:
@@ -475,12 +489,12 @@ def _named(result, name):
     names = [name] if isinstance(name, str) else list(name)
     if not results or len(names) != len(results):
         raise ValueError(
-            f"result must hold one run or more, and name one name for each; "
+            f"result must have one run or more, and name one name for each; "
             f"got {len(results)} runs and {len(names)} names."
         )
     for one in results:
         if not hasattr(one, "expected_target_loss"):
-            raise TypeError(f"result must hold ProgressiveResult only, got {one!r}.")
+            raise TypeError(f"result must have ProgressiveResult only, got {one!r}.")
     return names, results
 
 
@@ -494,7 +508,7 @@ def _curves(result, comparator, risk_delta=None):
 
 
 def _reference(result, U):
-    """Cumulative comparator loss, and bound after every round; None where there is none."""
+    """Cumulative comparator loss, and bound after every round; None if there is none."""
     try:
         U = result.best_comparator() if U is None else U
         total = result.regret_bound(U)
@@ -507,7 +521,7 @@ def _reference(result, U):
 
 
 def _risk(result, delta):
-    """Rounds times the bound on the mean risk up to each; None where there is none."""
+    """Rounds times the bound on the mean risk up to each; None if there is none."""
     with suppress(GuaranteeError):
         if delta is not None:
             return np.arange(1, len(result.target_loss) + 1) * result.risk_curve(delta)

@@ -1,4 +1,4 @@
-"""What a policy would have earned, from the log of another."""
+"""Off-policy evaluation: the value of a policy, estimated from the log of another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_table(given: Any, name: str, qid: Any = None) -> Items:
     if qid is not None:
         flat = np.asarray(given, dtype=np.float64)
         if flat.ndim != 1:
-            raise ValueError(f"{name} must have shape (N,) where qid is given, got {flat.shape}.")
+            raise ValueError(f"{name} must have shape (N,) if qid is given, got {flat.shape}.")
         return read_items(flat, qid)
     try:
         rows = [np.asarray(row, dtype=np.float64) for row in given]
@@ -51,7 +51,7 @@ def read_table(given: Any, name: str, qid: Any = None) -> Items:
 
 
 def read_policy(given: Any, qid: Any = None) -> Items:
-    """Probabilities of the actions; a ValueError names the round that has none."""
+    """Probabilities of the actions; a ValueError names a round that does not have them."""
     table = read_table(given, "policy", qid)
     sums = table.sums(np.where(table.values >= 0.0, table.values, np.nan))
     wrong = ~(np.abs(sums - 1.0) <= ROUNDING)
@@ -71,7 +71,7 @@ def read_finite(name: str, given: Any, n: int) -> Floats:
 
 
 def read_actions_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
-    """Places (n,) of logged actions in their rounds, or among `classes`."""
+    """Positions (n,) of logged actions in their rounds, or among `classes`."""
     if classes is None:
         return places_of(actions, lengths, ", or labels with classes=…")
     given, classes = np.asarray(actions), np.asarray(classes)
@@ -87,16 +87,16 @@ def read_actions_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
 
 
 class Log(NamedTuple):
-    """A log beside a policy: where the actions stand, what they earned, and what is asked.
+    """A log and a policy: positions of the actions, rewards, and the estimate that is requested.
 
     Attributes
     ----------
     policy : Items
         Probabilities π.
     at : ndarray of shape (n,)
-        Places of the logged actions among the values of the policy.
+        Positions of the logged actions among the values of the policy.
     rewards, propensities, weight : ndarray of shape (n,)
-        Of the rounds.
+        Those of the rounds.
     rewards_of : ndarray of shape (N,) or None
         Estimated rewards q of all actions.
     """
@@ -120,8 +120,8 @@ def width_of(
     """The width of the range that the numbers of the estimate must lie in."""
     if method == "snips" or not unweighted:
         raise ValueError(
-            'interval="bernstein" is for method="ips" and "dr", without sample_weight: a mean of '
-            "numbers in a known range."
+            'interval="bernstein" is only supported for method="ips" and "dr" without '
+            'sample_weight; use interval="normal".'
         )
     low, high = _read_range(reward_range)
     if log.rewards.min() < low or log.rewards.max() > high:
@@ -155,7 +155,7 @@ def bernstein(phi: Floats, delta: float, width: float) -> float:
 
 
 class PolicyValue(NamedTuple):
-    """What a policy earns in a round, as estimated from a log.
+    """The value of a policy per round, as estimated from a log.
 
     Attributes
     ----------
@@ -166,12 +166,16 @@ class PolicyValue(NamedTuple):
     interval : tuple of two floats
         A confidence interval of the value.
     effective_sample_size : float
-        ``(Σ w_t)²/Σ w_t²``, w_t = π(a_t)/p_t times the weight of the round: how many rounds of the
-        policy's own the log is worth, at most the number of its rounds.
+        ``(Σ w_t)²/Σ w_t²``, with w_t = π(a_t)/p_t times the weight of the round. It is the number
+        of rounds played by the policy itself that the log is worth, at most that of its rounds.
     estimates : ndarray of shape (n,)
-        The estimate of every round, of which `value` is the mean; for "snips" up to what vanishes
-        with 1/n. Those of two policies on one log may be subtracted, for the standard error of
-        the difference.
+        The estimate of every round; `value` is their mean, for "snips" up to a difference of the
+        order of 1/n. Subtract those of two policies on one log to get the standard error of the
+        difference.
+
+    See Also
+    --------
+    off_policy_value : Makes it.
     """
 
     value: float
@@ -197,52 +201,52 @@ def off_policy_value(
     classes: Given = None,
     sample_weight: Given = None,
 ) -> PolicyValue:
-    r"""Estimate what a policy would earn in a round, from rounds that another one chose in.
+    r"""Estimate the reward of a policy per round, from rounds played by another policy.
 
     The log has actions a_t, rewards r_t and propensities p_t, the probabilities with which the
     actions were chosen; π_t is the policy's distribution in round t. With ``w_t = π_t(a_t)/p_t``,
 
-    - "ips", inverse propensity scores: the mean of ``w_t r_t``;
-    - "snips", self-normalised: ``Σ w_t r_t/Σ w_t``;
-    - "dr", doubly robust: the mean of ``Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(a_t))``, with estimates
-      q of the rewards of all actions.
+    - "ips", inverse propensity scores [1]_: the mean of ``w_t r_t``;
+    - "snips", self-normalized [3]_: ``Σ w_t r_t/Σ w_t``;
+    - "dr", doubly robust [2]_: the mean of ``Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(a_t))``, with
+      estimates q of the rewards of all actions.
 
     Parameters
     ----------
     actions : array-like of shape (n,)
-        Places of the logged actions in their rounds, from 0; labels with `classes`.
+        Positions of the logged actions in their rounds, from 0; labels with `classes`.
     rewards : array-like of shape (n,)
-        What they earned: any real numbers.
+        Rewards of the logged actions: any real numbers.
     propensities : array-like of shape (n,)
-        The probabilities with which they were chosen, in (0, 1].
+        Probabilities with which the actions were chosen, in (0, 1].
     policy : array-like of shape (n, K), list of n arrays (m,), or with `qid` of shape (N,)
-        Probabilities of all actions of every round under the policy, which may not depend on the
-        rewards of the log; ``decoding_proba`` of a bandit gives them, and 0 and 1 are a policy
+        Probabilities of all actions of every round under the policy, which must not depend on the
+        rewards of the log. ``decoding_proba`` of a bandit returns them; 0 and 1 are a policy
         without randomness.
     qid : array-like of shape (N,) or None, default=None
-        Round of each number of `policy` and `reward_estimates`, in any order; rounds count from the
-        first of each.
+        Round of each number of `policy` and `reward_estimates`, in any order; rounds are ordered by
+        the first entry of each.
     method : {"ips", "snips", "dr"}, default="snips"
-        The estimator. "ips" is unbiased and noisy; "snips" is less noisy, the same when a constant
-        is added to all rewards, and biased by the order of 1/n; "dr" is unbiased whatever q is, and
-        has less noise the better q is.
+        The estimator. "ips" is unbiased and noisy. "snips" is less noisy, does not change if a
+        constant is added to all rewards, and has a bias of the order of 1/n. "dr" is unbiased for
+        any q, and has less noise the better q is.
     reward_estimates : array-like, list of n arrays (m,) or None, default=None
-        q, in the form of `policy`, for "dr". None of a round may depend on its own reward:
-        `cross_fitted_rewards` makes such ones.
+        Estimated rewards q, in the form of `policy`, for "dr". The estimates of a round must not
+        depend on its own reward: use `cross_fitted_rewards`.
     interval : {"normal", "bernstein"}, default="normal"
-        How the confidence interval is made: by the standard error, right for many rounds; or by an
-        inequality that holds for any number of independent rounds, for "ips" and "dr".
+        How the confidence interval is computed. "normal" uses the standard error, for many rounds.
+        "bernstein" uses an inequality that holds for any number of independent rounds; it supports
+        "ips" and "dr".
     delta : float, default=0.05
-        Probability in (0, 1) that the interval does not hold the value.
+        Probability in (0, 1) that the interval does not contain the value.
     reward_range : tuple of two floats or None, default=None
         Bounds on all rewards, known beforehand, for "bernstein".
     min_propensity : float or None, default=None
-        A number that no propensity of the logging policy is less than, known beforehand, for
-        "bernstein".
+        A lower bound on all propensities of the logging policy, known beforehand, for "bernstein".
     classes : array-like of shape (K,) or None, default=None
-        Labels of the columns of `policy`. None takes actions as places.
+        Labels of the columns of `policy`. None: actions are positions.
     sample_weight : array-like of shape (n,) or None, default=None
-        Weights s_t of rounds: means are weighted. Not for "bernstein".
+        Weights s_t of rounds: means are weighted. Not supported for "bernstein".
 
     Returns
     -------
@@ -251,41 +255,51 @@ def off_policy_value(
     Raises
     ------
     ValueError
-        For propensities outside (0, 1], rows of `policy` that are no distribution, arrays of
-        several lengths, actions that are none, fewer than two rounds of positive weight, "snips"
-        where the policy never plays what was logged, "dr" without estimates, and "bernstein"
-        without its bounds, or with a log that does not keep to them.
+        If propensities are outside (0, 1], rows of `policy` are not distributions, arrays differ in
+        length, actions are unknown, or fewer than two rounds have a positive weight. If "snips" is
+        used and the policy never plays a logged action; if "dr" has no estimates; if "bernstein"
+        has no bounds, or the log does not keep to them.
 
     Warns
     -----
     GuaranteeWarning
-        Where all propensities are 1 although there was more than one action: such a log says
-        nothing of other policies.
+        If all propensities are 1 although there was more than one action: such a log has no
+        information on other policies.
+
+    See Also
+    --------
+    cross_fitted_rewards : Estimates of the rewards of all actions, for "dr".
+    PolicyValue : The result.
+    skstructured.bandits.BanditRounds : Replay labeled rows as a log of a bandit.
+    skstructured.bandits.LinUCB : A policy.
 
     Notes
     -----
-    The rounds must be independent, the logged propensities right, and positive wherever the policy
-    plays; the value is the expectation over rounds like these. The standard error is
+    The rounds must be independent, the logged propensities right, and positive for every action
+    that the policy plays; the value is the expectation over rounds like these. The standard error
+    of the estimate v, with φ_t the numbers whose mean it is, is
 
-    .. math:: \sqrt{\frac{n}{n-1}} \frac{\sqrt{\sum_t s_t^2 (φ_t - v)^2}}{\sum_t s_t}
+    .. math:: \sqrt{\frac{n}{n-1}} \frac{\sqrt{\sum_t s_t^2 (φ_t - v)^2}}{\sum_t s_t}.
 
-    for the estimate v, of the numbers φ_t whose mean it is: for "snips", by the delta method,
-    ``φ_t = v + w_t (r_t − v)/w̄``, w̄ the weighted mean of the w_t. The interval "normal" is
-    ``v ∓ z_{1 − δ/2}`` standard errors. "bernstein" is
+    For "snips", by the delta method, ``φ_t = v + w_t (r_t − v)/w̄``, w̄ the weighted mean of the
+    w_t. The interval "normal" is ``v ∓ z_{1 − δ/2}`` standard errors. The interval "bernstein"
+    ([4]_, Theorem 4, on either side with δ/2) is
     ``v ∓ (√(2 V ln(4/δ)/n) + 7 B ln(4/δ)/(3 (n − 1)))``, V the sample variance of the φ_t, and B
-    the width of the range that they must lie in: with rewards in [a, b] and propensities of at
-    least p, ``(max(b, 0) − min(a, 0))/p`` for "ips" and ``(b − a)(2/p − 1)`` for "dr" with q in
-    [a, b], which must not depend on the log.
+    the width of their range. With rewards in [a, b] and propensities of at least p, B is
+    ``(max(b, 0) − min(a, 0))/p`` for "ips" and ``(b − a)(2/p − 1)`` for "dr" with q in [a, b],
+    which must not depend on the log.
 
-    Where the logging policy learned from the log, "ips" and "dr" stay unbiased; standard errors are
+    If the logging policy learned from the log, "ips" and "dr" stay unbiased; standard errors are
     then approximate.
 
     References
     ----------
-    Horvitz, Thompson (1952); Dudík, Langford, Li (2011), "Doubly robust policy evaluation and
-    learning"; Swaminathan, Joachims (2015), "The self-normalized estimator for counterfactual
-    learning"; Maurer, Pontil (2009), "Empirical Bernstein bounds and sample variance penalization",
-    Theorem 4, on either side with δ/2.
+    .. [1] Horvitz, Thompson (1952), "A generalization of sampling without replacement from a finite
+       universe".
+    .. [2] Dudík, Langford, Li (2011), "Doubly robust policy evaluation and learning".
+    .. [3] Swaminathan, Joachims (2015), "The self-normalized estimator for counterfactual
+       learning".
+    .. [4] Maurer, Pontil (2009), "Empirical Bernstein bounds and sample variance penalization".
 
     Examples
     --------
@@ -304,7 +318,7 @@ def off_policy_value(
     check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
     q = reward_estimates if method == "dr" else None
     if method == "dr" and q is None:
-        raise ValueError('method="dr" needs reward_estimates, such as cross_fitted_rewards gives.')
+        raise ValueError('method="dr" needs reward_estimates, for example of cross_fitted_rewards.')
     log = _read_log(actions, rewards, propensities, (policy, q, qid), classes, sample_weight)
     value, phi = _estimated(log, method)
     n, spread = np.count_nonzero(log.weight), float((log.weight**2) @ (phi - value) ** 2)
@@ -320,7 +334,7 @@ def off_policy_value(
 
 
 def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight):
-    """The `Log` of what was given, checked."""
+    """The `Log` of the arguments, checked."""
     policy, q, qid = of_actions
     table = read_policy(policy, qid)
     n = len(table.lengths)
@@ -330,7 +344,7 @@ def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight
     refuse(~((p > 0.0) & (p <= 1.0)), p, "propensities", allowed, "round")
     weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
     if np.count_nonzero(weight) < 2:
-        raise ValueError("a standard error needs two rounds of positive weight or more.")
+        raise ValueError("A standard error needs at least two rounds of positive weight.")
     if (table.lengths > 1).any():
         warn_of_certainty(p)
     return Log(table, at, rewards, p, weight, _read_estimates(q, qid, table))
@@ -345,7 +359,7 @@ def _read_estimates(q, qid, policy):
         raise ValueError("reward_estimates must have a number for each action that policy has.")
     values = np.where(policy.values == 0.0, np.nan_to_num(table.values), table.values)
     if not np.isfinite(values).all():
-        raise ValueError("reward_estimates must be finite where the policy may play.")
+        raise ValueError("reward_estimates must be finite for all actions that policy may play.")
     return values
 
 
@@ -356,8 +370,8 @@ def _estimated(log, method):
         total = float(share @ w)
         if total == 0.0:
             raise ValueError(
-                'method="snips": policy gives probability 0 to every logged action, and the log '
-                "says nothing of it."
+                'method="snips": policy gives probability 0 to every logged action, so the log has '
+                "no information on it."
             )
         value = float(share @ (w * log.rewards)) / total
         return value, value + w * (log.rewards - value) / total
@@ -382,26 +396,26 @@ def cross_fitted_rewards(
     """Estimate the rewards of all actions of logged rounds, each by models of the other rounds.
 
     The rounds are split into n_splits parts, in their order. For each part a regressor learns the
-    rewards of the other parts, and predicts for all actions of the part: no estimate depends on the
-    reward of its own round, as doubly robust estimates need it.
+    rewards of the other parts, and predicts those of all actions of the part. So no estimate
+    depends on the reward of its own round, as doubly robust estimates need it.
 
     Parameters
     ----------
     X : list of n matrices (m, p), array of shape (n, m, p), or of (N, p) with `qid`, or (n, p)
-        Features of the actions of every round; with `classes` features of the rounds, (n, p), for
-        which every class has a regressor of its own.
+        Features of the actions of every round. With `classes`, features of the rounds, (n, p);
+        every class then has its own regressor.
     actions : array-like of shape (n,)
-        Places of the logged actions in their rounds, hidden ones counted; labels with `classes`.
+        Positions of the logged actions in their rounds, hidden ones counted; labels with `classes`.
     rewards : array-like of shape (n,)
-        What they earned.
+        Rewards of the logged actions.
     reward_model : estimator or None, default=None
-        A regressor of scikit-learn; None is ridge regression on standardised features.
+        A regressor of scikit-learn; None is ridge regression on standardized features.
     n_splits : int, default=5
-        Parts, 2 or more.
+        Number of parts, 2 or more.
     qid, available : array-like or None, default=None
         As in ``choose`` of `skstructured.bandits.LinUCB`.
     classes : array-like of shape (K,) or None, default=None
-        Labels of the actions, where they have no features.
+        Labels of the actions, if they have no features.
 
     Returns
     -------
@@ -412,8 +426,12 @@ def cross_fitted_rewards(
     Raises
     ------
     ValueError
-        For rounds that are none, actions that are none, rewards that are not finite, and fewer
-        rounds than parts.
+        If rounds or actions are invalid, if rewards are not finite, or if there are fewer rounds
+        than parts.
+
+    See Also
+    --------
+    off_policy_value : Uses the estimates, with ``method="dr"``.
 
     Examples
     --------
@@ -458,7 +476,7 @@ def _of_classes(X, actions, rewards, classes, model, n_splits):
 
 
 def _parts(n, n_splits):
-    """Rounds that are learned and rounds that are held out, for each part."""
+    """Rounds to learn from and held-out rounds, for each part."""
     if n < n_splits:
         raise ValueError(f"n_splits={n_splits} must be at most the number of rounds, {n}.")
     return KFold(n_splits).split(np.empty(n))

@@ -19,7 +19,7 @@ from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
 from skstructured.streaming.chunks import checked_chunks, steps_of, told_of_chunk, transform_of
 
-#: Rounds decoded at a time where every round is learned by itself.
+#: Rounds decoded at a time if every round is learned by itself.
 BLOCK = 4096
 
 #: Rows that a step of a pipeline sees before it transforms them.
@@ -53,7 +53,7 @@ def progressive_validate(
     estimator : OnlineLearner, or Pipeline that ends in one
         The learner; it is not changed. Steps before it that are fitted transform all rows as they
         are; others see the rows in chunks by their ``partial_fit``, each chunk before it is
-        transformed. No step sees an output, so that the bounds hold for the rows as transformed.
+        transformed. No step sees an output, so the bounds hold for the transformed rows.
     X : {array-like, sparse matrix} of shape (n, p), or iterable of pairs (X, y)
         Features; or, without y, chunks of a stream, such as those of `skstructured.streaming`.
     y : array-like or None, default=None
@@ -64,10 +64,10 @@ def progressive_validate(
         Seeds the draws of the decoder.
     progress : callable or None, default=None
         Called as ``progress(rounds done, n)`` now and then; for chunks once after each, as
-        ``progress(rounds done, result)`` with the `StreamResult` so far: where it raises
+        ``progress(rounds done, result)`` with the `StreamResult` so far: if it raises
         StopIteration, the validation ends there.
     classes : array-like or None, default=None
-        All labels, where `y`, or that of the first chunk, may not show every one.
+        All labels; needed if `y`, or the first chunk, may lack some.
     play : {"predict", "randomized"}, default="predict"
         Outputs to evaluate in each round. "predict": those of `predict`, from the averaged model
         if the estimator averages. For kernels and label sequences the average is updated after
@@ -88,7 +88,7 @@ def progressive_validate(
         For what ``estimator.partial_fit`` refuses, a batch size that is not a positive integer, a
         step of a pipeline that is neither fitted nor has ``partial_fit``, and an unknown `play`.
     TypeError
-        For an estimator that is no `OnlineLearner`.
+        For an estimator that is not an `OnlineLearner`.
 
     References
     ----------
@@ -157,13 +157,13 @@ def _played_before_learned(learner, answers, rounds, now, rng):
 def split_pipeline(estimator):
     """A new learner, and a function that transforms X by the steps before it.
 
-    Steps that are fitted transform X as they are. Others are cloned and see X chunk by chunk, by
-    their ``partial_fit``, each chunk before it is transformed; a second call goes on with them.
+    Fitted steps transform X. Others are cloned and see X chunk by chunk, by
+    their ``partial_fit``, each chunk before it is transformed; a second call continues with them.
 
     Raises
     ------
     TypeError
-        For an estimator that is no `OnlineLearner`.
+        For an estimator that is not an `OnlineLearner`.
     ValueError
         For a step that is neither fitted nor has ``partial_fit``.
     """
@@ -180,7 +180,7 @@ def split_pipeline(estimator):
 
 
 def _dependence(estimator, learner, play, batch_size):
-    """Why rows were not new to what played them, or None; `learner` has begun."""
+    """Why rows were not new to the model that played them, or None; `learner` has begun."""
     ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
     if ahead:
         return (
@@ -206,7 +206,7 @@ def _transformed_in_chunks(step, X):
 
 
 def warm_up(estimator, X, y, classes=None, play="predict"):
-    """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
+    """Load (or compile) the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
     rounds = learner.begin(X, y, classes)
     _turn(learner, play, 1)(rounds, np.arange(1), None)
@@ -220,7 +220,7 @@ def random_stop(
     sample_weight: Given = None,
     random_state: Seed = None,
 ) -> OnlineLearner:
-    """Learn rows in random order up to a round drawn at random; what was known before that round.
+    """Learn rows in random order up to a round drawn at random, and return that learner.
 
     The conversion of online learners that have no average of their weights, such as
     `FolkloreClassifier`: if rows are independent and drawn alike, the expected loss on a new row is
@@ -250,7 +250,7 @@ def random_stop(
     Raises
     ------
     TypeError
-        For an estimator that is no `OnlineLearner`, such as a pipeline.
+        For an estimator that is not an `OnlineLearner`, such as a pipeline.
     ValueError
         For what ``partial_fit`` of the learner refuses, weights that are all 0, and weights for a
         learner that takes none.

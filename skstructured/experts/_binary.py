@@ -1,4 +1,4 @@
-"""Binary classifiers as experts: what they say of rows, and how they are trained."""
+"""Binary classifiers as experts: their opinions on rows, and their training."""
 
 import inspect
 from copy import deepcopy
@@ -30,9 +30,9 @@ def named_experts(estimators, taken=()):
     Parameters
     ----------
     estimators : list
-        Pairs, or experts, which are named after their class, and numbered where that is not enough.
+        Pairs, or experts, which are named after their class, and numbered if names repeat.
     taken : iterable of str
-        Names that are no longer free.
+        Names that are already used.
     """
     given = list(estimators) if isinstance(estimators, (list, tuple)) else []
     if not given:
@@ -46,11 +46,11 @@ def named_experts(estimators, taken=()):
     for i, (name, expert) in enumerate(pairs):
         if not isinstance(name, str) or "__" in name or name in taken or name in names[:i]:
             raise ValueError(
-                f"Names of estimators must be different strings without '__' that are no "
-                f"parameters, got {name!r} among {names!r}."
+                f"Names of estimators must be different strings without '__' that are not the name "
+                f"of a parameter, got {name!r} among {names!r}."
             )
         if not (hasattr(expert, "predict") and hasattr(expert, "get_params")):
-            raise ValueError(f"the expert {name!r} must be a classifier, got {expert!r}.")
+            raise ValueError(f"Expert {name!r} must be a classifier, got {expert!r}.")
     return pairs
 
 
@@ -69,14 +69,15 @@ def is_frame(X):
 
 
 def checked_rows(estimator, X, reset):
-    """X as the experts get it: frames and CSR as they are, all else as an array of numbers.
+    """X in the form that the experts get: frames and CSR unchanged, anything else as an array.
 
-    Frames may hold columns that are no numbers, which the experts have to cope with.
+    Frames may have columns that are not numbers; the experts must be able to use them.
 
     Raises
     ------
     ValueError
-        For NaN and inf (unless every expert takes NaN), and another width or names than fitted.
+        If X has NaN and inf (unless every expert accepts NaN), or another width or names than
+        fitted.
     """
     finite = "allow-nan" if estimator._takes_nan else True
     if issparse(X):
@@ -96,17 +97,17 @@ def rows_of(X, which):
 
 
 def opinions(name, expert, X, classes):
-    """What an expert says of rows: (n,) in [−1, 1], negative for the first of two classes.
+    """Opinions of an expert on rows: (n,) in [−1, 1], negative for the first of two classes.
 
-    Twice the probability of the second class, less 1; without ``predict_proba`` the decision
-    function, cut to [−1, 1]; without both −1 or 1 for the class predicted. All to 20 binary places,
-    and 0 for NaN.
+    Twice the probability of the second class, minus 1; without ``predict_proba`` the decision
+    function, clipped to [−1, 1]; without both −1 or 1 for the class predicted. All are rounded to
+    20 binary places, and NaN counts as 0.
     """
     labels = np.asarray(getattr(expert, "classes_", classes)).tolist()
     unknown = [label for label in labels if label not in classes.tolist()]
     if unknown:
         raise ValueError(
-            f"the expert {name!r} has the class {unknown[0]!r}, which is not among those of y, "
+            f"Expert {name!r} has the class {unknown[0]!r}, which is not among those of y, "
             f"{classes.tolist()}."
         )
     signs = np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
@@ -120,14 +121,14 @@ def opinions(name, expert, X, classes):
             said = np.where(predicted == classes[1], 1.0, -1.0) * np.isin(predicted, classes)
     if said.shape != (X.shape[0],):
         raise ValueError(
-            f"the expert {name!r} must give one number per row of {X.shape[0]}, got shape "
+            f"Expert {name!r} must return one number for each of {X.shape[0]} rows, got shape "
             f"{said.shape}."
         )
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 
 def part_of(given, which, n):
-    """Metadata of some of n rows: entries per row are taken there, all else is unchanged."""
+    """Metadata of some of n rows: arrays with one entry per row are sliced, others unchanged."""
     return {
         key: _safe_indexing(value, which) if np.ndim(value) and np.shape(value)[0] == n else value
         for key, value in given.items()
@@ -135,7 +136,7 @@ def part_of(given, which, n):
 
 
 def seed(expert, rng):
-    """Give seeds to all generators of an expert that has none: its ``random_state`` are None."""
+    """Give seeds to all generators of an expert that has none: with ``random_state=None``."""
     found = sorted(expert.get_params(deep=True).items())
     names = [key for key, value in found if key.endswith("random_state") and value is None]
     if names:
@@ -143,7 +144,7 @@ def seed(expert, rng):
 
 
 def folds(codes, cv):
-    """The fold of each row: consecutive rows of each class, so that all have equal shares."""
+    """The fold of each row: consecutive rows of each class; all folds have equal shares."""
     fold = np.empty(len(codes), dtype=np.intp)
     for code in (0, 1):
         mine = np.flatnonzero(codes == code)
@@ -152,9 +153,9 @@ def folds(codes, cv):
 
 
 def out_of_fold(found, fold, codes, learned):
-    """`found` (n,) with what ``learned(others, inside)`` says of the rows of each fold.
+    """`found` (n,) with the opinions ``learned(others, inside)`` on the rows of each fold.
 
-    Rows stay as they are if the other folds have one class alone.
+    Opinions are not changed if the other folds have one class only.
     """
     for k in np.unique(fold):
         inside, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
@@ -171,13 +172,13 @@ class Expert(State):
     ----------
     name : str
     model : classifier
-        A copy of one that learns, and others as they are.
+        A copy of one that learns; others unchanged.
     learns : bool
         Whether it is trained.
     naive : bool
-        Whether it has not seen a row, so that it says 0.
+        Whether it has not seen a row; its opinion is then 0.
     calibration : estimator or None, default=None
-        What makes its opinions into probabilities.
+        The map from its opinions to probabilities.
     """
 
     name: str
@@ -187,13 +188,13 @@ class Expert(State):
     calibration: Any = None
 
     def opinions(self, rows, classes):
-        """What it says of rows, (n,)."""
+        """Its opinions on rows, (n,)."""
         if self.naive:
             return 0.0
         return calibrated(self.calibration, opinions(self.name, self.model, rows, classes))
 
     def fit(self, rows, codes, classes, fold, given):
-        """Fit one that learns on all rows; what it says of rows that it did not see."""
+        """Fit an expert that learns on all rows; its opinions on rows that it did not see."""
         if not self.learns:
             return opinions(self.name, self.model, rows, classes)
         fresh = clone(self.model)
@@ -208,7 +209,7 @@ class Expert(State):
         return said
 
     def calibrate(self, method, said, codes, fold):
-        """Learn to calibrate what was said; that, by the maps of the other folds."""
+        """Learn to calibrate opinions; return them calibrated by the maps of the other folds."""
         if method is None:
             return said
 
@@ -220,7 +221,7 @@ class Expert(State):
         return out_of_fold(said.copy(), fold, codes, learned)
 
     def learn(self, x, y, classes, given):
-        """Learn one row; of the first it is told the classes, if it takes them."""
+        """Learn one row; with the first, pass the classes if the expert accepts them."""
         if self.naive and "classes" in inspect.signature(self.model.partial_fit).parameters:
             given = given | {"classes": classes}
         if self.naive or hasattr(self.model, "partial_fit"):
@@ -229,21 +230,23 @@ class Expert(State):
 
 
 def expert_of(name, model, train, online):
-    """The `Expert` of a classifier as it was given; an error unless it can do what `train` says."""
+    """The `Expert` of a classifier; an error unless it can do as `train` requires."""
     if not (isinstance(train, (bool, np.bool_)) or train == "auto"):
         raise ValueError(f"train must be 'auto', True or False, got {train!r}.")
     fitted = is_fitted(model)
     learns = not fitted if train == "auto" else bool(train)
     learns = learns and not isinstance(model, FrozenEstimator)
     if not learns and not fitted:
-        raise NotFittedError(f"the expert {name!r} is not fitted, and is not to be trained.")
+        raise NotFittedError(
+            f"Expert {name!r} is not fitted, and train=False: fit it first, or set train='auto'."
+        )
     if learns and online and not hasattr(model, "partial_fit"):
         raise ValueError(
-            f"the expert {name!r} has no partial_fit to learn row by row: call fit of "
-            "AbstainingHedgeClassifier, or fit the experts beforehand and say train=False."
+            f"Expert {name!r} has no partial_fit to learn row by row: call fit of "
+            "AbstainingHedgeClassifier, or fit the experts beforehand and set train=False."
         )
     if learns and not online and not hasattr(model, "fit"):
-        raise ValueError(f"the expert {name!r} has no fit.")
+        raise ValueError(f"Expert {name!r} has no fit.")
     if learns:
         model = deepcopy(model) if fitted else clone(model)
     return Expert(name, model, learns, learns and not fitted)
@@ -258,7 +261,7 @@ def check_marker(marker, classes):
 
 
 def calibration(method, said, codes):
-    """The estimator that makes opinions into P(second class), by what was said and true.
+    """The estimator that maps opinions to P(second class), fitted to opinions and true classes.
 
     "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
     monotone P of the least squared error.
@@ -273,7 +276,7 @@ def calibration(method, said, codes):
 
 
 def calibrated(model, said):
-    """Opinions (n,) as 2 P(second class) − 1 by a `calibration`; as they are without one."""
+    """Opinions (n,) as 2 P(second class) − 1 by a `calibration`; unchanged without one."""
     if model is None or len(said) == 0:
         return said
     isotonic = isinstance(model, IsotonicRegression)

@@ -48,14 +48,14 @@ BLOCK = 4096
 
 
 class AskedRows(NamedTuple):
-    """Rows, and what experts lost in them, (n, d); NaN until they are learned."""
+    """Rows, and the losses of the experts on them, (n, d); NaN until they are learned."""
 
     matrix: object
     losses: np.ndarray
 
 
 def losses_of(said, codes):
-    """``(1 − y u)/2`` of opinions u (n, d) where y = ±1 is the truth, (n, d)."""
+    """``(1 − y u)/2`` for opinions u (n, d) and the true class y = ±1, (n, d)."""
     return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
 
 
@@ -63,57 +63,61 @@ def losses_of(said, codes):
 @update_abstractmethods
 @parameters
 class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition):
-    r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
+    r"""Weight binary classifiers by their past losses, and abstain if they disagree.
 
-    Abstaining costs c, a mistake 1. While c < ½ the expected cost of all rounds exceeds that of the
-    best expert by a constant, however many rounds there are and wherever they come from; without
-    abstaining it may grow like their square root. The classifiers may be fitted, or trained here.
+    Abstaining costs c, a mistake 1. If c < ½, the expected cost of all rounds exceeds that of the
+    best expert by at most a constant, for any number of rounds and any sequence of rows. Without
+    abstaining the difference may grow like the square root of the number of rounds. The
+    classifiers may be fitted already, or trained here.
 
-    In round t expert i says ``y_i`` in [−1, 1], `AdaHedge` gives weights p̂ from past losses
+    In round t expert i predicts ``y_i`` in [−1, 1], `AdaHedge` gives weights p̂ from past losses
     ``ℓ(y_i) = (1 − y y_i)/2``, and
 
     .. math:: \hat y = ⟨\hat p, (y_i)⟩, \quad y^* = \operatorname{sign} \hat y, \quad
         b = 1 - |\hat y|:
 
-    abstain with probability b, else play y*. `sample` draws so; `predict` abstains where b > 2c,
-    that is where the class thought more likely is given a probability below 1 − c.
+    abstain with probability b, else play y*. `sample` draws accordingly. `predict` abstains if
+    b > 2c: then the more likely class has a probability below 1 − c.
 
     Parameters
     ----------
     estimators : list of (str, classifier), or list of classifiers
-        The experts. What they say is ``2 predict_proba − 1``; without ``predict_proba`` the
-        decision function, cut to [−1, 1]; without both −1 or 1 for the class predicted. All are
+        The experts. Their opinions are ``2 predict_proba − 1``; without ``predict_proba`` the
+        decision function, clipped to [−1, 1]; without both −1 or 1 for the class predicted. All are
         rounded to 20 binary places; NaN counts as 0.
     abstention_cost : float, default=0.3
-        c in [0, 1]; the theorem is for c < ½. It enters `predict` and the losses, not the weights.
+        The cost c of abstaining, in [0, 1]; the bound needs c < ½. It changes `predict` and the
+        losses, not the weights.
     train : {"auto", True, False}, default="auto"
-        Who is trained: those not fitted, all, or none. `partial_fit` and progressive validation
-        ask each about a row (0 before its first) before it learns it. `fit` fits on all rows, after
-        clones, fitted on ``cv − 1`` of `cv` folds, were weighed by what they said of the other: by
-        rows not seen. Fitted experts must be so on other rows. An expert in a
-        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, as those of cross-validation,
-        keep fitted experts with ``train=False`` and frozen ones; others are fitted anew there.
+        Which experts are trained: those not fitted ("auto"), all (True), or none (False).
+        `partial_fit` and progressive validation ask each expert about a row before it learns the
+        row; before its first row its opinion is 0. `fit` trains on all rows. Before, it fits clones
+        on ``cv − 1`` of `cv` folds, and weights the experts by the opinions of these clones on the
+        other fold. Experts that are given fitted must be fitted on other rows. An expert in a
+        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, for example in
+        cross-validation, keep fitted experts if ``train=False``, and frozen ones; others are fitted
+        again.
     cv : int, default=5
-        Folds of `fit`, consecutive rows of each class.
+        Number of folds of `fit`, consecutive rows of each class.
     calibrate : {"isotonic", "sigmoid", None}, default="isotonic"
-        How `fit` makes what an expert said of rows not seen, and says later, into probabilities; a
-        fold is weighed by the map of the others. None takes experts at their word, as a stream of
-        `partial_fit` does that begins with it.
+        How `fit` calibrates the opinions of experts, on rows that they have not seen; each fold is
+        weighted by the map of the others. None uses the opinions without calibration, and so does a
+        stream that starts with `partial_fit`.
     abstain_label : object, default=None
-        What `predict` and `sample` return for abstaining, no class itself. With None `predict`
-        always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
-        `abstains` then tells where the prediction should not be used.
+        Label that `predict` and `sample` return for abstaining; it must not be a class. If None,
+        `predict` always predicts a class, so scorers work, and `sample` decides by a fair coin,
+        which costs ½. `abstains` then returns for which rows not to use the prediction.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print the number of learned rows once a second.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draws, and those experts trained that have no seed.
+        Seeds the draws, and the trained experts that have no seed.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels; −1 and 1 of the formulas.
     estimators_ : list of classifiers
-        The experts, trained where they are.
+        The experts, after training.
     hedge_ : AdaHedge
         The weights over them, ``hedge_.weights_``.
     expert_losses_ : ndarray of shape (d,)
@@ -128,18 +132,27 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     Raises
     ------
     ValueError
-        At the first call to learn: for more than two classes, of which the theorem says nothing;
-        for bad parameters; for experts that cannot be trained as they should be.
+        At the first call to learn, if there are more than two classes, which the theorem does not
+        cover; if a parameter is wrong; if an expert cannot be trained as requested.
+
+    See Also
+    --------
+    skstructured.experts.AdaHedge : The weights.
+    PredictionSets : Sets of classes instead of abstaining, for any number of classes.
+    skstructured.evaluation.RiskCoverageDisplay : Plot the error rate against the rows kept.
+    skstructured.guarantees.AbstentionCertificate : The bound.
 
     Notes
     -----
-    After `fit`, `partial_fit` goes on to train those experts that were trained and have it. Where
-    one raises, the others learn the round, and it counts. Experts get frames and CSR as they are.
+    The bound is Theorem 7 of [1]_, appendix E; see also [2]_. After `fit`, `partial_fit` trains
+    those experts further that `fit` trained and that have ``partial_fit``. If one raises, the
+    others learn the round, and it counts. Experts get frames and CSR unchanged.
 
     References
     ----------
-    Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
-    appendix E; Neu, Zhivotovskiy (2020), "Fast rates for online prediction with abstention".
+    .. [1] Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass
+       classification".
+    .. [2] Neu, Zhivotovskiy (2020), "Fast rates for online prediction with abstention".
 
     Examples
     --------
@@ -167,7 +180,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     random_state: Seed = None
 
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
-        """Fit the experts that are to be trained, and weigh all by rows they have not seen.
+        """Fit the experts that are to be trained, and weight all by rows they have not seen.
 
         Parameters
         ----------
@@ -196,7 +209,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
-        """Learn rows in order, one round each; chunks of any size give the same result.
+        """Learn rows in order, one round each; the size of chunks does not change the result.
 
         Parameters
         ----------
@@ -235,7 +248,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`.
 
-        Its `rows` take the losses of the experts (n, d), as rounds are learned.
+        Its `rows` collect the losses of the experts (n, d), as rounds are learned.
         """
         with unchanged_on_error(self, aside=True) as new:
             return new._begin(X, y, classes)
@@ -245,14 +258,14 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return self._rounds(checked_rows(self, X, reset=False), y)
 
     def _rounds(self, rows, y):
-        """The `Batch` of checked rows, which takes the losses of the experts."""
+        """The `Batch` of checked rows, which collects the losses of the experts."""
         codes = self.space_.pack(y)
         check_lengths(rows.shape[0], len(codes))
         losses = np.full((rows.shape[0], len(self._experts)), np.nan)
         return Batch(AskedRows(rows, losses), codes)
 
     def _begin(self, X, y, classes, online=True, stream=False):
-        """Start anew; the `Batch` of the rows."""
+        """Restart; the `Batch` of the rows."""
         named, space = self._named, Simplex()
         self._takes_nan = get_tags(self).input_tags.allow_nan
         rows = checked_rows(self, X, reset=True)
@@ -262,8 +275,8 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             space.fit(y if classes is None else classes)
         if space.dim_ != 2:
             raise ValueError(
-                f"{type(self).__name__} is for two classes, got {space.dim_}. Only binary "
-                "classification is supported: the theorem does not cover one-vs-rest."
+                "Only binary classification is supported. The theorem does not cover one-vs-rest; "
+                f"got {space.dim_} classes."
             )
         check_share("abstention_cost", self.abstention_cost)
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
@@ -279,7 +292,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     @property
     def estimators_(self) -> list:
-        """The experts, trained where they are; set by `fit` or `partial_fit`."""
+        """The experts, after training; set by `fit` or `partial_fit`."""
         return [expert.model for expert in self._experts]
 
     @property
@@ -288,7 +301,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return any(expert.learns for expert in self._experts)
 
     def _ask(self, rows, learn=None):
-        """Opinions (n, d) of all experts, or of those that learn or do not; 0 for the others."""
+        """Opinions (n, d) of all experts, of those that learn, or of those that do not; else 0."""
         said = np.zeros((rows.shape[0], len(self._experts)))
         for j, expert in enumerate(self._experts):
             if learn is None or learn == expert.learns:
@@ -296,7 +309,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return said
 
     def _learn(self, rounds, which, given=()):
-        """Learn rounds in the order of `which`; the ŷ that they were played with.
+        """Learn rounds in the order of `which`; return the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
         """
@@ -320,8 +333,8 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     def _learn_rows(self, x, said, codes, given=None):
         """Learn rounds with these opinions, and teach the experts the row x if there is one.
 
-        The round is counted first. Where an expert raises, the others learn it all the same, and
-        then the error goes on.
+        The round is counted first. If an expert raises, the others still learn the round before
+        the error is raised.
         """
         losses, sign, failed = losses_of(said, codes), 2.0 * codes - 1.0, []
         with self.lock:
@@ -344,7 +357,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
 
     def decision_function(self, X: Features) -> Floats:
-        """ŷ in [−1, 1], (n,): the experts' weighted mean."""
+        """ŷ in [−1, 1], (n,): the weighted mean of the experts' opinions."""
         check_is_fitted(self, "classes_")
         rows = checked_rows(self, X, reset=False)
         with self.lock:
@@ -361,29 +374,29 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Features) -> Array:
-        """The class thought more likely, (n,); `abstain_label`, if it is not None, where b > 2c."""
+        """The more likely class, (n,); `abstain_label` if b > 2c and it is not None."""
         score = self.decision_function(X)
         return self._answers(score > 0.0, self._abstains(score))
 
     def abstains(self, X: Features) -> Array:
-        """Where a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
+        """Whether a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
         return self._abstains(self.decision_function(X))
 
     def abstain_proba(self, X: Features) -> Floats:
-        """b, with which `sample` abstains, (n,)."""
+        """Probability b with which `sample` abstains, (n,)."""
         return 1.0 - np.abs(self.decision_function(X))
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
-        """Draw what the theorem is about, (n,): `abstain_label` with probability b, or the class.
+        """Draw the decisions of the theorem, (n,): `abstain_label` with probability b, or a class.
 
-        With ``abstain_label=None`` a coin decides in its place: classes as by `predict_proba`.
+        With ``abstain_label=None`` a coin decides instead: classes as by `predict_proba`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n, p)
             Features.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the estimator's own generator.
+            None uses the estimator's own generator.
 
         Returns
         -------
@@ -402,7 +415,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return 1.0 - np.abs(score) > 2.0 * cost
 
     def _answers(self, second, abstains):
-        """Labels, with the marker in its places; objects, where the two are of different kinds."""
+        """Labels and markers; an array of objects if the two are of different kinds."""
         labels, marker = self.classes_[second.astype(np.intp)], self.abstain_label
         if marker is None:
             return labels
@@ -415,7 +428,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return answers
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        """The `Losses` of rounds played with the current state; no rows are learned."""
         score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
@@ -428,7 +441,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return Losses(lost, lost, losses_of(score[:, None], rounds.packed[which])[:, 0])
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, learn it, and go on; `Losses`."""
+        """Play each round, then learn it; return the `Losses`."""
         which = np.asarray(which)
         score = self._learn(rounds, which)
         return self._losses(score, rounds.packed[which], random_state)
@@ -462,25 +475,25 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     def comparison(self, rounds: Batch) -> ExpertComparison:
         """Losses of the experts in these rounds, as an `ExpertComparison`.
 
-        A GuaranteeError where they were not kept.
+        A GuaranteeError if they were not kept.
         """
         losses = getattr(rounds.rows, "losses", None)
         if losses is None and not self._trains:
             losses = losses_of(self._ask(rounds.X), rounds.packed)
         if losses is None or np.isnan(losses).any():
             raise GuaranteeError(
-                "The experts learned in these rounds, and what each lost in them was not kept: "
-                "certificate().bound() is the bound on their sum."
+                "The experts were trained in these rounds, and their losses were not kept: "
+                "certificate().bound() is the bound on the sum of the losses."
             )
         return ExpertComparison(losses)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """Theorem 7 for the rounds seen so far: ``certificate().bound()`` is the number.
+        """The bound for the rounds seen so far: ``certificate().bound()`` is the number.
 
         Parameters
         ----------
         delta : None
-            The theorem bounds the expectation only.
+            The theorem only bounds the expectation.
 
         Returns
         -------
@@ -489,15 +502,18 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         Raises
         ------
         GuaranteeError
-            Where abstaining cost ½ or more in a round, with a delta, and before the first rounds.
+            If abstaining cost ½ or more in a round, with a delta, and before the first rounds.
         """
         if not getattr(self, "t_", 0):
-            raise GuaranteeError("There are no rounds yet: certificate needs fit or partial_fit.")
+            raise GuaranteeError("No rounds yet: call fit or partial_fit before certificate.")
         if delta is not None:
-            raise GuaranteeError("Theorem 7 bounds the expectation: leave delta out.")
+            raise GuaranteeError(
+                "This bound only holds in expectation: call certificate() without delta."
+            )
         if self._dearest >= 0.5:
             raise GuaranteeError(
-                f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
+                f"The bound needs abstention_cost < 1/2 in every round; it was {self._dearest:g}. "
+                "Use a lower abstention_cost."
             )
         numbers = {"experts": len(self._experts), "abstention_cost": self._dearest}
         numbers |= {"variance": self.hedge_.variance, "rounds": self.t_}
@@ -516,7 +532,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         self.estimators = pairs if pairwise else [expert for _, expert in pairs]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
+        """Share of rows that `predict` labels right; `abstain_label` counts as wrong."""
         said = np.asarray(self.predict(X), dtype=object)
         labels = np.asarray(column_or_1d(y), dtype=object)
         check_lengths(len(said), len(labels))
@@ -537,19 +553,19 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return super().set_params(**params) if own else self._set_params("_named", **params)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata are handed on to the experts, by what each requests."""
+        """How metadata are passed to the experts, by the requests of each."""
         mapping = MethodMapping()
         for method in ("fit", "partial_fit"):
             mapping.add(caller=method, callee=method)
         return MetadataRouter(owner=self).add(**dict(self._named), method_mapping=mapping)
 
     def _routed(self, method, params):
-        """What of the metadata `params` of a call goes to which expert: names to dicts."""
+        """Metadata `params` of a call for each expert: a dict of names to dicts."""
         found = routed(self, method, params) if params else {}
         return {name: dict(found[name].get(method, {})) for name in found}
 
     def __sklearn_clone__(self):
-        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
+        """A new one; with ``train=False`` over copies of the fitted experts."""
         twin = super().__sklearn_clone__()
         if self.train is False:
             twin.estimators = deepcopy(self.estimators)

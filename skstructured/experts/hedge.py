@@ -66,7 +66,7 @@ def fall_behind(losses, behind):
 
 @kernel
 def hedge_rounds(losses, totals, behind, sums, w, hedged):
-    """Rounds of losses (n, d): what the weights before each lose into `hedged` (n,)."""
+    """Play rounds of losses (n, d); the losses of the weights before each go into `hedged` (n,)."""
     price = math.log(losses.shape[1])
     for t in range(losses.shape[0]):
         gap = sums[GAP]
@@ -85,25 +85,25 @@ def hedge_rounds(losses, totals, behind, sums, w, hedged):
 
 
 class AdaHedge(State):
-    r"""Weights over d experts that lose hardly more than the best of them, whatever the losses.
+    r"""Weight d experts; the total loss is close to that of the best of them, for any losses.
 
-    There is nothing to tune, and multiplying all losses by a number, or adding one, changes no
-    weight. Round t, with the total losses L and Δ of the rounds before it:
+    There are no hyperparameters to tune. Multiplying all losses by a number, or adding one, changes
+    no weight. In round t, with the total losses L and Δ of the rounds before it,
 
     .. math:: \hat p_i ∝ e^{-η L_i}, \quad η = \frac{\ln d}{Δ}, \qquad Δ ← Δ +
         \max\{0, ⟨\hat p, ℓ⟩ - (M_η(L + ℓ) - M_η(L))\}, \qquad L ← L + ℓ,
 
-    with ``M_η(L) = min L − (1/η) ln mean_i exp(−η(L_i − min L))``; while Δ = 0 the experts of the
-    least loss share the weight. What it loses, ``Σ<p̂,ℓ>``, is at most
+    with ``M_η(L) = min L − (1/η) ln mean_i exp(−η(L_i − min L))``. While Δ = 0 the experts of the
+    least loss share the weight. The loss of the weights, ``Σ<p̂,ℓ>``, is at most
 
     .. math:: \min_i L_i + 2\sqrt{\ln d \, \textstyle\sum_t v_t} + S(\tfrac43 \ln d + 2),
 
-    ``v_t`` the variance of the losses under p̂ in round t, S the widest range of them in a round.
+    with ``v_t`` the variance of the losses under p̂ in round t, S their widest range in a round.
 
     Parameters
     ----------
     n_experts : int
-        d, 1 or more.
+        Number d of experts, 1 or more.
 
     Attributes
     ----------
@@ -114,9 +114,14 @@ class AdaHedge(State):
     total_loss, gap, variance : float
         ``Σ<p̂,ℓ>``, Δ and ``Σv``.
     regret, regret_bound : float
-        ``Σ<p̂,ℓ> − min L``, and what it is at most.
+        ``Σ<p̂,ℓ> − min L``, and the upper bound on it.
     n_rounds : int
         Rounds seen.
+
+    See Also
+    --------
+    AbstainingHedgeClassifier : A classifier that uses these weights, and may abstain.
+    skstructured.optimizers.StepMixture : Weights over learning rates.
 
     References
     ----------
@@ -140,7 +145,7 @@ class AdaHedge(State):
         self._sums, self._work = np.zeros(4), np.zeros(self.n_experts)
 
     def update(self, losses: ArrayLike) -> Floats:
-        """Learn rounds in order; chunks of any size give the same bits.
+        """Learn rounds in order; the size of chunks does not change a bit.
 
         Parameters
         ----------
@@ -155,7 +160,7 @@ class AdaHedge(State):
         Raises
         ------
         ValueError
-            For another shape, NaN, or losses beyond 1e100; nothing is learned.
+            If the shape is wrong, or a loss is NaN or beyond 1e100; no round is then learned.
         """
         losses = self._checked(losses)
         hedged = np.empty(len(losses))
@@ -168,8 +173,8 @@ class AdaHedge(State):
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.n_experts:
             raise ValueError(
-                f"losses must have shape (n, {self.n_experts}), a round per row and an expert per "
-                f"column, got {losses.shape}."
+                f"losses must have shape (n, {self.n_experts}), one round per row and one expert "
+                f"per column, got {losses.shape}."
             )
         wrong = ~(np.abs(losses) <= LARGEST)
         if wrong.any():
@@ -189,7 +194,7 @@ class AdaHedge(State):
 
     @property
     def total_loss(self) -> float:
-        """Σ<p̂,ℓ>, what the weights have lost."""
+        """Σ<p̂,ℓ>, the total loss of the weights."""
         return float(self._sums[TOTAL])
 
     @property
@@ -204,7 +209,7 @@ class AdaHedge(State):
 
     @property
     def regret(self) -> float:
-        """Σ<p̂,ℓ> less the total loss of the best expert."""
+        """Σ<p̂,ℓ> minus the total loss of the best expert."""
         return self.total_loss - float(self.losses_.min())
 
     @property

@@ -1,4 +1,4 @@
-"""Base classes for your own spaces, regularizers, losses, optimisers, decoders and learners."""
+"""Base classes for custom spaces, regularizers, losses, optimizers, decoders and learners."""
 
 from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel

@@ -34,7 +34,7 @@ def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
 
 @kernel
 def _step_towards(target, S, w, k):
-    """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
+    """Move the weights w[:k] to `target`, or as far as none is negative; drop the zero ones.
 
     Returns how many vertices are left, and whether the target was reached.
     """
@@ -129,9 +129,9 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
 
 
 def projection_kernel(space: Any) -> Kernel:
-    """The kernel (see `skstructured.losses.oracles.Oracle`) of the projection on a user's polytope.
+    """The compiled function (see `Oracle`) of the projection on a custom polytope.
 
-    Compiled, in every process, if the space's ``oracle_kernel`` is a numba function.
+    It is compiled, in every process, if the space's ``oracle_kernel`` is a numba function.
     """
     if is_compiled(space.oracle_kernel):
         return _compiled_kernel(space.oracle_kernel, space.constant_sum)

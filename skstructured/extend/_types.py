@@ -37,17 +37,17 @@ if not TYPE_CHECKING:  # for `help`, which else shows all that they stand for
 
 
 class Bound(Protocol):
-    """What learners and optimisers answer where a theorem bounds their losses."""
+    """The interface of the bounds that learners and optimizers return."""
 
     def bound(self, comparator_loss: float, norm: float) -> float:
         """A bound on the sum of target losses."""
 
     def regret(self, norm: float) -> float:
-        """The part of it that is beyond the comparator's loss."""
+        """The part of it that exceeds the comparator's loss."""
 
 
 class Loss(Protocol):
-    """What learners, optimisers and decoders ask of a `Surrogate` or a `FenchelYoung` loss."""
+    """The members of a `Surrogate` or `FenchelYoung` that learners and decoders use."""
 
     #: What the parameter is: a short-cut or a space, a fitted space once learners have set it.
     space: Any
@@ -72,10 +72,10 @@ class Loss(Protocol):
         """Parameters, and scratch, of the kernel."""
 
     def mean(self, theta: Floats) -> Floats:
-        """What decoders are given as ŷ."""
+        """The ŷ that decoders are given."""
 
     def value(self, theta: Floats, V: Floats) -> Floats:
-        """Losses where V was true."""
+        """Losses for the true vertices V."""
 
     def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """`mean` and `value`."""
@@ -87,7 +87,7 @@ class Loss(Protocol):
         """Ω* of scores."""
 
     def constants_of(self, dim: int | None = None) -> Any:
-        """Constants of theory, where there are any."""
+        """Constants of theory, if there are any."""
 
     def check_residual(self, work: Floats) -> None:
-        """Warn of a solver that was left with a residual."""
+        """Warn if a solver was left with a residual."""

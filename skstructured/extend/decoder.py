@@ -11,10 +11,15 @@ from skstructured.extend.surrogate import Surrogate
 
 
 class Decoder(Component, ABC):
-    """A randomised map from scores to outputs: with probability p a draw with mean μ, else y*.
+    """Map scores to outputs: with probability p a draw with mean μ, else y*; the base class.
 
-    Every decoder is this mixture, so `mixture` is all that a new one has to define; draws, exact
+    Every decoder is this mixture, so a custom one only has to define `mixture`. Draws, exact
     probabilities and exact expected losses follow from it.
+
+    See Also
+    --------
+    skstructured.decoders.Randomized, skstructured.decoders.Nearest : Decoders of this kind.
+    Surrogate, OutputSpace : Other components.
     """
 
     #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
@@ -27,7 +32,7 @@ class Decoder(Component, ABC):
     by_scores = False
 
     def keeps_bound(self, loss: Loss) -> bool:
-        """Whether a theorem bounds what the decoder plays, where `loss` is learned."""
+        """Whether a theorem bounds the losses of the decoder if `loss` is learned."""
         return self.exploits_gap and not isinstance(loss, Surrogate)
 
     @abstractmethod
@@ -38,16 +43,17 @@ class Decoder(Component, ABC):
     only_over: type | None = None
 
     def check_space(self, loss: Loss) -> None:
-        """Raise a ValueError unless the loss is over a space that the decoder is for."""
+        """Raise a ValueError if the decoder does not support the space of the loss."""
         kind = self.only_over
         if kind is not None and not isinstance(loss.space, kind):
             given = type(loss.space).__name__
             raise ValueError(
-                f"decoder={type(self).__name__}() is for {kind.__name__}, got the space {given}."
+                f"decoder={type(self).__name__}() is only supported for {kind.__name__}; got the "
+                f"space {given}."
             )
 
     def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
-        """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
+        """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder overrides it."""
         return mu
 
     def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:

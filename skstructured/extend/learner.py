@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Weights (n,), ones where there are none."""
+        """Weights (n,); ones if there are no weights."""
         return np.ones(self.n_rounds) if self.weight is None else self.weight
 
 
@@ -87,9 +87,9 @@ class Losses(NamedTuple):
     target : ndarray of shape (m,)
         Target loss, in [0, 1], of the output that was played.
     expected : ndarray of shape (m,)
-        Its exact expectation over the learner's draw; the same, where it does not draw.
+        Its exact expectation over the learner's draw; the same if it does not draw.
     surrogate : ndarray of shape (m,)
-        The learner's surrogate loss; NaN where it has none.
+        The learner's surrogate loss; NaN if it has none.
     """
 
     target: Floats
@@ -104,7 +104,7 @@ def mistakes(wrong: Array) -> Losses:
 
 
 class Comparison(NamedTuple):
-    """What a fixed linear comparator is measured by over a run.
+    """Rows, outputs and loss that measure a fixed linear comparator over a run.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Comparison(NamedTuple):
 
 
 class ExpertComparison(NamedTuple):
-    """What a fixed expert, or a fixed mixture of experts, is measured by over a run.
+    """Losses that measure a fixed expert, or a fixed mixture of experts, over a run.
 
     Attributes
     ----------
@@ -139,29 +139,29 @@ class ExpertComparison(NamedTuple):
 class OnlineLearner(ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 
-    A learner supplies `begin`, `play` and `learn`; it overrides `resume` where there is a quicker
-    way than to begin anew with a clone, `play_and_learn` where it can do
-    better than row by row, `certificate` where a theorem bounds its losses, and `comparison` where
-    the theorem is against the surrogate losses of a linear comparator. Then
+    A learner supplies `begin`, `play` and `learn`; it overrides `resume` if there is a faster way
+    than to begin again with a clone, `play_and_learn` if it can do better than row by row, `answer`
+    if `predict` differs from `play`, `certificate` if a theorem bounds its losses, and
+    `comparison` if the theorem is against the surrogate losses of a linear comparator. Then
     `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
 
     Examples
     --------
-    A learner in thirty lines: see ``docs/architecture.md``.
+    A learner in thirty lines is in the guide, *Custom components*.
     """
 
     @abstractmethod
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
-        """Start a stream: check X and y, forget what was learned, learn nothing yet.
+        """Start a stream: check X and y, reset the model, and learn nothing yet.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features of all rounds.
         y : array-like
-            Their outputs; none may enter what is played before its round.
+            Their outputs; no output may be used before its round.
         classes : array-like or None, default=None
-            All labels, where y may not show every one.
+            All labels; needed if y may lack some.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class OnlineLearner(ABC):
         Returns
         -------
         Batch
-            For `play` and `learn`, which go on from what was learned.
+            For `play` and `learn`, which continue from the current model.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class OnlineLearner(ABC):
 
     @abstractmethod
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play some rounds with what has been learned so far, and learn nothing; their `Losses`.
+        """Play some rounds with the current model, and learn nothing; their `Losses`.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class OnlineLearner(ABC):
         """Learn some rounds, one by one in the order of `which`, and count them in ``t_``."""
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round and learn it before the next; the `Losses` of what was played."""
+        """Play each round, and learn it before the next; the `Losses` of the plays."""
         rng, played = check_random_state(random_state), []
         for i in np.asarray(which):
             played.append(self.play(rounds, np.array([i]), rng))
@@ -282,7 +282,7 @@ class OnlineLearner(ABC):
         return None
 
     def comparison(self, rounds: Batch) -> Comparison | ExpertComparison:
-        """What a comparator over these rounds is measured by: `Comparison` or `ExpertComparison`.
+        """The `Comparison` or `ExpertComparison` that measures comparators over these rounds.
 
         Raises
         ------
@@ -294,7 +294,7 @@ class OnlineLearner(ABC):
         )
 
     def round_weights(self, n: int) -> Floats:
-        """What the losses of the first n rounds are multiplied by in sums, (n,), of mean 1."""
+        """Weights of the first n rounds in sums of losses, (n,), of mean 1."""
         return np.ones(n)
 
     def certificate(self, delta: float | None = None) -> Bound:
@@ -313,7 +313,7 @@ class OnlineLearner(ABC):
         Raises
         ------
         GuaranteeError
-            If no theorem covers the rounds; the message says why.
+            If no theorem covers the rounds; the message has the reason.
         """
         name = type(self).__name__
         raise GuaranteeError(f"No regret bound is stated for {name}. {self._no_theorem}".strip())

@@ -1,4 +1,4 @@
-"""Interfaces of online optimizers, and of those with a step for every weight."""
+"""Interfaces of online optimizers, and of those with one step size per weight."""
 
 import functools
 from abc import ABC, abstractmethod
@@ -22,15 +22,22 @@ def unit_scale(state, bound, weight):
 
 
 class OnlineOptimizer(Component, ABC):
-    """How a learner moves: a state vector and two kernels over it.
+    """Update the weights of a learner: a state vector and two compiled functions; the base class.
 
-    ``scale_kernel(state, bound, weight) -> s`` gives the weights ``W = s Θ`` of the round, before
-    it is played; ``step_kernel(state, inner, square, bound, weight) -> u`` moves ``Θ ← Θ + u G``
-    after it, G the gradient of the loss in W, without its scale. Both are functions of numbers:
-    `inner` is <G, Θ> and `square` ‖G‖²; for a row x, G is ``g xᵀ`` and `bound` ‖x‖², the
-    intercept's 1 included; for rounds of several rows `bound` is a bound on ‖G‖². The state belongs
-    to the fitted estimator, its first entries to the loop: see `skstructured._engine.state`, whose
-    `new_state` makes it.
+    ``scale_kernel(state, bound, weight) -> s`` returns the s of the weights ``W = s Θ`` of the
+    round, before it is played. ``step_kernel(state, inner, square, bound, weight) -> u`` returns
+    the u of the update ``Θ ← Θ + u G`` after it, G the gradient of the loss in W, without its
+    scale. Both are functions of numbers: `inner` is <G, Θ> and `square` ‖G‖². For a row x, G is
+    ``g xᵀ`` and `bound` ‖x‖², the intercept's 1 included; for rounds of several rows `bound` is a
+    bound on ‖G‖². The state belongs to the fitted estimator, its first entries to the loop: see
+    `new_state`, which makes it.
+
+    See Also
+    --------
+    CoordinateOptimizer : Optimizers with one step size per weight.
+    new_state : Make the state vector.
+    kernel : Compile a function.
+    skstructured.optimizers.GradientDescent : An optimizer of this kind.
     """
 
     scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
@@ -47,7 +54,7 @@ class OnlineOptimizer(Component, ABC):
     mixes, averages = False, True
 
     def experts(self) -> list["OnlineOptimizer"]:
-        """The optimisers that move weights: itself, unless it is a mixture."""
+        """The optimizers that move weights: itself, unless it is a mixture."""
         return [self]
 
     def rates(self) -> Floats:
@@ -60,7 +67,7 @@ class OnlineOptimizer(Component, ABC):
     keeps_average = False
 
     def specialised(self) -> "OnlineOptimizer":
-        """The optimiser that does the work: self, unless parameters choose another."""
+        """The optimizer that does the work: self, unless parameters choose another."""
         return self
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
@@ -76,9 +83,10 @@ class OnlineOptimizer(Component, ABC):
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
     def forget(self, state: Floats, lost: float) -> None:
-        """Lower the ‖Θ‖² that `state` may keep, see `new_state`, by `lost`: rows left Θ.
+        """Lower the ‖Θ‖² that `state` may keep, see `new_state`, by `lost`, for rows that left Θ.
 
-        Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
+        Θ is in the units of the steps u, as in the compiled functions. Learners with kernels call
+        it.
         """
         at = int(state[NORM_AT])
         if at > 0:
@@ -89,16 +97,16 @@ class OnlineOptimizer(Component, ABC):
         raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
 
     def check(self, state: Floats) -> str | None:
-        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        """A sentence on problems in the rounds that made `state`, or None."""
         return None
 
 
 def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None:
-    """Refuse `delta` for an optimiser whose theorem is about the expectation."""
+    """Raise a GuaranteeError for `delta` if the optimizer's theorem is about the expectation."""
     if delta is not None:
         raise GuaranteeError(
-            f"The bound of {type(optimizer).__name__} is about the expectation; one with "
-            'probability 1 − delta needs GradientDescent(eta="high_probability").'
+            f"The bound of {type(optimizer).__name__} only holds in expectation; for one with "
+            'probability 1 − delta use GradientDescent(eta="high_probability").'
         )
 
 
@@ -110,9 +118,9 @@ def weight_step(state, inner, square, bound, weight):
 
 @functools.cache
 def place_for(sparse: bool) -> Kernel:
-    """Where Θ has the entry of score k and feature j of one of its arrays, its `block`.
+    """The position of the entry of score k and feature j in an array of Θ, its `block`.
 
-    The arrays of CSR rows stand beside each other, those of dense ones below each other.
+    The arrays of CSR rows are next to each other, those of dense ones below each other.
     """
 
     @kernel(inline=True)
@@ -124,7 +132,7 @@ def place_for(sparse: bool) -> Kernel:
 
 @functools.cache
 def feature_mover_for(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
-    """What moves the weights of a feature by a rule that keeps so many numbers for each.
+    """A function that moves the weights of a feature by a rule with so many numbers for each.
 
     The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
     the Σ v at that time.
@@ -184,18 +192,24 @@ def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) ->
 
 
 class CoordinateOptimizer(OnlineOptimizer):
-    """An optimiser that moves each weight by itself, by one rule for all of them.
+    """Update each weight by itself, by one rule for all of them; the base class.
 
-    A subclass brings
+    A subclass defines
 
     - ``coordinate_kernel(state, W, a, b, g) -> (W, a, b)``, a static method, compiled by
       `skstructured.extend.kernel`: a weight and its two numbers after the gradient
-      ``g = w (∂ℓ/∂θ_k) x_j``, w the sample weight. It is called where x_j is not 0;
+      ``g = w (∂ℓ/∂θ_k) x_j``, w the sample weight. It is called if x_j is not 0;
     - ``numbers``, 1 or 2, how many of a and b it keeps; both are 0 at first;
     - ``parameters()``, the numbers that `coordinate_kernel` reads from ``state[OWN:]``.
 
-    Averages, CSR rows, streams and weights are taken care of. Learners with kernels, and label
-    sequences, have no such weights, and refuse it by name.
+    Averages, CSR rows, streams and weights work without further code. Learners with kernels, and
+    label sequences, have no such weights; they raise an error that names the optimizer.
+
+    See Also
+    --------
+    OnlineOptimizer : Optimizers of the whole weight matrix.
+    skstructured.optimizers.AdaGrad, skstructured.optimizers.FTRLProximal : Optimizers of this kind.
+    kernel : Compile a function.
     """
 
     coordinate_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings it
@@ -211,7 +225,7 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     @property
     def entries(self) -> int:  # type: ignore[override]  # a number in most optimisers
-        """How many numbers of the state are its own."""
+        """The number of entries that it has in the state."""
         return len(self.parameters())
 
     @property

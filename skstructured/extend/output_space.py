@@ -1,4 +1,4 @@
-"""What an output is: the interface of output spaces."""
+"""Output spaces: the interface."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from skstructured.extend._types import Floats, Given, Kernel, Outputs, Packed, S
 
 
 class Geometry(NamedTuple):
-    """Constants of an output space in one norm (Sakaue et al. 2024, section 2).
+    """Constants of an output space in one norm (section 2 of Sakaue et al. 2024).
 
     Attributes
     ----------
@@ -26,6 +26,11 @@ class Geometry(NamedTuple):
         D, the diameter of conv(Y).
     gamma : float
         γ, the least constant with ``L(μ; y) ≤ γ ‖μ − y‖`` on conv(Y) × Y.
+
+    See Also
+    --------
+    OutputSpace : Returns them by `geometry`.
+    skstructured.losses.LossConstants : The constants of a loss over a space.
     """
 
     nu: float
@@ -34,16 +39,23 @@ class Geometry(NamedTuple):
 
 
 class OutputSpace(Component, ABC):
-    """A finite set of outputs embedded as vertices Y ⊂ R^dim, with its target loss.
+    """Embed a finite set of outputs as vertices Y ⊂ R^dim, with a target loss; the base class.
 
-    A space of one's own needs only `argmax`. The rest has defaults right for every set of 0/1
-    vectors: outputs are the vectors themselves, the target loss is the Hamming loss, the constants
-    are those of the hypercube, and an active-set method over the oracle projects and draws.
+    A custom space only needs `argmax`. The other members have defaults that are right for every set
+    of 0/1 vectors: outputs are the vectors themselves, the target loss is the Hamming loss, the
+    constants are those of the hypercube, and an active-set method over the oracle projects and
+    draws.
 
     Attributes
     ----------
     dim_ : int
         Dimension of the embedding, set by `fit`.
+
+    See Also
+    --------
+    skstructured.spaces.Simplex, skstructured.spaces.KSubsets : Spaces of this kind.
+    skstructured.utils.check_space : Check a custom space.
+    Geometry : The constants of a space.
     """
 
     #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
@@ -61,7 +73,7 @@ class OutputSpace(Component, ABC):
 
     @abstractmethod
     def argmax(self, theta: Floats) -> Floats:
-        """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
+        """Linear oracle: a vertex that maximizes <θ, y> for every row of theta (n, dim)."""
 
     def fit(self, y: Outputs) -> Self:
         """Learn the dimension from outputs (n, dim); returns self."""
@@ -77,9 +89,9 @@ class OutputSpace(Component, ABC):
         return self
 
     def check_classes(self, classes: Given) -> None:
-        """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
+        """A ValueError unless `classes` are those that scikit-learn passes to ``partial_fit``.
 
-        That is, for multilabel outputs, the values 0 and 1; the learner's own `classes_` are
+        For multilabel outputs these are the values 0 and 1; the learner's own `classes_` are
         accepted too.
         """
         known: Any = getattr(self, "classes_", range(self.dim_ if self.task else 0))
@@ -105,11 +117,11 @@ class OutputSpace(Component, ABC):
         outside = (best != V).any(axis=1)
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
-            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
+            raise ValueError(f"Row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
         return V
 
     def refusal(self, v: Floats) -> str:
-        """What is wrong with `v` (dim,), which is no vertex: the end of an error's sentence."""
+        """Why `v` (dim,) is not a vertex: the end of an error's sentence."""
         return f"is not a vertex of {type(self).__name__}"
 
     def decode(self, V: Floats) -> Any:
@@ -158,7 +170,7 @@ class OutputSpace(Component, ABC):
         return np.mean(mu + V - 2.0 * mu * V, axis=1)
 
     def geometry(self, norm: str, dim: int | None = None) -> Geometry:
-        """Constants ν, D, γ in `norm`, as a `Geometry`; a lower ν or larger D, γ is safe too.
+        """Constants ν, D, γ in `norm`, as a `Geometry`; a lower ν or larger D, γ is valid too.
 
         For 0/1 vertices and the Hamming loss: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d).
         """
@@ -182,7 +194,7 @@ class OutputSpace(Component, ABC):
         Raises
         ------
         ValueError
-            Where an output lies outside the space, or the numbers of outputs differ.
+            If an output is outside the space, or the numbers of outputs differ.
         """
         check_consistent_length(y_pred, y_true)
         return self.expected_loss(self._encoded(y_pred), self._encoded(y_true))

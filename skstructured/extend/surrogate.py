@@ -16,16 +16,22 @@ from skstructured.extend.output_space import OutputSpace
 
 
 class Surrogate(Component):
-    """A loss of scores that brings its own gradient: what ``loss=`` of a learner may be.
+    """A loss of scores with its own gradient, for ``loss=`` of a learner; the base class.
 
-    A subclass has the parameter `space`, which learners set to their fitted space, and brings
+    A subclass has the parameter `space`, which learners set to their fitted space, and defines
 
     - ``kernel(theta, truth, g, params, work) -> value``, a static method, compiled by numba or
       plain Python: it writes the gradient of one row of scores into g and returns its loss;
-    - ``mean(theta)``, what decoders are given as ŷ: (n, dim);
+    - ``mean(theta)``, the ŷ (n, dim) that decoders are given;
     - ``lipschitz``, the largest norm of a gradient in θ, which parameter-free steps need.
 
-    The rest has defaults. Such a loss has no certificate, unless a learner knows a theorem on it.
+    The other members have defaults. Such a loss has no bound, unless a learner has a theorem on it.
+
+    See Also
+    --------
+    skstructured.losses.FenchelYoung : Losses of a space and a regularizer, with bounds.
+    skstructured.losses.GapSurrogate, skstructured.losses.ResidualLoss : Losses of this kind.
+    Regularizer, Decoder : Other components.
     """
 
     #: As given; a fitted space once learners have set it.
@@ -50,21 +56,21 @@ class Surrogate(Component):
         )
 
     def over(self, space: OutputSpace) -> Self:
-        """A new one over a fitted space; a ValueError where it is not for it."""
+        """A new one over a fitted space; a ValueError if it does not support the space."""
         given = self.get_params(deep=False)
         return type(self)(**{**given, "space": space})
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
-        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        """Vectors (params, work) of the compiled function for scores of length `dim`."""
         return np.zeros(0), np.zeros(0)
 
     def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
-        """Values (n,) and gradients (n, dim) of many rows, by the kernel."""
+        """Values (n,) and gradients (n, dim) of many rows, by the compiled function."""
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))[::-1]
 
     def value(self, theta: Floats, V: Floats) -> Floats:
-        """Losses (n,) of scores where V was true."""
+        """Losses (n,) of scores for the true vertices V."""
         return self.value_and_gradient(theta, V)[0]
 
     def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
@@ -72,7 +78,7 @@ class Surrogate(Component):
         return self.mean(theta), self.value(theta, V)
 
     def omega(self, mu: Floats) -> Floats:
-        """Zeros (n,): scores of classes are compared as they are."""
+        """Zeros (n,): scores of classes are compared without Ω."""
         return np.zeros(len(mu))
 
     def conjugate(self, theta: Floats) -> Floats:
@@ -81,21 +87,23 @@ class Surrogate(Component):
 
     def constants_of(self, dim: int | None = None) -> Any:
         """A GuaranteeError: constants are those of a `FenchelYoung` loss."""
-        raise GuaranteeError(f"{self!r} has no regularizer, and so none of the constants of one.")
+        raise GuaranteeError(
+            f"{self!r} has no regularizer, so it has no constants: use a FenchelYoung loss."
+        )
 
     def check_residual(self, work: Floats) -> None:
-        """Do nothing: there is no residual, as nothing iterates."""
+        """Return without a warning: such a loss has no iterations, and no residual."""
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """Everything a Fenchel–Young loss needs to know of a (space, regularizer) pair.
+    """All functions and constants of a Fenchel–Young loss for a (space, regularizer) pair.
 
     Attributes
     ----------
     kernel : numba function or None
         ``kernel(theta, truth, gradient, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) − truth, which
-        is ŷ_Ω(θ) where `truth` is 0. None projects by the active-set method over the space's
+        is ŷ_Ω(θ) if `truth` is 0. None projects by the active-set method over the space's
         linear oracle.
     omega : callable
         ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
@@ -104,15 +112,15 @@ class Oracle:
     convexity : callable
         ``convexity(dim) -> λ``, as printed by Sakaue et al. (2024).
     sharp : callable or None
-        ``sharp(dim) -> (λ, λ₂)``: a larger λ that holds because the truth is a vertex, and the
-        λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None where the printed constant is tight.
+        ``sharp(dim) -> (λ, λ₂)``: a larger λ that holds because the true output is a vertex, and
+        the λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None if the printed constant is tight.
     work : callable
-        ``work(dim)``: length of the kernel's scratch vector.
+        ``work(dim)``: length of the compiled function's scratch vector.
     iterative : bool
-        Whether the kernel keeps the largest residual it was left with in ``work[0]``.
+        Whether the compiled function keeps the largest residual it was left with in ``work[0]``.
     log_proba : callable or None
         ``log_proba(theta)``: logarithms of the space's `mean_proba` of ŷ_Ω(θ), from the scores;
-        None where probabilities may be 0, or have to be found by iterations.
+        None if probabilities may be 0, or are found by iterations.
     """
 
     kernel: Callable | None
@@ -125,7 +133,7 @@ class Oracle:
     log_proba: Callable | None = None
 
     def kernel_for(self, space: OutputSpace) -> Kernel:
-        """The kernel, made for `space` where each space needs its own."""
+        """The compiled function, made for `space` if each space needs its own."""
         return self.kernel if self.kernel is not None else projection_kernel(space)
 
 
@@ -134,8 +142,15 @@ ORACLES: dict[tuple[type, type], Oracle] = {}
 
 
 class Regularizer(Component, ABC):
-    """A convex function Ψ whose restriction to conv(Y) makes Ω = Ψ + I_conv(Y)."""
+    """A convex function Ψ whose restriction to conv(Y) makes Ω = Ψ + I_conv(Y); the base class.
+
+    See Also
+    --------
+    skstructured.regularizers.Shannon : The regularizer of the logistic loss.
+    skstructured.regularizers.SquaredNorm : The regularizer of projections.
+    skstructured.losses.FenchelYoung : The loss of a space and a regularizer.
+    """
 
     def kernel_params(self) -> Floats:
-        """Parameters handed to the compiled kernel, a float64 vector."""
+        """Parameters passed to the compiled function, a float64 vector."""
         return np.empty(0)

@@ -1,4 +1,4 @@
-"""Guarantees as numbers: certificates of regret, what they compare with, and bounds on risks."""
+"""Guarantees as numbers: regret bounds, their comparators, and bounds on risks."""
 
 from skstructured.guarantees.certificates import (
     AbstentionCertificate,

@@ -1,4 +1,4 @@
-"""Regret bounds of the theorems as numbers: finite surrogate regrets, and what went into them."""
+"""Regret bounds of the theorems as numbers: finite surrogate regrets, and their constants."""
 
 import contextlib
 import math
@@ -36,7 +36,7 @@ class Game(NamedTuple):
     def best_y(self, v, r):
         """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``, by Newton's method.
 
-        Left less right is concave in y and rises: steps from below never go too far.
+        Left minus right is concave in y and rises: steps from below never overshoot.
         """
         known, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
         # Where y ≤ 1, it is at least v e^{2 known − 2}; and always at least known + ln 2.
@@ -76,8 +76,8 @@ def target_regret(game, a, unit):
 
     z is the sum of the surrogate losses: the target loss is at most (1 − a) z, and the comparator's
     loss at least z − R, and not negative. With a line of height h and slope m ≤ a (in z) above R it
-    is at most ``(1 − a) h/(1 − m)``. The line with m = a is best where it touches R beyond R(z) =
-    z, and else the one that touches it there.
+    is at most ``(1 − a) h/(1 − m)``. The line with m = a is best if it touches R beyond R(z) =
+    z; otherwise the one that touches it there is.
     """
     if game.length == 0.0:
         return (1.0 - a) * game.wealth
@@ -105,7 +105,7 @@ def _root(falling):
 
 @dataclass(eq=False, repr=False)
 class Certificate:
-    """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with what went into it.
+    """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with its constants.
 
     Parameters
     ----------
@@ -116,9 +116,15 @@ class Certificate:
     radius : float, default=inf
         Largest ‖U‖_F the theorem allows; inf without a ball.
     constants : dict or None, default=None
-        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` that went in.
+        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem.
     unit : str or None, default=None
-        Unit of losses and regrets, if that is a choice: "bits" or "nats".
+        Unit of losses and regrets, "bits" or "nats", if there is a choice of unit.
+
+    See Also
+    --------
+    best_comparator : The comparator with the smallest bound.
+    risk_bound, RiskMonitor : Bounds on the error rate of new rows.
+    skstructured.evaluation.ProgressiveResult : Regret bounds of a run.
     """
 
     theorem: str
@@ -137,17 +143,17 @@ class Certificate:
         Raises
         ------
         GuaranteeError
-            If U lies outside the ball of the theorem.
+            If U is outside the ball of the theorem.
         """
         self.check_inside(norm)
         return self.quadratic * norm**2 + self.offset
 
     def check_inside(self, norm: float) -> None:
-        """Raise a GuaranteeError if no U with ‖U‖_F = norm lies in the ball of the theorem."""
+        """Raise a GuaranteeError if no U with ‖U‖_F = norm is in the ball of the theorem."""
         if not norm <= self.radius * (1 + 1e-9):
             raise GuaranteeError(
-                f"{self.theorem} holds for comparators with ‖U‖_F ≤ radius = {self.radius:g}, "
-                f"got {norm:g}."
+                f"{self.theorem} only holds for comparators with ‖U‖_F ≤ radius = "
+                f"{self.radius:g}, got {norm:g}."
             )
 
     def bound(self, comparator_loss: float, norm: float) -> float:
@@ -167,7 +173,7 @@ class Certificate:
         Raises
         ------
         GuaranteeError
-            If U lies outside the ball of the theorem.
+            If U is outside the ball of the theorem.
         """
         return comparator_loss + self.regret(norm)
 
@@ -180,7 +186,7 @@ class Certificate:
 class CoinBettingCertificate(Certificate):
     r"""The regret of `ParameterFree`, with the constants of its proof.
 
-    For V = Σ‖G_t‖²/(cD_2)², the linear regret against U is at most
+    For V = Σ‖G_t‖²/(cD_2)², the linear regret against U is at most [2]_
 
     .. math:: R(V) = c D_2 \Big(\tfrac52\sqrt{2V}\|U\|_F + ε
         + \sup_{y ≥ 0} \{\|U\|_F (2\sqrt{Vy} + 2Ny) - ε e^{y - r(V)}\}\Big),
@@ -188,7 +194,7 @@ class CoinBettingCertificate(Certificate):
     with ``r(V) = β/8 + β ln(N/N_1) + ln(1 + 4V/N_1²)/(2β)``, β = (2 − ln 3)/2: the adaptive descent
     of the direction, and the bettor's wealth, at least ``ε exp(vS − v²V − r)`` for every
     v ≤ 1/(2N) after coins that sum to S. Since ``‖G_t‖² ≤ b S_t(W_t)`` the target loss is at most
-    ``Σ S_t(U)`` plus
+    ``Σ S_t(U)`` plus [1]_
 
     .. math:: \sup_V \min\{(1-a) z, R(V) - a z\}, \quad z = (cD_2)^2 V/b,
 
@@ -200,9 +206,18 @@ class CoinBettingCertificate(Certificate):
     constants : dict
         The numbers above, by their names.
 
+    See Also
+    --------
+    skstructured.optimizers.ParameterFree : The optimizer of this bound.
+    Certificate : The interface of bounds.
+
     References
     ----------
-    Sakaue et al. (2024), appendix E.2; Cutkosky, Orabona (2018), Theorems 1 to 3.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", appendix E.2.
+    .. [2] Cutkosky, Orabona (2018), "Black-box reductions for parameter-free online learning in
+       Banach spaces", Theorems 1 to 3.
     """
 
     def __init__(self, constants: dict[str, Any]) -> None:
@@ -257,8 +272,8 @@ class PiSTOLCertificate(Certificate):
 
     ``φ(x) = (x/2) (e^{x/2}(x+1) + 2)²/(1 − x e^{x/2} − x)``. It grows like √T.
 
-    A learner for each of k × p weights (Corollary 3, ``per_coordinate=True``) has β/p for β. With P
-    the sum of all |g|, the sum of their bounds is at most
+    With one learner for each of k × p weights (Corollary 3, ``per_coordinate=True``), β/p replaces
+    β. With P the sum of all |g|, the sum of their bounds is at most
 
     .. math:: (1-a)\,c\,\Big(\|U\|_F \sqrt{2 α L (k p L + P)
         \ln(1 + p \|U\|_F L\sqrt{α(T+1)}/β)} + β k φ(1/α) \ln(1+T)\Big)
@@ -271,9 +286,15 @@ class PiSTOLCertificate(Certificate):
     constants : dict
         The numbers above, by their names.
 
+    See Also
+    --------
+    skstructured.optimizers.PiSTOL, skstructured.optimizers.CoordinatePiSTOL : The optimizers.
+    Certificate : The interface of bounds.
+
     References
     ----------
-    Orabona (2014), Theorem 1 and Corollary 3, with the sum and the factor T + 1 of the proof.
+    Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
+    learning", Theorem 1 and Corollary 3, with the sum and the factor T + 1 of the proof.
     """
 
     def __init__(self, constants: dict[str, Any]) -> None:
@@ -329,7 +350,7 @@ class PerceptronCertificate(Certificate):
 
 
 def no_search(learner: str) -> GuaranteeError:
-    """The error of learners whose comparators are measured by another loss than theirs."""
+    """The error of learners whose comparators have another loss than the learner."""
     return GuaranteeError(
         f"The bound of {learner} is about hinge losses: use certificate().bound(loss, norm), with "
         "the sum of the hinge losses and the norm of a comparator."
@@ -353,6 +374,11 @@ class AbstentionCertificate(Certificate):
     constants : dict
         ``experts`` d, ``abstention_cost`` c, ``variance`` Σv and ``rounds``.
 
+    See Also
+    --------
+    AbstainingHedgeClassifier : The learner of this bound.
+    Certificate : The interface of bounds.
+
     References
     ----------
     Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
@@ -369,7 +395,7 @@ class AbstentionCertificate(Certificate):
         Parameters
         ----------
         comparator_loss : float or None, default=None
-            The total loss of the expert; None takes the best one's.
+            The total loss of the expert; None uses that of the best one.
         norm : float, default=0.0
             Has no effect: experts have no norm.
 
@@ -392,14 +418,14 @@ def _abstention_regret(k):
 
 
 def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
-    """Numbers of a loss that enter bounds, for features of norm at most C = `norm`.
+    """Return the numbers of a loss that enter bounds, for features of norm at most C = `norm`.
 
     Parameters
     ----------
     loss : FenchelYoung or GapSurrogate
         The loss, over a fitted space.
     norm : float
-        C.
+        The bound C on the norm of features.
 
     Returns
     -------
@@ -409,13 +435,21 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
     Raises
     ------
     GuaranteeError
-        If the loss leaves no surrogate gap.
+        If the loss has no surrogate gap.
+
+    See Also
+    --------
+    skstructured.losses.LossConstants : Constants of a Fenchel–Young loss.
+    Certificate : Bounds made of these numbers.
     """
     if getattr(loss, "bounds_surrogate", False):  # what is bounded is the sum of the loss itself
         return {"a": 0.0, "c": 1.0, "C": float(norm)}
     k = loss.constants_of()
     if k.a <= 0:
-        raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise its scale.")
+        raise GuaranteeError(
+            "No regret bound with this scale of the loss: increase it until the surrogate gap "
+            f"(now {k.a:0.4g}) is positive."
+        )
     numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
     return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
 
@@ -435,12 +469,14 @@ class MixtureCertificate(Certificate):
     .. math:: \sum_t S_t(θ_t) \le \sum_t S_t(θ_{t,e}) + c A, \qquad
         A = d M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
-    if probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
-    or 1, N experts and R rates of sharing; the last term is that of the floor that keeps
-    probabilities above 0. If scores are mixed,
-    ``A = Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. The target loss is at most
-    ``(1 − a) Σ S_t(θ_t)`` (Lemma 3.1), and an expert with a certificate of its own has
-    ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the mixture is at most
+    if probabilities of classes (d = 1) or of d labels are mixed [2]_. M is the largest weight of a
+    round or 1, N the number of experts and R that of rates of sharing. The last term comes from the
+    floor that keeps probabilities above 0. If scores are mixed, ``A = Δ (2 + 3.8/ln(NR))``, Δ the
+    sum of AdaHedge's mixability gaps [3]_.
+
+    The target loss is at most ``(1 − a) Σ S_t(θ_t)`` ([1]_, Lemma 3.1), and an expert with its own
+    certificate has ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the
+    mixture is at most
 
     .. math:: \sum_t S_t(U) + \min_e R_e(U) + (1 - a)\, c A .
 
@@ -453,10 +489,19 @@ class MixtureCertificate(Certificate):
     certificates : list of Certificate
         Those of the experts that have one.
 
+    See Also
+    --------
+    skstructured.optimizers.StepMixture : The optimizer of this bound.
+    Certificate : The interface of bounds.
+
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), Lemma 3.1; Herbster, Warmuth (1998); de Rooij, van Erven,
-    Grünwald, Koolen (2014).
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss".
+    .. [2] Herbster, Warmuth (1998), "Tracking the best expert".
+    .. [3] de Rooij, van Erven, Grünwald, Koolen (2014), "Follow the leader if you can, hedge if you
+       must".
     """
 
     def __init__(self, constants, losses, certificates):
@@ -476,8 +521,7 @@ class MixtureCertificate(Certificate):
         if not found:
             radius = max((known.radius for known in self.certificates), default=0.0)
             raise GuaranteeError(
-                "None of the experts has a bound there: the largest radius is "
-                f"{radius:g}, got ‖U‖_F = {norm:g}."
+                f"No expert has a bound: the largest radius is {radius:g}, got ‖U‖_F = {norm:g}."
             )
         return min(found) + self._price()
 
@@ -508,7 +552,9 @@ def certificate_of(
     U are those of the optimizer's, which come first.
     """
     if not (state.rates == THINNING).any():
-        raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')
+        raise GuaranteeError(
+            f'share={optimizer.share!r} has no regret bound: include "thinning" in share.'
+        )
     certificates = []
     for expert, vector in zip(optimizer.experts(), state.vectors, strict=names is None):
         with contextlib.suppress(GuaranteeError):

@@ -23,7 +23,7 @@ ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
 def comparator_losses(
     loss: Loss, U: ArrayLike, X: Matrix, V: Floats, fit_intercept: bool = True
 ) -> Floats:
-    """Surrogate losses S(U x_t; y_t) of a fixed comparator.
+    """Compute the surrogate losses S(U x_t; y_t) of a fixed comparator.
 
     Parameters
     ----------
@@ -46,6 +46,10 @@ def comparator_losses(
     ------
     ValueError
         If U has another shape.
+
+    See Also
+    --------
+    best_comparator : The comparator with the smallest bound.
     """
     U = np.asarray(U, dtype=np.float64)
     expected = (V.shape[1], X.shape[1] + bool(fit_intercept))
@@ -68,12 +72,12 @@ def best_comparator(
     tol: float = 1e-6,
     sample_weight: Floats | None = None,
 ) -> Floats:
-    """The U that minimizes ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²``, in a ball if given.
+    """Find the U that minimizes ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²``, in a ball if given.
 
     Any U makes a valid bound; this one makes it (nearly) the smallest, and never larger than U = 0
-    does. Solved by L-BFGS on the convex objective. If its minimum lies outside the ball, the
-    penalty is increased until it lies on the sphere: the multiplier of the constraint is what
-    must be added to `quadratic`.
+    does. L-BFGS minimizes the convex objective. If its minimum is outside the ball, the
+    penalty is increased until the minimum is on the sphere: the multiplier of the constraint is
+    added to `quadratic`.
 
     Parameters
     ----------
@@ -94,12 +98,17 @@ def best_comparator(
     tol : float, default=1e-6
         Its relative tolerance on the objective (in units of 1e-6 of it).
     sample_weight : ndarray of shape (n,) or None, default=None
-        w_t; None is 1.
+        Weights w_t of the rounds; None is 1.
 
     Returns
     -------
     ndarray of shape (dim, p [+ 1])
         U.
+
+    See Also
+    --------
+    comparator_for : The same for the bound of any certificate.
+    comparator_losses : The losses of a comparator.
     """
     rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
     zero = rounds.zero(fit_intercept)
@@ -119,7 +128,7 @@ def comparator_for(
     tol: float = 1e-6,
     sample_weight: Floats | None = None,
 ) -> Floats:
-    """The U that makes the bound of a certificate (nearly) the smallest.
+    """Find the U that makes the bound of a certificate (nearly) the smallest.
 
     If the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
     Otherwise it is the best of U = 0 and a path of ridge fits, each scaled into the ball of the
@@ -136,6 +145,11 @@ def comparator_for(
     -------
     ndarray of shape (dim, p [+ 1])
         U.
+
+    See Also
+    --------
+    best_comparator : The same for a bound that is quadratic in ‖U‖_F.
+    comparator_losses : The losses of a comparator.
     """
     if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
         rest = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)
@@ -150,7 +164,7 @@ def comparator_for(
 
 
 class _Rounds(NamedTuple):
-    """Rounds that comparators are fitted to, and how."""
+    """Rounds that comparators are fitted to, and the options of the fit."""
 
     loss: object
     X: object
@@ -178,7 +192,7 @@ class _Rounds(NamedTuple):
         return float(self.weight @ value) + penalty * float(U.ravel() @ U.ravel()), gradient
 
     def ridge_fit(self, penalty, start):
-        """The U that minimizes `objective`, searched from `start`."""
+        """The U that minimizes `objective`, by L-BFGS from `start`."""
 
         def best_from(U):
             tol = {"ftol": self.tol * 1e-3, "gtol": self.tol, "maxls": 20}
@@ -206,7 +220,7 @@ def _fit_on_sphere(rounds, penalty, U, radius):
     """The minimizer on the sphere, given U outside it, the minimizer with `penalty`.
 
     A larger penalty makes ‖U‖ smaller, but penalty · ‖U‖ larger, and ``penalty · ‖U‖²`` never
-    exceeds the loss of 0: so the penalty lies between `low` and `high`. Every fit, scaled onto the
+    exceeds the loss of 0: so the penalty is between `low` and `high`. Every fit, scaled onto the
     sphere, is a candidate; for smooth losses its excess is of second order in how far off it was.
     """
     norm, zero = np.linalg.norm(U), np.zeros_like(U)
@@ -228,7 +242,7 @@ def measured(comparison, U):
     Parameters
     ----------
     comparison : Comparison or ExpertComparison
-        What a learner's `comparison` returned.
+        The result of a learner's `comparison`.
     U : array-like
         The comparator.
     """
@@ -237,7 +251,7 @@ def measured(comparison, U):
         return comparator_losses(loss, U, X, V, intercept)
     U, d = np.asarray(U, dtype=np.float64), comparison.losses.shape[1]
     if U.shape != (d,) or not (np.all(U >= 0.0) and abs(U.sum() - 1.0) <= 1e-9):
-        raise ValueError(f"U must hold the shares of the {d} experts, of sum 1, got {U!r}.")
+        raise ValueError(f"U must have the shares of the {d} experts, of sum 1, got {U!r}.")
     return comparison.losses @ U
 
 

@@ -1,4 +1,4 @@
-"""Risk certificates: bounds on the risk of new rows, from the losses of independent rounds."""
+"""Bounds on the risk of new rows, from the losses of independent rounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def excess(weight):
 def certify(losses, sums, surprise, horizon, weights, bounds):
     """Add losses to `sums`; write λ_t and the bound after every round. A horizon of 0: any time.
 
-    `surprise` is ln(1/δ). λ_t and m_t are made of the sums before the loss is added.
+    `surprise` is ln(1/δ). λ_t and m_t only depend on the sums before the loss is added.
     """
     for i in range(len(losses)):
         t = sums[COUNT] + 1.0
@@ -64,7 +64,7 @@ def read_delta(delta):
 
 
 class RunningBound:
-    """The numbers of one certificate, losses in order; a horizon of 0 is any time.
+    """The numbers of one bound, losses in order; a horizon of 0 is any time.
 
     `bound` is that on the weighted mean risk so far.
     """
@@ -107,7 +107,7 @@ class RecentBound:
     With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
     2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
     fail with probability δ/((k+1)(k+2)), so all of them together fail with δ at most. Windows
-    choose λ_t for 3m/2 rounds, which is known beforehand, so that they hold at any time too.
+    choose λ_t for 3m/2 rounds, which is known beforehand, so they hold at any time too.
     """
 
     def __init__(self, delta, window=None):
@@ -154,8 +154,8 @@ class RiseTest:
     .. math:: l_t > \min_{j \le k} u_{s_j} .
 
     If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), every
-    mean of risks before s_k is at least every one from s_k on, so that ``l_t > u_{s_j}`` needs one
-    of the certificates to fail: with ``Σ 1/((k+1)(k+2)) = 1`` probability δ at most, at all times
+    mean of risks before s_k is at least every mean from s_k on. So ``l_t > u_{s_j}`` needs one of
+    the certificates to fail: with ``Σ 1/((k+1)(k+2)) = 1`` probability δ at most, at all times
     together. The certificates are those of Howard et al. (2021), as for `RiskMonitor`.
     """
 
@@ -235,9 +235,9 @@ def warn_of_order(test):
     """Warn if an `OrderTest` found that neighbors are alike."""
     if test.found:
         warnings.warn(
-            "Rows next to each other have outputs that are alike beyond chance: the rows are not "
-            "in random order, and the bound does not hold for new rows. Shuffle them first, or, if "
-            "they are ordered by time, use it for rows like the last ones only.",
+            "Outputs of neighboring rows are more alike than by chance: the rows are not in random "
+            "order, and the bound does not hold for new rows. Shuffle them first or, if they are "
+            "ordered by time, use the bound only for rows like the last ones.",
             GuaranteeWarning,
             stacklevel=4,
         )
@@ -251,69 +251,78 @@ def rise_found(losses, delta):
 
 
 def warn_of_rise(found_at, bound, mean):
-    """Warn if a rise was found, or if the bound lies below the mean of the losses."""
+    """Warn if a rise was found, or if the bound is below the mean of the losses."""
     if found_at is not None:
         warnings.warn(
-            f"The risk rose: found after {found_at} losses. The rows are not draws from one "
-            "distribution, or the learner got worse; a bound over rounds before and after does "
-            "not hold for new rows. RiskMonitor(window=...) bounds the risk of the last ones.",
+            f"The risk increased; this was detected after {found_at} losses. The rows are not "
+            "independent draws from one distribution, or the learner became worse: a bound over "
+            "all rounds does not hold for new rows. RiskMonitor(window=...) bounds the risk of the "
+            "last ones.",
             GuaranteeWarning,
             stacklevel=4,
         )
     elif bound < mean:
         warnings.warn(
-            f"The bound {bound:.4g} is below the mean loss {mean:.4g}: it is about a mean of risks "
-            "that weighs early rounds more, and the later ones are larger.",
+            f"The bound {bound:.4g} is below the mean loss {mean:.4g}: it bounds a mean of risks "
+            "that gives early rounds more weight, and the later risks are larger.",
             GuaranteeWarning,
             stacklevel=4,
         )
 
 
 class RiskMonitor(BaseEstimator):
-    r"""A bound on the risk of any learner from its losses in independent rounds, at any time.
+    r"""Bound the risk of any learner from its losses in independent rounds, at any time.
 
-    ``L_t`` in [0, 1] is the loss that the rule of round t had on a row that it had not learned,
-    ``R_t = E[L_t | past]`` its risk: what it expects to lose on a new row. With probability at
-    least 1 − delta, after every number T of rounds at once,
+    ``L_t`` in [0, 1] is the loss of the rule of round t on a row that it had not learned, and
+    ``R_t = E[L_t | past]`` its risk, the expected loss on a new row. With probability at least
+    1 − delta, after every number T of rounds at once [1]_, [2]_,
 
     .. math:: \frac{\sum_t λ_t R_t}{\sum_t λ_t} \le \frac{\sum_t λ_t L_t + \ln(1/δ)
         + \sum_t ψ(λ_t) (L_t - m_t)^2}{\sum_t λ_t}, \quad ψ(λ) = -\ln(1-λ) - λ,
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
-    every row, and stop by what you see. It keeps about forty numbers, however many losses there
-    are.
+    every row, and stop depending on the results. The monitor keeps about forty numbers, for any
+    number of losses.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Probability in (0, 1) that the bound fails at any time; and, apart from it, that a rise is
-        reported although there is none.
+        Probability in (0, 1) that the bound fails at any time. It is also, separately, the
+        probability that a rise is reported although the risk did not rise.
     window : int or None, default=None
-        None bounds the mean risk of all rounds. A number m bounds that of the last m to 2m − 1,
-        which is what holds now if rows change: a sum restarts every m rounds, the k-th with
-        ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so all of them hold together.
+        Number m of recent rounds to bound. None bounds the mean risk of all rounds. A number m
+        bounds that of the last m to 2m − 1, for rows that change. A sum restarts every m rounds,
+        the k-th with ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so all of them hold
+        together.
 
     Attributes
     ----------
     bound_ : float
         The right side, at most 1.
     weighted_mean_ : float
-        ``Σ λ_t L_t/Σ λ_t``, the mean of the losses that the bound is above; NaN without losses.
+        ``Σ λ_t L_t/Σ λ_t``, the weighted mean of the losses, below the bound; NaN without losses.
     mean_ : float
-        Mean of the losses that the bound is about, counted alike; NaN without losses.
+        Unweighted mean of the losses that the bound is about; NaN without losses.
     n_ : int
         Losses seen.
     changed_ : bool
-        Whether a test at level delta has found that the risk rose, or the bound lies below `mean_`.
+        Whether a test at level delta has found that the risk rose, or the bound is below `mean_`.
         `update` issues a `GuaranteeWarning` when it first becomes True.
+
+    See Also
+    --------
+    skstructured.guarantees.risk_bound : A smaller bound if the number of losses is fixed.
+    skstructured.evaluation.progressive_validate : Makes the losses of a stream.
+    PredictionSets : Sets that contain the true output with a given probability.
 
     Notes
     -----
     The rows must be independent draws from one distribution, and none may be learned before its
-    loss is taken: repeated passes, drift, rows chosen by the past and rows used to choose the
-    learner invalidate the bound for new rows. The risk may change from round to round, as the
-    learner does: the bound is about the mean of the risks there were.
+    loss is computed. The bound is not valid for new rows with repeated passes, drift, rows chosen
+    by the past, or rows used to choose the learner. The risk may change from round to round, as the
+    learner does: the bound is about the mean of the risks so far. On progressive validation see
+    [3]_.
 
     *The test.* A second certificate, of level δ/4, bounds a weighted mean of all risks so far from
     above by ``u_t``. Block k begins at ``s_k``, ``s_0 = 0``, ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; a
@@ -321,15 +330,16 @@ class RiskMonitor(BaseEstimator):
     mean of its risks so far from below by ``l_t``. The risk rose if ``l_t > min_{j≤k} u_{s_j}``.
     If it never rises (a fixed rule, or a learner that gets no worse, on independent rows), no mean
     of risks from s_k on is above one before s_k, so one certificate must fail: a rise is reported
-    with probability δ at most, at all times together. A fall is no alarm. After a rise both
+    with probability δ at most, at all times together. A fall raises no alarm. After a rise both
     restart, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
 
     References
     ----------
-    Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence
-    sequences", Theorem 4; with predictable weights Waudby-Smith, Ramdas (2024), "Estimating means
-    of bounded random variables by betting", Theorem 2. On progressive validation Blum, Kalai,
-    Langford (1999), "Beating the hold-out".
+    .. [1] Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic
+       confidence sequences", Theorem 4.
+    .. [2] Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting",
+       Theorem 2, for predictable weights.
+    .. [3] Blum, Kalai, Langford (1999), "Beating the hold-out".
 
     Examples
     --------
@@ -348,7 +358,7 @@ class RiskMonitor(BaseEstimator):
         self.window = window
 
     def update(self, losses: ArrayLike) -> Self:
-        """Add losses, in the order of their rounds; chunks of any size give the same bits.
+        """Add losses, in the order of their rounds; the size of chunks does not change a bit.
 
         Parameters
         ----------
@@ -362,9 +372,9 @@ class RiskMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            For losses that are NaN or outside [0, 1], naming the first; for a delta outside (0, 1),
-            a window that is no positive integer, and either changed since the first losses. What
-            was known is then unchanged.
+            If a loss is NaN or outside [0, 1] (the message names the first), if delta is outside
+            (0, 1), if the window is not a positive integer, or if either changed since the first
+            losses. The state is then unchanged.
         """
         losses, surprise = read_losses(losses), read_delta(self.delta)
         if self.window is not None:
@@ -373,8 +383,8 @@ class RiskMonitor(BaseEstimator):
         for name, before in begun.items():
             if getattr(self, name) != before:
                 raise ValueError(
-                    f"{name} must stay as it was at the first losses, {before!r}, got "
-                    f"{getattr(self, name)!r}: the weights depend on it; begin a new monitor."
+                    f"{name} must not change after the first losses: it was {before!r}, got "
+                    f"{getattr(self, name)!r}. Make a new monitor."
                 )
         runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
         for run in runs:
@@ -384,7 +394,7 @@ class RiskMonitor(BaseEstimator):
         return self
 
     def _new_runs(self, surprise):
-        """What bounds, and what tests."""
+        """The running bounds and tests."""
         if self.window is None:
             return RunningBound(surprise), RiseTest(self.delta)
         return RecentBound(self.delta, int(self.window)), RiseTest(self.delta)
@@ -405,17 +415,17 @@ class RiskMonitor(BaseEstimator):
 
 
 def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
-    r"""Bound on the mean risk of rounds whose number was known before the first.
+    r"""Bound the mean risk of rounds whose number was known before the first.
 
-    The bound of `RiskMonitor` with other weights: with n losses they are
+    The bound is that of `RiskMonitor` with other weights: with n losses they are
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``, which makes it smaller. It holds
-    with probability 1 − delta for these n losses, and not for a number chosen by what the losses
-    were.
+    with probability 1 − delta for these n losses, and not for a number chosen by looking at the
+    losses.
 
     Parameters
     ----------
     losses : float or array-like of shape (n,)
-        Losses in [0, 1] of independent rows in order, each taken before its row was learned.
+        Losses in [0, 1] of independent rows in order, each computed before its row was learned.
     delta : float, default=0.05
         Probability in (0, 1) that the bound fails.
 
@@ -428,14 +438,20 @@ def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     Raises
     ------
     ValueError
-        For no losses, losses that are NaN or outside [0, 1], and a delta outside (0, 1).
+        If there are no losses, if one is NaN or outside [0, 1], or if delta is outside (0, 1).
 
     Warns
     -----
     GuaranteeWarning
         If the test of `RiskMonitor` finds that the risk rose within these losses, or the bound
         is below their mean: the rows are then not draws from one distribution, or the learner got
-        worse. The test reports a rise with probability delta at most if there is none.
+        worse. If the risk did not rise, the test reports a rise with probability delta at most.
+
+    See Also
+    --------
+    RiskMonitor : The same bound at any time.
+    risk_curve : The bound after every loss.
+    skstructured.evaluation.ProgressiveResult : Has this bound as `risk_bound`.
 
     References
     ----------
@@ -452,14 +468,14 @@ def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     """
     losses = read_losses(losses)
     if len(losses) == 0:
-        raise ValueError("losses must hold one loss or more, got none.")
+        raise ValueError("losses must have one loss or more, got none.")
     bound = float(path(losses, delta, horizon=len(losses))[1][-1])
     warn_of_rise(rise_found(losses, delta), bound, float(np.mean(losses)))
     return bound
 
 
 def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
-    """``RiskMonitor(delta).update(losses[:t]).bound_`` for every t = 1, …, n, of shape (n,).
+    """Compute ``RiskMonitor(delta).update(losses[:t]).bound_`` for every t = 1, …, n.
 
     Parameters
     ----------
@@ -475,7 +491,12 @@ def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
     Raises
     ------
     ValueError
-        For losses that are NaN or outside [0, 1], and a delta outside (0, 1).
+        If a loss is NaN or outside [0, 1], or if delta is outside (0, 1).
+
+    See Also
+    --------
+    RiskMonitor : The same, loss by loss.
+    risk_bound : A single, smaller bound if the number of losses is fixed.
     """
     return path(read_losses(losses), delta)[1]
 

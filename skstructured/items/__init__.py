@@ -1,4 +1,4 @@
-"""Items with features of their own: choices, learning to rank, assignments."""
+"""Items that have features: choices, learning to rank, assignments."""
 
 from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
 from skstructured.items.choice import ConditionalLogit

@@ -169,7 +169,7 @@ def duality_gap(likelihood: Likelihood, gradient: Floats) -> float:
 
 
 def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
-    """R (p, r) with ``R Rᵀ`` the inverse of the Hessian, or of what it is on a basis (p, r)."""
+    """R (p, r) with ``R Rᵀ`` the inverse of the Hessian, or of the Hessian on a basis (p, r)."""
     inner = hessian if basis is None else basis.T @ hessian @ basis
     if inner.size == 0:  # nothing to determine
         return np.empty((len(hessian), 0))
@@ -181,7 +181,7 @@ def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
 def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Solution:
     """Damped Newton steps from 0 until the gap is at most `tol`, and one step more.
 
-    That one squares what is left, so weights, too, are exact to many digits.
+    That one squares the remaining error, so the weights are exact to many digits too.
     """
     point, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), None
     tol, proven, doubts = learner.tol, 0, 0
@@ -433,9 +433,9 @@ def _warn_of_unknown(unknown, constant, learner):
     found = [(_listed(np.flatnonzero(kinds[kind]), learner), kind) for kind in kinds]
     parts = [f"{names}: {kind}" for names, kind in found if names]
     warnings.warn(
-        f"choices do not determine the weights of {'; '.join(parts)}. Those of the least norm are "
-        "taken, 0 for features that do not vary, and their standard errors are NaN. Leave features "
-        "out, or give alpha > 0.",
+        f"The choices do not determine the weights of {'; '.join(parts)}. The weights of least "
+        "norm are used, 0 for features that do not vary, and their standard errors are NaN. Drop "
+        "features, or set alpha > 0.",
         UserWarning,
         stacklevel=5,
     )
@@ -457,15 +457,15 @@ def _check_optimum(solution, likelihood, learner):
         if direction is not None:
             strong = np.flatnonzero(np.abs(direction) > 1e-6 * np.abs(direction).max())
             raise ValueError(
-                "the choices are separated: weights of "
-                f"{_listed(strong[np.argsort(-np.abs(direction[strong]))], learner)} explain them "
-                "the better the larger they are, without end, so that there is no estimate of "
-                "maximum likelihood. Give alpha > 0, or leave features out."
+                "Perfect separation: the features "
+                f"{_listed(strong[np.argsort(-np.abs(direction[strong]))], learner)} predict the "
+                "choices without error, so the maximum-likelihood estimate does not exist. Set "
+                "alpha > 0, or drop features."
             )
     if not optimal:
         warnings.warn(
-            f"stopped after {solution.n_iter} iterations with a gap of {solution.gap:.3g} "
-            f"(tol={learner.tol:g}): raise max_iter, alpha or tol.",
+            f"ConditionalLogit stopped after {solution.n_iter} iterations with a gap of "
+            f"{solution.gap:0.3g} (tol={learner.tol:g}). Increase max_iter, alpha or tol.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -13,7 +13,7 @@ from skstructured.extend._types import Array, Floats
 
 
 class WillingnessToPay(NamedTuple):
-    """What a unit of a feature is worth in units of the cost.
+    """Value of a unit of a feature in units of the cost.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ChoiceSummary:
     coef : ndarray of shape (p,)
         Weights.
     standard_errors : ndarray of shape (p,)
-        Their standard errors, NaN if there is none.
+        Their standard errors, NaN if not available.
     log_likelihood : float
         ``Σ_t w_t ln p(chosen item of t)``.
     null_log_likelihood : float

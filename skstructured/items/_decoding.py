@@ -22,7 +22,8 @@ def truths_of(over: OverItems, items: Items, y: Any) -> Ragged:
     space = over.space
     if isinstance(space, OrdinalChain):
         raise ValueError(
-            "space='ordinal' has one label per round, and no items: see docs/choose.md."
+            "space='ordinal' is not supported for items: it has one label per round. Use "
+            "OnlineStructuredPredictor('ordinal')."
         )
     if isinstance(space, Simplex):
         return chosen_of(items, y)
@@ -41,7 +42,7 @@ def _check_pairs(items: Items) -> None:
     wrong = np.flatnonzero((sides < 2) | (sides**2 != items.lengths))
     if len(wrong):
         name, pairs = items.qid[wrong].tolist()[0], items.lengths[wrong[0]]
-        raise ValueError(f"round {name!r} must have m² pairs of m ≥ 2 items, got {pairs}.")
+        raise ValueError(f"Round {name!r} must have m² pairs of m ≥ 2 items, got {pairs}.")
 
 
 def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
@@ -63,7 +64,7 @@ def _of_places(over: OverItems, items: Items, y: Any) -> Ragged:
     for i, (m, places) in enumerate(zip(sizes, y, strict=True)):
         if np.shape(places) != (m,):
             raise ValueError(
-                f"round {i} has {m} items, and y must have their places; got an array of shape "
+                f"Round {i} has {m} items, and y must contain their places; got an array of shape "
                 f"{np.shape(places)}."
             )
         values[V.places(slice(i, i + 1))] = over.over(m * m).encode(np.asarray(places)[None])[0]

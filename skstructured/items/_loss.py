@@ -19,7 +19,7 @@ from skstructured.spaces import Permutahedron, Simplex
 
 
 class TiedRanks(Permutahedron):
-    """Rankings whose truths may have ties: losses are means over the orders of what is tied.
+    """Rankings whose truths may have ties: losses are means over the orders of tied items.
 
     ``E_y L(μ; y) = (Σ_k (k − k̄)² − <ȳ − k̄, μ − k̄>)/M`` with the mean ȳ of the rank vectors y, and
     k̄ = (d + 1)/2. One item has no loss.

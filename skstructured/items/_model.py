@@ -23,13 +23,13 @@ from skstructured.sequences._ragged import RoundKind
 
 
 class MappedRounds(MappedScale):
-    """`MappedScale` of items: rows of one round are standardised alike."""
+    """`MappedScale` of items: rows of one round are standardized in the same way."""
 
     inner: Any
 
     @property
     def centred(self) -> bool:
-        """Weights are those of rows as they are learned, and have no intercept folded in."""
+        """Weights are those of transformed rows, and have no intercept folded in."""
         return False
 
     def set_width(self, batch: Batch) -> None:
@@ -86,7 +86,7 @@ class ItemRounds(RoundKind):
         return loss.kernel, prepare_items, gather_items
 
     def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
-        """The width of a kernel goes by the rows."""
+        """Choose the width of the kernel by the rows."""
         if isinstance(scale, MappedRounds):
             scale.set_width(batch)
 

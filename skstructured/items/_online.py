@@ -67,7 +67,7 @@ class ItemLearner(OnlineEstimator):
         return self._loss_over(space), self._optimizer()
 
     def _optimizer(self) -> Any:
-        """The optimiser of the parameter; "auto" is a mixture for single passes."""
+        """The optimizer of the parameter; "auto" is a mixture for single passes."""
         if is_auto(self.optimizer):
             return resolve_optimizer("parameter_free" if self._many_passes else "mixture")
         return resolve_optimizer(self.optimizer)
@@ -129,7 +129,7 @@ class ItemLearner(OnlineEstimator):
         y : array-like
             Outputs, in the form of X.
         qid : array-like of shape (N,) or None, default=None
-            Round of each row of X, in any order; None where X is one matrix per round.
+            Round of each row of X, in any order; None if X is one matrix per round.
         available : array-like of bool or None, default=None
             Which items there are, in the form of X; None is all. Others are left out.
         sample_weight : array-like of shape (n,) or (N,) or None, default=None
@@ -143,7 +143,7 @@ class ItemLearner(OnlineEstimator):
         ------
         ValueError
             For a bad parameter, a qid that is missing or of another length, rounds without items,
-            NaN or inf in X, and outputs that are none; the fitted state is then unchanged.
+            NaN or inf in X, and invalid outputs. The fitted state is then unchanged.
         """
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
@@ -232,7 +232,7 @@ class ItemLearner(OnlineEstimator):
     def expected_target_loss(
         self, X: Any, y: Any, qid: Given = None, *, available: Any = None
     ) -> Floats:
-        """Exact expectation (n,) of the target loss of what the decoder plays, per round.
+        """Exact expectation (n,) of the target loss of the decoder's output, per round.
 
         Parameters
         ----------
@@ -253,14 +253,14 @@ class ItemLearner(OnlineEstimator):
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]  # one for all items
-        """The intercept; 0 where a number added to all scores changes nothing."""
+        """Intercept; 0 if a number added to all scores changes nothing."""
         return float(self._weights()[0, -1]) if self._intercept else 0.0
 
     def certificate(self, delta: float | None = None) -> Any:
         """The theorem that bounds the target loss of the rounds seen so far.
 
         ``bound(ΣS(u), ‖u‖)`` of the result is the number, u the weights of a comparator over the
-        items as standardised; see `OnlineStructuredPredictor.certificate`. C² is the largest
+        standardized items; see `OnlineStructuredPredictor.certificate`. C² is the largest
         ``λ_max(X_t X_tᵀ)``, from above, of the items of a round.
         """
         return super().certificate(delta)
@@ -274,7 +274,7 @@ class ItemLearner(OnlineEstimator):
 
 
 def _any_rounds(X: Any, qid: Given) -> Any:
-    """`qid`, or one round for all rows of a matrix, where it does not matter."""
+    """`qid`, or one round for all rows of a matrix if it does not matter."""
     if qid is not None or not hasattr(X, "shape") or len(X.shape) != 2:
         return qid
     return np.zeros(X.shape[0], dtype=np.int64)

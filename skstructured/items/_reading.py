@@ -20,8 +20,8 @@ FORMS = (
 
 #: How searches pass qid on, for errors.
 ROUTING = (
-    "Searches pass it after sklearn.set_config(enable_metadata_routing=True), to estimators with "
-    "set_fit_request(qid=True) and set_score_request(qid=True)."
+    "Grid searches pass it after sklearn.set_config(enable_metadata_routing=True), to estimators "
+    "with set_fit_request(qid=True) and set_score_request(qid=True)."
 )
 
 
@@ -37,7 +37,7 @@ class Items:
     codes : ndarray of shape (N,)
         Round of each, from 0, in the order of their first items.
     qid : ndarray of shape (n,)
-        What the rounds are called; their numbers, where they have no names.
+        Names of the rounds; their numbers if they have no names.
     flat : bool
         Whether rows came with qid, and not as one matrix per round.
     available : ndarray of shape (N,) or None
@@ -50,7 +50,7 @@ class Items:
     offsets : ndarray of shape (n + 1,)
         Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
     places : ndarray of shape (N',)
-        Where each of these rows was among the N.
+        Index of each of these rows among the N.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Items:
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
             empty = qid[lengths == 0].tolist()[0]
-            raise ValueError(f"round {empty!r} has no item that is available.")
+            raise ValueError(f"Round {empty!r} has no available item.")
         self.places = order
         self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         same = len(order) == self.n_given and bool((np.diff(order) > 0).all())
@@ -86,7 +86,7 @@ class Items:
 
     @property
     def places_in_rounds(self) -> Ints:
-        """Where each available item (N',) stands among those that were given in its round."""
+        """Index (N',) of each available item among those that were given in its round."""
         within = np.empty(self.n_given, dtype=np.intp)
         order = np.argsort(self._codes, kind="stable")
         starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
@@ -115,7 +115,7 @@ class Items:
             if part.shape != (length,):
                 raise ValueError(
                     f"{name} must have one number per item: round {i} has {length} items, but its "
-                    f"{name} has the shape {part.shape}."
+                    f"{name} has shape {part.shape}."
                 )
         return np.concatenate(parts)
 
@@ -145,8 +145,13 @@ class Items:
         return np.split(full, np.cumsum(self.given_lengths)[:-1])
 
 
+def _of_rounds(error: ValueError) -> str:
+    """An error about sequences, in the words of rounds."""
+    return str(error).replace("sequence", "round").replace("Sequence", "Round")
+
+
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
-    """`Items` of what a user gives; values are not checked.
+    """`Items` of the user's input; values are not checked.
 
     Parameters
     ----------
@@ -173,7 +178,7 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     try:
         stacked = _stacked(X)
     except ValueError as error:
-        raise ValueError(f"{FORMS}. {str(error).replace('sequence', 'round')}") from None
+        raise ValueError(f"{FORMS}. {_of_rounds(error)}") from None
     n = len(stacked)
     codes = np.repeat(np.arange(n), stacked.lengths)
     hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
@@ -190,11 +195,11 @@ def _stacked(X: Any) -> Ragged:
 
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
-        raise ValueError(f"{FORMS}: one matrix per round has no qid.")
+        raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
     given = column_or_1d(qid, warn=True)
     check_lengths(_num_samples(X), len(given))
     if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError("qid must not have gaps, got NaN.")
+        raise ValueError("qid must not have missing values, got NaN.")
     names, first, inverse = np.unique(given, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
@@ -239,14 +244,14 @@ def gains_of(grades: Floats) -> Floats:
     check_numbers("y", grades, 0.0)
     if len(grades) and grades.max() > LARGEST_GRADE:
         raise ValueError(
-            f"grades y must be at most {LARGEST_GRADE}, because they count 2^y − 1; got "
-            f"{grades.max():g}: divide them, or give ranks among few."
+            f"y must contain grades of at most {LARGEST_GRADE}, because their gains are 2^y − 1; "
+            f"got {grades.max():g}. Divide them, or give grades such as 0 to 4."
         )
     return np.exp2(grades) - 1.0
 
 
 def shares_of(items: Items, y: Any) -> Ragged:
-    """Shares ``g/Σg`` of the gains of grades; equal ones where there is no gain."""
+    """Shares ``g/Σg`` of the gains of grades; equal ones if there is no gain."""
     gains = gains_of(check_numbers("y", items.stacked(y), 0.0))
     lengths = items.lengths
     totals = items.sums(gains)
@@ -288,7 +293,7 @@ def chosen_of(items: Items, y: Any) -> Ragged:
 
 
 def _marked(items: Items, y: Any) -> Ragged:
-    """Marks as they are; a ValueError unless they are 1 once in each round, and 0 else."""
+    """Marks, unchanged; a ValueError unless they are 1 once in each round, and 0 else."""
     marks = check_numbers("y", y)
     wrong = (marks != 0.0) & (marks != 1.0)
     if wrong.any():
@@ -300,8 +305,8 @@ def _marked(items: Items, y: Any) -> Ragged:
     if (counts != 1.0).any():
         at = int(np.flatnonzero(counts != 1.0)[0])
         raise ValueError(
-            "y must be 1 for one available item of each round, the chosen one: round "
-            f"{items.qid.tolist()[at]!r} has {counts[at]:.0f}."
+            "y must be 1 for exactly one available item of each round, the chosen one: round "
+            f"{items.qid.tolist()[at]!r} has {int(counts[at])}."
         )
     return Ragged(marks, items.offsets)
 
@@ -323,5 +328,5 @@ def _placed(items: Items, y: Any) -> Ragged:
     hidden = items.sums(marks) == 0.0
     if hidden.any():
         at = np.flatnonzero(hidden)[0]
-        raise ValueError(f"the chosen item of round {at} is not available.")
+        raise ValueError(f"The chosen item of round {at} is not available.")
     return Ragged(marks, items.offsets)

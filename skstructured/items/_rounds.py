@@ -78,7 +78,7 @@ def _square(K, M, L):
 
 @kernel
 def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
-    """``Σ‖x_i‖²``; of dense rows less ``M‖x̄‖²`` where they are `centred`."""
+    """``Σ‖x_i‖²``; of dense rows less ``M‖x̄‖²`` if they are `centred`."""
     total = 0.0
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
@@ -96,10 +96,10 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
 
 @kernel
 def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, both, mean):
-    """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean where they are `centred`.
+    """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean if they are `centred`.
 
-    0 where rows are the same but for rounding. Of at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K
-    their products, which is at most ``M^{1/8}`` too large; of more the trace.
+    0 if rows are the same up to rounding. For at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K their
+    products, which is at most ``M^{1/8}`` too large; for more, the trace.
     """
     if M > TOGETHER:
         return _spread(data, indices, indptr, width, first, M, intercept, centred, mean)

@@ -44,8 +44,7 @@ def check_entries(matrix: Matrix, items: Items) -> None:
     name = items.qid[np.searchsorted(items.offsets, entries.row[i], "right") - 1]
     raise ValueError(
         f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {entries.data[i]:g} in "
-        f"round {name.item()!r}, feature {entries.col[i]}; available= hides items that are not "
-        "there."
+        f"round {name.item()!r}, feature {entries.col[i]}. Use available= to hide missing items."
     )
 
 
@@ -71,10 +70,7 @@ def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
     check_lengths(len(items), len(given))
     names, codes = np.unique(given[kept], return_inverse=True)
     if len(names) < 2:
-        raise ValueError(
-            "clusters must be at least 2, got 1 of positive weight: there is no variance between "
-            "them."
-        )
+        raise ValueError("clusters must contain at least two clusters of positive weight, got 1.")
     return codes.ravel()
 
 
@@ -98,18 +94,20 @@ REQUESTED = {"qid": True, "available": True}
 
 @parameters
 class ConditionalLogit(BaseEstimator):
-    r"""Predict which item of a round is chosen, by features of the items (conditional logit).
+    r"""Conditional logit model of discrete choice: predict which item of a choice set is chosen.
 
-    For travel modes, offers of a shop, answers to a survey: each round has items with features, any
-    number of them, and one is chosen. Item i of round t is chosen with probability
+    Use it for travel modes, offers of a shop, or answers to a survey. Each choice set (round) has
+    any number of items with features, and one item is chosen. Item i of round t is chosen with
+    probability
 
     .. math:: p_w(i | t) = \exp\langle w, x_{ti}\rangle \big/ \sum_k \exp\langle w, x_{tk}\rangle,
 
-    over the items that are available (McFadden 1974), one weight per feature for all items. What
-    is the same for all items of a round does not matter, so there is no intercept: constants
-    of alternatives, and products with features of who chooses, are columns (docs/items.md).
+    over the available items [1]_ [2]_, with one weight per feature for all items. Features that are
+    the same for all items of a round have no effect, so there is no intercept. Add
+    alternative-specific constants, and products of item features with features of the decision
+    maker, as columns.
 
-    The fit is the exact optimum, by default that of maximum likelihood, of the objective of
+    The fit is the exact optimum, by default the maximum-likelihood estimate, of the objective of
     `ConditionalRandomField`,
 
     .. math:: \frac{1}{\sum_t c_t} \sum_t -c_t \ln p_w(y_t | t) + \frac{α}{2} \|w\|^2.
@@ -117,75 +115,93 @@ class ConditionalLogit(BaseEstimator):
     Parameters
     ----------
     alpha : float, default=0.0
-        α ≥ 0, as that of `ConditionalRandomField`: ``1/(nC)`` of n rounds for the C of
-        LogisticRegression. 0 is maximum likelihood, for standard errors in the usual sense.
+        Regularization strength α, at least 0, as in `ConditionalRandomField`: ``1/(nC)`` for n
+        rounds and the C of LogisticRegression. 0 is maximum likelihood, which you need for the
+        usual standard errors.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
-        "newton" has a matrix of p² numbers, from which standard errors come; "lbfgs" has none, and
-        no standard errors. "auto" is "newton" for up to 1000 features.
+        Algorithm. "newton" stores a matrix of p² numbers, from which it computes standard errors.
+        "lbfgs" does not, and has no standard errors. "auto" is "newton" for up to 1000 features.
     standardize : bool or "auto", default="auto"
-        The units in which α counts weights: deviations of features within rounds, or those of X.
-        "auto" leaves indicators, whose entries are 0 and 1, as they are. For ``alpha=0`` it makes
-        no difference. `coef_` is in units of X always.
+        Units in which α penalizes weights: standard deviations of features within rounds, or those
+        of X. "auto" does not change indicators, whose entries are 0 and 1. It has no effect with
+        ``alpha=0``. `coef_` is always in units of X.
     max_iter : int, default=1000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-12
-        The gap to stop at, in units of the objective.
+        Tolerance of the stopping rule: the gap, in units of the objective.
     verbose : bool or int, default=0
         Whether to print a line for each iteration.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        w, in units of X. Where choices do not determine it, that of the least norm.
+        Weights w, in units of X. If choices do not determine them, those of the least norm.
     standard_errors_ : ndarray of shape (n_features_in_,)
-        Roots of the diagonal of `covariance_`. NaN for weights that choices do not determine, and
-        for "lbfgs".
+        Standard errors, the roots of the diagonal of `covariance_`. NaN for weights that choices do
+        not determine, and for "lbfgs".
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        The inverse of the Hessian of the objective times Σc, or, if `fit` had clusters, the
-        sandwich ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹`` with s_g the gradients summed over each of G
-        clusters. There is none for "lbfgs". With α > 0 it is that of the penalized weights, which
-        are biased towards 0.
+        Inverse Hessian of the objective times Σc. With clusters in `fit`, the sandwich
+        ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹``, with s_g the gradients summed over each of G clusters.
+        Not available for "lbfgs". With α > 0 it belongs to the penalized weights, which are biased
+        towards 0.
     log_likelihood_ : float
-        ``Σ_t c_t ln p(y_t | t)``, without the penalty.
+        Log-likelihood ``Σ_t c_t ln p(y_t | t)``, without the penalty.
     null_log_likelihood_ : float
         The same if all available items are equally likely, ``−Σ_t c_t ln m_t``.
     gap_ : float
-        Bound on the objective less its least value. For α > 0 it is at most the duality
-        gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, where λ is the Newton decrement,
-        D bounds how far two items of a round are apart in the metric of the inverse Hessian, and
-        ``h(q) = (q + (1 − q) ln(1 − q))/q²`` lies between 1/2 and 1: a proof that an optimum
-        exists (Bach 2010). For "lbfgs" with α = 0 it is λ²/2 by conjugate gradients, an estimate.
+        Bound on the distance of the objective from its minimum. For α > 0 it is at most the duality
+        gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, with λ the Newton decrement, D a
+        bound on the distance of two items of a round in the metric of the inverse Hessian, and
+        ``h(q) = (q + (1 − q) ln(1 − q))/q²`` between 1/2 and 1. This proves that an optimum exists
+        [3]_. For "lbfgs" with α = 0 it is λ²/2 by conjugate gradients, an estimate.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
     n_rounds_ : int
-        Rounds.
+        Number of rounds.
     rank_ : int
-        Weights that choices determine; for "lbfgs" the features that vary within rounds.
+        Number of weights that choices determine; for "lbfgs" the number of features that vary
+        within rounds.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if X had string names.
+        Feature names, if X has string names.
 
     Warns
     -----
     UserWarning
-        For α = 0, naming features that vary in no round, and, for "newton", those that are
-        collinear within all of them: their weights are not determined.
+        For α = 0, with the names of features that vary in no round, and, for "newton", of those
+        that are collinear within all rounds. Their weights are not determined.
     ConvergenceWarning
-        Where the gap is above `tol` at the end.
+        If the gap is above `tol` at the end.
+
+    See Also
+    --------
+    ItemStructuredPredictor : The online learner for choices, subsets and assignments of items.
+    ListwiseRanker : Learning to rank items by graded relevance.
+    ConditionalRandomField : Log-linear models of classes and sequences.
 
     Notes
     -----
-    With metadata routing, `fit`, `score` and the methods that predict request `qid` and
-    `available` by themselves: ``GridSearchCV(ConditionalLogit(), …, cv=GroupKFold(5)
-    .set_split_request(groups="qid")).fit(X, y, qid=qid)``. Lists of matrices need no routing.
+    With metadata routing, `fit`, `score` and the methods that predict request `qid` and `available`
+    by default: ``GridSearchCV(ConditionalLogit(), …,
+    cv=GroupKFold(5).set_split_request(groups="qid")).fit(X, y, qid=qid)``. Lists of matrices need
+    no routing.
+
+    For α = 0, perfect separation raises an error, because the maximum-likelihood estimate does not
+    exist [4]_.
 
     References
     ----------
-    McFadden (1974), "Conditional logit analysis of qualitative choice behavior"; Train (2009),
-    "Discrete choice methods with simulation"; Bach (2010), "Self-concordant analysis for logistic
-    regression"; Albert, Anderson (1984), "On the existence of maximum likelihood estimates in
-    logistic regression models".
+    .. [1] McFadden (1974). Conditional logit analysis of qualitative choice behavior. Frontiers in
+       Econometrics.
+
+    .. [2] Train (2009). Discrete choice methods with simulation. Cambridge University Press.
+
+    .. [3] Bach (2010). Self-concordant analysis for logistic regression. Electronic Journal of
+       Statistics.
+
+    .. [4] Albert, Anderson (1984). On the existence of maximum likelihood estimates in logistic
+       regression models. Biometrika.
 
     Examples
     --------
@@ -228,23 +244,23 @@ class ConditionalLogit(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items: rows of all rounds with `qid`, or one matrix per round, also as an array
-            (n, m, p). CSR stays CSR.
+            Items: rows of all rounds with `qid`, or one matrix per round; an array (n, m, p) is
+            accepted too. CSR stays CSR.
         y : array-like of shape (N,) or (n,)
-            With qid 1 for the chosen item of each round and 0 for the others; for matrices the
-            place of the chosen item in its round, from 0.
+            Choices. With `qid`, 1 for the chosen item of each round and 0 for the others; for
+            matrices the index of the chosen item in its round, from 0.
         qid : array-like of shape (N,) or None, default=None
             Round of each row, numbers or names, in any order.
         available : array-like of bool or None, default=None
-            Which items there are, (N,) or one array (m,) per round. None is all; leaving rows out
-            is the same.
+            Which items are available, (N,) or one array (m,) per round. None is all. Leaving rows
+            out is the same.
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
-            Weights c of rounds, or of rows, the same for all of a round: two is the same as two
-            rounds.
+            Weights c of rounds, or of rows, the same for all rows of a round. A weight of two is
+            the same as repeating the round.
         clusters : array-like of shape (n,) or (N,), or None, default=None
-            Who chose, for people who choose more than once: standard errors are then valid even if
-            choices of one person depend on each other. ``np.arange(n)`` are the robust ones of
-            White, a cluster for each round.
+            Decision maker of each round, if some choose more than once. Standard errors are then
+            valid even if choices of the same person depend on each other. ``np.arange(n)`` gives
+            the robust standard errors of White, with one cluster per round.
 
         Returns
         -------
@@ -253,10 +269,10 @@ class ConditionalLogit(BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, rounds without an item or with no or several choices, features that
-            are not finite numbers, and, for ``alpha=0``, choices that are separated: weights that
-            explain them ever better the larger they are; and for fewer than two clusters with
-            rounds of positive weight. What was fitted is then unchanged.
+            For a bad parameter, rounds without an item or with no or several choices, and features
+            that are not finite numbers. For ``alpha=0`` also for perfect separation, and with
+            `clusters` for fewer than two clusters of positive weight. The fitted state is then
+            unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -308,7 +324,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -328,7 +344,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -348,7 +364,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
@@ -359,7 +375,7 @@ class ConditionalLogit(BaseEstimator):
         return items.unstacked(probabilities(theta, items.offsets)[1], -np.inf)
 
     def predict(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Array:
-        """The likeliest item of each round, the first of those alike, in the form of y.
+        """Predict the most likely item of each round, the first of equal ones, in the form of y.
 
         Parameters
         ----------
@@ -368,12 +384,12 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
 
         Returns
         -------
         ndarray of shape (N,) or (n,)
-            With qid 1 for the likeliest item of a round and 0 for others; else its place.
+            With `qid`, 1 for the most likely item of a round and 0 for others; else its index.
         """
         items, _, theta = self._utilities(X, qid, available)
         return places_of(items, first_largest(theta, items.offsets))
@@ -386,7 +402,7 @@ class ConditionalLogit(BaseEstimator):
         available: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of rounds whose chosen item is the likeliest.
+        """Compute the share of rounds whose chosen item is the most likely one.
 
         Parameters
         ----------
@@ -397,7 +413,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
             Weights of rounds, or of rows, the same for all of a round.
 
@@ -429,7 +445,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
             Weights of rounds, or of rows, the same for all of a round.
 
@@ -461,7 +477,7 @@ class ConditionalLogit(BaseEstimator):
         qid : array-like of shape (N,) or None, default=None
             Rounds of the rows.
         available : array-like of bool or None, default=None
-            Which items there are, in the form of X.
+            Which items are available, in the form of X.
         feature : str, int or None, default=None
             Name or number of a feature; None is all of them.
 

@@ -1,7 +1,7 @@
-"""How good rankings of the items of rounds are: NDCG, MAP, MRR and Kendall's τ-b.
+"""Metrics of rankings of the items of rounds: NDCG, MAP, MRR and Kendall's τ-b.
 
-Grid searches use them by ``make_scorer(ndcg, k=10)`` of scikit-learn, whose
-``set_score_request(qid=True)`` asks for the rounds.
+For a grid search use scikit-learn's ``make_scorer(ndcg, k=10)``, with
+``set_score_request(qid=True)`` to pass the rounds.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
 
 
 def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
-    """``Σ discount · gain`` by falling scores, the mean over all orders of what is tied."""
+    """``Σ discount · gain`` by falling scores, the mean over all orders of tied items."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -63,20 +63,20 @@ def ndcg(
 ) -> float:
     r"""Mean normalized discounted cumulative gain, NDCG@k, over rounds.
 
-    ``Σ_i (2^{g_i} − 1)/log₂(1 + place_i)`` over the first k places, divided by the largest there
-    can be. Tied scores count as the mean over their orders. Rounds whose grades are all 0
-    are left out.
+    It is ``Σ_i (2^{g_i} − 1)/log₂(1 + place_i)`` over the first k places, divided by its largest
+    possible value [1]_. Tied scores count as the mean over their orders [2]_. Rounds whose grades
+    are all 0 are left out.
 
     Parameters
     ----------
     y_true : array-like of shape (N,), or list of n arrays (m,)
         Grades of the items, 0 or more.
     y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for what is ranked before.
+        Scores, higher for items that are ranked first.
     qid : array-like of shape (N,) or None, default=None
         Round of each item; None for lists.
     k : int or None, default=None
-        Places that count; None is all.
+        Number of places that count; None is all.
     sample_weight : array-like of shape (n,) or (N,) or None, default=None
         Weights of the rounds.
 
@@ -90,11 +90,19 @@ def ndcg(
     ValueError
         For grades below 0, scores that are not finite, and lengths that differ.
 
+    See Also
+    --------
+    average_precision : MAP, for relevance that is yes or no.
+    reciprocal_rank : MRR, for the first relevant item only.
+    kendall_tau_b : Rank correlation over all items.
+
     References
     ----------
-    Järvelin, Kekäläinen (2002), "Cumulated gain-based evaluation of IR techniques"; for ties
-    McSherry, Najork (2008), "Computing information retrieval performance measures efficiently in
-    the presence of tied scores".
+    .. [1] Järvelin, Kekäläinen (2002). Cumulated gain-based evaluation of IR techniques. ACM
+       Transactions on Information Systems.
+
+    .. [2] McSherry, Najork (2008). Computing information retrieval performance measures efficiently
+       in the presence of tied scores. ECIR.
 
     Examples
     --------
@@ -118,17 +126,17 @@ def ndcg(
 def average_precision(
     y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
 ) -> float:
-    """Mean average precision, MAP, over rounds: of grades above 0, which count alike.
+    """Mean average precision, MAP, over rounds; all grades above 0 are relevant.
 
-    The mean over the relevant items of a round of the share of relevant ones among those at their
-    place and before. Ties are in the order given. Rounds without a relevant item are left out.
+    For each relevant item of a round, take the share of relevant items up to its place; then
+    average. Ties are in the given order. Rounds without a relevant item are left out.
 
     Parameters
     ----------
     y_true : array-like of shape (N,), or list of n arrays (m,)
         Grades of the items.
     y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for what is ranked before.
+        Scores, higher for items that are ranked first.
     qid : array-like of shape (N,) or None, default=None
         Round of each item; None for lists.
     sample_weight : array-like of shape (n,) or (N,) or None, default=None
@@ -137,12 +145,17 @@ def average_precision(
     Returns
     -------
     float
-        In [0, 1]; NaN if nothing is relevant in any round of positive weight.
+        In [0, 1]; NaN if no item is relevant in any round of positive weight.
 
     Raises
     ------
     ValueError
         For numbers that are not finite, and lengths that differ.
+
+    See Also
+    --------
+    ndcg : Graded relevance.
+    reciprocal_rank : MRR, for the first relevant item only.
     """
 
     def one(grades: Floats, scores: Floats) -> float:
@@ -158,14 +171,14 @@ def reciprocal_rank(
 ) -> float:
     """Mean reciprocal rank, MRR, over rounds: 1/place of the first item with a grade above 0.
 
-    Ties are in the order given. Rounds without such an item are left out.
+    Ties are in the given order. Rounds without such an item are left out.
 
     Parameters
     ----------
     y_true : array-like of shape (N,), or list of n arrays (m,)
         Grades of the items.
     y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for what is ranked before.
+        Scores, higher for items that are ranked first.
     qid : array-like of shape (N,) or None, default=None
         Round of each item; None for lists.
     sample_weight : array-like of shape (n,) or (N,) or None, default=None
@@ -174,12 +187,17 @@ def reciprocal_rank(
     Returns
     -------
     float
-        In [0, 1]; NaN if nothing is relevant in any round of positive weight.
+        In [0, 1]; NaN if no item is relevant in any round of positive weight.
 
     Raises
     ------
     ValueError
         For numbers that are not finite, and lengths that differ.
+
+    See Also
+    --------
+    ndcg : Graded relevance.
+    average_precision : MAP, for all relevant items.
     """
 
     def one(grades: Floats, scores: Floats) -> float:
@@ -201,7 +219,7 @@ def kendall_tau_b(
     y_true : array-like of shape (N,), or list of n arrays (m,)
         Grades of the items, any numbers.
     y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for what is ranked before.
+        Scores, higher for items that are ranked first.
     qid : array-like of shape (N,) or None, default=None
         Round of each item; None for lists.
     sample_weight : array-like of shape (n,) or (N,) or None, default=None
@@ -217,9 +235,13 @@ def kendall_tau_b(
     ValueError
         For numbers that are not finite, and lengths that differ.
 
+    See Also
+    --------
+    ndcg : Graded relevance, with more weight at the top.
+
     References
     ----------
-    Kendall (1945), "The treatment of ties in ranking problems".
+    Kendall (1945). The treatment of ties in ranking problems. Biometrika.
     """
 
     def one(grades: Floats, scores: Floats) -> float:

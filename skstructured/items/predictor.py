@@ -1,4 +1,4 @@
-"""Structured outputs over items with features of their own: choices, subsets, assignments."""
+"""Structured outputs over items that have features: choices, subsets, assignments."""
 
 from typing import Any, Literal
 
@@ -26,23 +26,23 @@ __all__ = ["ItemStructuredPredictor"]
 def _has_probabilities(learner: Any) -> bool:
     """For `available_if`."""
     if not has_probabilities(resolve_space(learner.space)):
-        raise AttributeError(f"predict_proba is not for the space {learner.space!r}.")
+        raise AttributeError(f"predict_proba is not available for the space {learner.space!r}.")
     return True
 
 
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class ItemStructuredPredictor(ItemLearner):
-    r"""Predict outputs over items that come with features of their own, from rounds as they come.
+    r"""Predict choices, subsets, orders or assignments of items that have features, online.
 
-    A round is a matrix of items, one row of features each, as many as there are: the alternatives
-    of a choice, the products of a page, the pairs of an assignment. One vector of weights scores
-    all, ``θ_t = X_t w``, and the output is of the `space` over them: which one is chosen
-    ("simplex", the conditional logit model of discrete choice, learned online), which ones are
-    clicked ("hypercube", `KSubsets`), their order ("permutahedron"), who goes where ("birkhoff").
-    Raw features in, nothing to tune.
+    A round is a matrix of items with one row of features each: the alternatives of a choice, the
+    products of a page, the pairs of an assignment. Rounds can have any number of items. One vector
+    of weights scores all items, ``θ_t = X_t w``, and the output belongs to the `space` over them:
+    the chosen item ("simplex", the conditional logit model of discrete choice [1]_), the clicked
+    items ("hypercube", `KSubsets`), their order ("permutahedron"), or an assignment ("birkhoff").
+    It works on unscaled features, and there are no hyperparameters to tune.
 
-    The loss is that of `OnlineStructuredPredictor` and so are the guarantees: with
+    The loss and the guarantees are those of `OnlineStructuredPredictor` [2]_. With
     ``optimizer="ogd"`` the expected cumulative target loss is at most, for every u,
 
     .. math:: \sum_t c\,S_Ω(X_t u; y_t) + \frac{(1-a)\, b\, \|u\|^2}{4 (1-m) m},
@@ -52,29 +52,31 @@ class ItemStructuredPredictor(ItemLearner):
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex" (one item), "hypercube" (any of them), "permutahedron" (an
-        order), "birkhoff" (m items to m places, with a row of features for each pair), or a space
-        of 0/1 vectors that works for any number of items, such as `KSubsets`.
+        Type of the outputs: "simplex" (one item), "hypercube" (any items), "permutahedron" (an
+        order), "birkhoff" (m items to m places, with one row of features per pair), or a space of
+        0/1 vectors for any number of items, such as `KSubsets`.
     {OnlineStructuredPredictor: regularizer}
     loss : "fenchel_young" or FenchelYoung, default="fenchel_young"
-        The loss of the regularizer; a `FenchelYoung` without a space sets its scale and the
-        constants of its theory.
+        Surrogate loss: that of the regularizer. A `FenchelYoung` without a space sets its scale and
+        the constants of its theory.
     {OnlineStructuredPredictor: decoder}
     optimizer : str or OnlineOptimizer, default="mixture"
-        How the weights move: "mixture", "parameter_free", "ogd", "adaptive".
+        How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive".
     {OnlineStructuredPredictor: average}
     standardize : bool or "auto", default="auto"
-        Whether features are centred and scaled by their mean and deviation over the items so far,
-        those of the round included, so that no scaling is needed before. "auto" is True. CSR rows
-        are divided by the largest entry of each column so far. `coef_` is in units of X.
+        Whether to center and scale each feature by its mean and standard deviation over the items
+        so far, those of the round included. So you do not scale features first. "auto" is True. CSR
+        rows are divided by the largest entry of each column so far. `coef_` is in units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
-        column for each feature that says where it was missing, or an error.
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
+        of the items so far, "indicator" also appends one column per feature that is 1 if the value
+        is missing, and "error" raises an error.
     fit_intercept : bool, default=True
-        Append a constant feature 1, where that makes a difference: a number added to the scores of
+        Whether to append a constant feature 1, if it has an effect: a number added to the scores of
         all items changes nothing for "simplex", "permutahedron" and "birkhoff".
     max_iter : int or "auto", default="auto"
-        Passes of `fit`, all of which are made; "auto" tries 1, 2, 3, 5, 10, … on rounds held out.
+        Number of passes (epochs) of `fit`, all of which are made. "auto" compares 1, 2, 3, 5, 10, …
+        passes on held-out rounds.
     shuffle : bool, default=True
         Whether `fit` visits the rounds of each pass in random order.
     {OnlineStructuredPredictor: verbose, random_state}
@@ -82,38 +84,44 @@ class ItemStructuredPredictor(ItemLearner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Weights of the features that predictions use: averaged with `average`, else the last. Of a
-        mixture the mean over its experts.
+        Weights of the features that predictions use: averaged with `average`, else the last. For a
+        mixture they are the mean over its experts.
     intercept_ : float
-        The intercept; 0 without one.
+        Intercept; 0 without one.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
     missing_coef_ : ndarray of shape (1, n_features_in_)
-        With ``missing="indicator"``: what a missing feature adds to the score of an item.
+        Change of the score of an item if a feature is missing, with ``missing="indicator"``.
     n_features_in_ : int
         Number of features of an item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+        Feature names, if X has string names.
 
     See Also
     --------
-    ListwiseRanker : Learning to rank from grades.
-    ConditionalLogit : Choices in batch, with standard errors.
+    ListwiseRanker : Learning to rank items by graded relevance.
+    ConditionalLogit : Discrete choice in batch, with standard errors.
+    OnlineStructuredPredictor : The same outputs, with one row of features per output.
 
     Notes
     -----
-    Outputs y, for X with `qid`: one number per row. 1 for the chosen item of each round, or for
-    every item in the subset or assignment, and 0 for the others; ranks, the best the largest, for
-    "permutahedron". Where X is one matrix per round: a list of such arrays, or for "simplex" the
-    place (n,) of the chosen item in each round, and for "birkhoff" the places (m,) of the items,
-    X then having m² rows, those of the first item first, or the shape (m, m, p).
+    Outputs y, for X with `qid`, are one number per row: 1 for the chosen item of each round, or for
+    every item in the subset or assignment, and 0 for the others. For "permutahedron" they are
+    ranks, the best the largest. If X is one matrix per round, y is a list of such arrays. For
+    "simplex" it can be the index (n,) of the chosen item in each round. For "birkhoff" it can be
+    the places (m,) of the items; X then has m² rows, those of the first item first, or the shape
+    (m, m, p).
 
-    A feature that is the same for all items of a round makes no difference to a choice or an order:
-    features of the one who chooses enter through products with those of items.
+    A feature that is the same for all items of a round has no effect on a choice or an order. Use
+    products of features of the decision maker with those of items.
 
     References
     ----------
-    McFadden (1974), "Conditional logit analysis of qualitative choice behavior"; Sakaue, Bao,
-    Tsuchiya, Oki (2024), Theorems 4.2 and 4.6.
+    .. [1] McFadden (1974). Conditional logit analysis of qualitative choice behavior. Frontiers in
+       Econometrics.
+
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Theorems 4.2 and 4.6.
 
     Examples
     --------
@@ -121,7 +129,7 @@ class ItemStructuredPredictor(ItemLearner):
     >>> from skstructured.items import ItemStructuredPredictor
     >>> rng = np.random.RandomState(0)
     >>> X = [rng.randn(m, 2) for m in rng.randint(2, 6, size=300)]  # offers of 300 visits
-    >>> y = [int(np.argmax(x @ [3.0, -2.0])) for x in X]  # the place of the one that is taken
+    >>> y = [int(np.argmax(x @ [3.0, -2.0])) for x in X]  # index of the chosen offer
     >>> model = ItemStructuredPredictor(random_state=0).fit(X[:200], y[:200])
     >>> model.score(X[200:], y[200:]) > 0.9
     True
@@ -164,7 +172,7 @@ class ItemStructuredPredictor(ItemLearner):
         return outputs_of(self.space_, items, V)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """The decoder's most likely output of every round; deterministic.
+        """Predict the decoder's most likely output of every round; deterministic.
 
         Parameters
         ----------
@@ -185,7 +193,7 @@ class ItemStructuredPredictor(ItemLearner):
     def sample(
         self, X: Any, qid: Given = None, *, available: Any = None, random_state: Seed = None
     ) -> Any:
-        """Draw the decoder's output of every round: what the guarantees are about.
+        """Draw the decoder's output of every round, to which the guarantees apply.
 
         Parameters
         ----------
@@ -195,7 +203,7 @@ class ItemStructuredPredictor(ItemLearner):
         qid, available
             As for `fit`.
         random_state : int, RandomState instance or None, default=None
-            None goes on with the estimator's own generator.
+            None continues with the estimator's generator.
 
         Returns
         -------
@@ -253,7 +261,7 @@ class ItemStructuredPredictor(ItemLearner):
         available: Any = None,
         sample_weight: Given = None,
     ) -> float:
-        """1 − mean target loss of `predict`: the share of right choices, for "simplex".
+        """Compute 1 − mean target loss of `predict`: the share of right choices, for "simplex".
 
         Parameters
         ----------

@@ -67,7 +67,7 @@ class QuantileBinner:
         return len(self.features)
 
     def of(self, X: Array) -> Floats:
-        """The columns (n, q) of rows; NaN where a feature is missing."""
+        """The columns (n, q) of rows; NaN if a feature is missing."""
         values = X[:, self.features]
         steps = (values > self.thresholds).astype(np.float64)
         steps[np.isnan(values)] = np.nan
@@ -103,91 +103,103 @@ KERNELS = ("auto", "linear", "additive", "rbf")
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class ListwiseRanker(ItemLearner):
-    r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
+    r"""Listwise learning to rank: rank the items of a query by their features, online or in passes.
 
-    One score for each item, learned from whole queries with graded relevance, as many items as
-    there happen to be: documents of a search, products of a page. Raw features in, nothing to tune,
-    queries as a stream by ``partial_fit`` or whole by ``fit``.
+    It learns one score per item from whole queries with graded relevance, for documents of a search
+    or products of a page. Queries can have any number of items. It works on unscaled features, and
+    there are no hyperparameters to tune. Learn queries as a stream with ``partial_fit``, or all at
+    once with ``fit``.
 
-    With "listnet" the loss of a query with scores θ and shares ``y_i ∝ 2^{grade_i} − 1`` is the
-    cross-entropy
+    With "listnet" [1]_ the loss of a query with scores θ and shares ``y_i ∝ 2^{grade_i} − 1`` is
+    the cross-entropy
 
-    .. math:: S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i,
+    .. math:: S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i.
 
-    with "sparse_listnet" the same with a squared regularizer, and with "permutahedron"
-    ``½‖r‖² + max_μ (<θ, μ> − ½‖μ‖²) − <θ, r>`` over the mean rank vectors μ, r the ranks of the
-    grades, ties averaged. They are Fenchel–Young losses, so that the guarantees of
-    `OnlineStructuredPredictor` hold: with the randomized decoder the target loss, that the first
-    item is drawn in proportion to the gains (or Spearman's loss, of "permutahedron"), has a finite
-    surrogate regret.
+    "sparse_listnet" is the same with a squared regularizer. "permutahedron" [2]_ is
+    ``½‖r‖² + max_μ (<θ, μ> − ½‖μ‖²) − <θ, r>`` over the mean rank vectors μ, with r the ranks of
+    the grades, ties averaged. All are Fenchel–Young losses, so the guarantees of
+    `OnlineStructuredPredictor` hold [3]_: with the randomized decoder the target loss has a finite
+    surrogate regret. The target loss is the probability that the predicted first item differs from
+    one drawn in proportion to the gains, or Spearman's loss for "permutahedron".
 
     Parameters
     ----------
     loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
-        What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
+        Loss to learn with. "listnet" emphasizes the top of the list, "permutahedron" counts all
+        places.
     kernel : {"auto", "linear", "additive", "rbf"}, default="auto"
-        "auto" is "additive" in a `fit` of dense rows, and "linear" for CSR rows and streams.
-        "linear": scores are ``x w``. "additive": sums of a curve for each feature, a step at each
-        of 19 quantiles of the rows of `fit`; features count by their order alone. `partial_fit`
-        then goes on after `fit`. For dense rows. "rbf": functions of all features together, by
-        random Fourier features of a Gaussian kernel behind the features themselves, as
-        `KernelStructuredPredictor` has with ``approximation="fourier"``; also for streams.
+        Form of the scores. "linear" is ``x w``. "additive" is a sum of one step function per
+        feature, with steps at 19 quantiles of the rows of `fit`; only the order of a feature's
+        values counts. It needs dense rows and a first call of `fit`, after which `partial_fit`
+        continues. "rbf" is a nonlinear function of all features: a linear model with random Fourier
+        features, as in `KernelStructuredPredictor` with ``approximation="fourier"``; it works for
+        streams. "auto" is "additive" in a `fit` of dense rows, and "linear" for CSR rows and
+        streams.
     optimizer : str or OnlineOptimizer, default="auto"
-        How the weights move: "mixture", "parameter_free", "ogd", "adaptive". "auto" is "mixture"
-        for streams and single passes, "parameter_free" for more.
+        How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive". "auto" is
+        "mixture" for streams and single passes, "parameter_free" for several passes.
     {OnlineStructuredPredictor: average}
     standardize : bool or "auto", default="auto"
-        Whether features are centred and scaled by their mean and deviation over the items so far,
-        those of the query included, so that no scaling is needed before. "auto" is True. CSR rows
-        are divided by the largest entry of each column so far. `coef_` is in units of X.
+        Whether to center and scale each feature by its mean and standard deviation over the items
+        so far, those of the query included. So you do not scale features first. "auto" is True. CSR
+        rows are divided by the largest entry of each column so far. `coef_` is in units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
-        column for each feature that says where it was missing, or an error.
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
+        of the items so far, "indicator" also appends one column per feature that is 1 if the value
+        is missing, and "error" raises an error.
     max_iter : int or "auto", default=2
-        Passes of `fit`, all of which are made; "auto" tries 1, 2, 3, 5, 10, … on queries held out.
+        Number of passes (epochs) of `fit`, all of which are made. "auto" compares 1, 2, 3, 5, 10, …
+        passes on held-out queries.
     shuffle : bool, default=True
         Whether `fit` visits the queries of each pass in random order.
     decoder : str or Decoder, default="randomized"
-        What is played where losses are stated, as by `progressive_validate`: it does not enter
-        learning, and not `predict`.
+        Decoder for which losses are reported, as by `progressive_validate`. Neither learning nor
+        `predict` uses it.
     n_components : int, default=1200
-        Random features, with ``kernel="rbf"``.
+        Number of random features, with ``kernel="rbf"``.
     {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Weights of the features that predictions use: averaged with `average`, else the last. Of a
-        mixture the mean over its experts. If scores are linear.
+        Weights of the features that predictions use: averaged with `average`, else the last. For a
+        mixture they are the mean over its experts. Only set if scores are linear.
     thresholds_, steps_ : list of n_features_in_ ndarrays
-        If they are additive: where the curve of each feature has steps, and how much the
-        score grows at each.
+        Positions of the steps of each feature, and the change of the score at each. Only set if
+        scores are additive.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
     missing_coef_ : ndarray of shape (1, n_features_in_)
-        With ``missing="indicator"``: what a missing feature adds to the score of an item.
+        Change of the score of an item if a feature is missing, with ``missing="indicator"``.
     n_features_in_ : int
         Number of features of an item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+        Feature names, if X has string names.
 
     See Also
     --------
     ItemStructuredPredictor : Choices, subsets and assignments over items.
+    ConditionalLogit : Discrete choice in batch, with standard errors.
+    OnlineStructuredPredictor : Label ranking, if all rows rank the same labels.
     skstructured.items.metrics.ndcg : NDCG@k, for ``make_scorer``.
 
     Notes
     -----
     Grades y are numbers of at least 0, one per item in the form of X; for "permutahedron" any
-    numbers, the better the larger. A query whose grades are all the same pulls scores together;
-    a query of one item says nothing. Sample weights are of queries.
+    numbers, the larger the better. If all grades of a query are the same, the query pulls its
+    scores together. A query with one item has no effect. Sample weights are per query.
 
-    A feature that is the same for all items of a query makes no difference.
+    A feature that is the same for all items of a query has no effect.
 
     References
     ----------
-    Cao, Qin, Liu, Tsai, Li (2007), "Learning to rank: from pairwise approach to listwise
-    approach"; Blondel, Teboul, Berthet, Djolonga (2020), "Fast differentiable sorting and ranking";
-    Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6.
+    .. [1] Cao, Qin, Liu, Tsai, Li (2007). Learning to rank: from pairwise approach to listwise
+       approach. ICML.
+
+    .. [2] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
+
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Theorems 4.2 and 4.6.
 
     Examples
     --------
@@ -233,7 +245,9 @@ class ListwiseRanker(ItemLearner):
             self._steps = None
         additive = self.kernel == "additive" if reset else self._steps is not None
         if additive and batch.rows.is_sparse:
-            raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
+            raise ValueError(
+                "kernel='additive' is only supported for dense rows; got a sparse matrix."
+            )
         return batch
 
     def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
@@ -247,27 +261,31 @@ class ListwiseRanker(ItemLearner):
     def _check_stream(self, anew: bool) -> None:
         if self.kernel == "additive" and (anew or not hasattr(self, "space_")):
             raise ValueError(
-                "kernel='additive' takes the quantiles of the rows of fit, which a stream does not "
-                "know: call fit first, and partial_fit for what comes later."
+                "kernel='additive' needs the quantiles of the features: call fit on a first batch, "
+                "then partial_fit."
             )
 
     @property
     def coef_(self) -> Array:
         """Weights of the features (p,), in units of X: those that predictions use."""
         if getattr(self, "_steps", None) is not None:
-            raise AttributeError("coef_ is for kernel='linear': see thresholds_ and steps_.")
+            raise AttributeError(
+                "coef_ is only available for kernel='linear': use thresholds_ and steps_."
+            )
         if isinstance(getattr(getattr(self, "_model", None), "scale", None), MappedRounds):
-            raise AttributeError("coef_ is for kernel='linear': random features have no names.")
+            raise AttributeError(
+                "coef_ is only available for kernel='linear'; got random features."
+            )
         return super().coef_
 
     @property
     def thresholds_(self) -> list[Floats]:
-        """Where the curve of each feature has steps."""
+        """Positions of the steps of each feature."""
         return self._of_features("thresholds_", lambda steps: steps.thresholds)
 
     @property
     def steps_(self) -> list[Floats]:
-        """How much the score grows at each of `thresholds_`."""
+        """Change of the score at each of `thresholds_`."""
         return self._of_features("steps_", lambda steps: self._weights()[0, : len(steps)])
 
     def _of_features(self, name: str, read: Any) -> list[Floats]:
@@ -276,7 +294,7 @@ class ListwiseRanker(ItemLearner):
         return self._steps.split(read(self._steps), self.n_features_in_)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Scores of the items, higher for what is ranked before.
+        """Predict scores of the items, higher for items that are ranked first.
 
         Parameters
         ----------

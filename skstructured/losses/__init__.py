@@ -1,4 +1,4 @@
-"""Losses of scores: Fenchel–Young losses over any space, and surrogates of mistakes and margins."""
+"""Losses of scores: Fenchel–Young losses of any space, and surrogates of mistakes and margins."""
 
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
@@ -44,7 +44,7 @@ def resolve_surrogate(loss, space):
     Raises
     ------
     ValueError
-        For a string that is no loss of the space; the message lists those that are.
+        For a string that is not a loss of the space; the message lists the valid ones.
     TypeError
         For anything that is neither a string nor a `Surrogate`.
     """

@@ -33,7 +33,7 @@ class LossConstants(NamedTuple):
     a : float
         Surrogate gap ``1 − 4γ/(λνc)``; the finite-regret theorems need a in (0, 1).
     c : float
-        Loss scale.
+        Surrogate gap ``1 − 4γ/(λνc)``; the finite-regret theorems need a in (0, 1).
     kappa : float
         κ with ``‖v‖_2 ≤ κ‖v‖``; 1 for ℓ1 and ℓ2.
     lam : float
@@ -44,6 +44,11 @@ class LossConstants(NamedTuple):
         b/C², with ``‖∇S(W)‖_F² ≤ b S(W)``: ``2cκ²/λ``.
     norm : {"l1", "l2"}
         The norm of the oracle.
+
+    See Also
+    --------
+    FenchelYoung : Returns them by `constants_of`.
+    skstructured.extend.Geometry : The constants of a space.
     """
 
     a: float
@@ -65,34 +70,46 @@ class FenchelYoung(Component):
     ----------
     space : str, OutputSpace or None, default=None
         "simplex", "hypercube", "ordinal", "birkhoff" or "permutahedron", or a space. None is that
-        of the learner whose `loss` it is, which takes no other.
+        of the learner whose `loss` it is; such a learner accepts no other.
     regularizer : str, Regularizer or None, default=None
-        Short-cut "shannon", "squared" or "tsallis", or a regularizer; None is that of the learner
-        whose `loss` it is, or the space's own.
+        "shannon", "squared" or "tsallis", or a regularizer. None is that of the learner whose
+        `loss` it is, or the space's default.
     scale : "theory" or float, default="theory"
         The loss scale c > 0. "theory" is ``c = 4γ/(λν ln 2)``, which makes the surrogate gap
         ``a = 1 − ln 2`` in every space; on the simplex with `Shannon` it gives the base-2 logistic
         loss.
     constants : {"paper", "sharp"}, default="paper"
-        Which λ goes into c and into the step. "paper" is the printed one; "sharp" uses that the
-        truth is a vertex: with ``κ₀ = min −2 ln(1−q)/q² ≈ 4.91``, λ grows to κ₀/4 (simplex), κ₀
-        (hypercube) and κ₀/d² (ordinal) for `Shannon`, which gives larger steps and smaller bounds.
+        Which λ determines c and the step size. "paper" is the printed one. "sharp" uses that the
+        true output is a vertex, which gives larger steps and smaller bounds. With
+        ``κ₀ = min −2 ln(1−q)/q² ≈ 4.91``, λ grows to κ₀/4 (simplex), κ₀ (hypercube) and κ₀/d²
+        (ordinal) for `Shannon`.
 
     Raises
     ------
     ValueError
-        When used: an unknown short-cut, a pair without oracle, a scale that is not positive.
+        When used, if a name is unknown, if a pair has no oracle, or if a scale is not positive.
     sklearn.exceptions.NotFittedError
-        By `scale_` where the space has not been fitted and its size is needed.
+        By `scale_`, if the space has not been fitted and its size is needed.
+
+    See Also
+    --------
+    skstructured.regularizers.Shannon, skstructured.regularizers.SquaredNorm : Regularizers.
+    skstructured.losses.GapSurrogate : The losses of Gaptron.
+    skstructured.losses.IndicatorMargins : Margin losses of labels and ordinal classes.
+    skstructured.losses.LossConstants : The constants of the bounds.
 
     Notes
     -----
-    Two facts hold for every θ and every vertex y: ``S/c ≥ (λ/2)‖y − ŷ_Ω(θ)‖²`` (Prop. 2.3), and
-    the randomized decoding ψ has ``E[L(ψ(θ); y)] ≤ 4γ/(λνc) · S(θ; y)`` (Lemma 3.1).
+    Such losses are defined in [2]_. Two facts hold for every θ and every vertex y:
+    ``S/c ≥ (λ/2)‖y − ŷ_Ω(θ)‖²`` (Prop. 2.3 of [1]_), and the randomized decoding ψ has
+    ``E[L(ψ(θ); y)] ≤ 4γ/(λνc) · S(θ; y)`` (Lemma 3.1 of [1]_).
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), sections 2–4; Blondel, Martins, Niculae (2020).
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", sections 2–4.
+    .. [2] Blondel, Martins, Niculae (2020), "Learning with Fenchel–Young losses".
 
     Examples
     --------
@@ -117,14 +134,14 @@ class FenchelYoung(Component):
         Parameters
         ----------
         space : OutputSpace
-            The learner's.
+            The learner's space.
         regularizer : Regularizer, str or None, default=None
-            The learner's; None is that of the loss, or the space's own.
+            The learner's regularizer; None is that of the loss, or the space's default.
 
         Returns
         -------
         regularizer, scale, constants
-            As `FenchelYoung` takes them.
+            As `FenchelYoung` accepts them.
 
         Raises
         ------
@@ -133,13 +150,13 @@ class FenchelYoung(Component):
         """
         if self.space is not None and repr(resolve_space(self.space)) != repr(space):
             raise ValueError(
-                f"loss is over {self.space!r} and the learner over {space!r}: leave the space of "
-                "FenchelYoung out."
+                f"The loss is over {self.space!r} and the learner over {space!r}: leave out the "
+                "space of FenchelYoung."
             )
         if self.regularizer is not None and regularizer is not None:
             raise ValueError(
-                f"regularizer is given twice: {regularizer!r} of the learner, and "
-                f"{self.regularizer!r} of its loss."
+                f"regularizer is given twice: {self.regularizer!r} in the loss and "
+                f"{regularizer!r} in the learner. Set one of them to None."
             )
         chosen = self.regularizer if regularizer is None else regularizer
         return clone(resolve_regularizer(chosen, space)), self.scale, self.constants
@@ -151,12 +168,12 @@ class FenchelYoung(Component):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel of the pair; see `skstructured.losses.oracles.Oracle`."""
+        """The compiled function of the pair; see `skstructured.losses.oracles.Oracle`."""
         space, _, oracle = self._terms()
         return oracle.kernel_for(space)
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
-        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        """Vectors (params, work) of the compiled function for scores of length `dim`."""
         _, regularizer, oracle = self._terms()
         return regularizer.kernel_params(), np.zeros(oracle.work(dim))
 
@@ -194,13 +211,13 @@ class FenchelYoung(Component):
         return self.constants_of().c
 
     def warn_without_gap(self):
-        """Warn (GuaranteeWarning) who fits a learner with this loss, where it has no gap."""
+        """Warn (GuaranteeWarning) if the loss has no surrogate gap, so a learner has no bound."""
         constants = self.constants_of()
         if constants.a <= 0:
             threshold = (1.0 - constants.a) * constants.c
             warnings.warn(
-                f"scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
-                f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
+                f"scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}), so there "
+                f"is no regret bound; set the scale to more than {threshold:.4g} to get one.",
                 GuaranteeWarning,
                 stacklevel=7,
             )
@@ -223,7 +240,7 @@ class FenchelYoung(Component):
         Parameters
         ----------
         theta : array-like of shape (n, dim)
-            Scores; NaN and +inf are refused, −inf is refused where a space has only an oracle.
+            Scores. NaN and +inf raise an error, and so does −inf if a space has only an oracle.
 
         Returns
         -------
@@ -232,10 +249,11 @@ class FenchelYoung(Component):
         return self._mean_and_conjugate(theta)[0]
 
     def log_proba(self, theta: ArrayLike) -> Floats:
-        """Logarithms of what the space's `mean_proba` says of ŷ_Ω(θ), in its shape.
+        """Logarithms of the space's `mean_proba` of ŷ_Ω(θ), in its shape.
 
-        For "shannon" on "simplex", "hypercube" and "ordinal" from the scores, with all digits
-        where probabilities underflow; else the logarithms of probabilities, −inf for 0.
+        For "shannon" on "simplex", "hypercube" and "ordinal" they are computed from the scores, to
+        full precision even if probabilities underflow. Else they are the logarithms of
+        probabilities, −inf for 0.
         """
         terms = space, _, oracle = self._terms()
         theta = self._check_scores(theta, terms)
@@ -307,7 +325,7 @@ class FenchelYoung(Component):
         return solved
 
     def check_residual(self, work: Floats) -> None:
-        """Warn (ConvergenceWarning) where the kernel left a residual in its scratch vector."""
+        """Warn (ConvergenceWarning) if the compiled function left a residual."""
         if len(work) and work[0] > RESIDUAL_TOL:
             warn_of_residual(self._terms()[2], work)
 
@@ -321,5 +339,5 @@ class FenchelYoung(Component):
         if not theta.max(initial=-np.inf) < np.inf:  # no BLAS: its threads may wait for cores
             raise ValueError("theta must not contain NaN or +inf.")
         if oracle.kernel is None and not np.isfinite(theta).all():
-            raise ValueError("theta must be finite for a space that is known by its oracle alone.")
+            raise ValueError("theta must be finite if the space only has a linear oracle.")
         return theta

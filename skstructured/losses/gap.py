@@ -1,4 +1,4 @@
-"""Surrogates of the zero-one loss with a gap that a randomized prediction can exploit."""
+"""Surrogates of the zero-one loss with a gap that a randomized prediction can use."""
 
 import math
 from typing import Self
@@ -68,7 +68,7 @@ def _gaps(theta, kind):
 def add_gradient(theta, y, kind, share, g):
     """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y).
 
-    The hinge is 0 where y* = y with a margin above 1/K.
+    The hinge is 0 if y* = y with a margin above 1/K.
     """
     dim = theta.shape[0]
     if kind == LOGISTIC:
@@ -121,17 +121,22 @@ def mistake_gradient(theta, truth, g, params, work):
 def only_classes(loss, space):
     """The space; a ValueError unless its outputs are classes."""
     if not isinstance(space, Simplex):
-        raise ValueError(f"loss={loss!r} is for classes, not for the space {space!r}.")
+        raise ValueError(f"loss={loss!r} is only supported for classes; got the space {space!r}.")
     return space
 
 
 class ZeroOneLoss(Surrogate):
-    """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
+    """Count the mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
 
     Parameters
     ----------
     space : Simplex
         A fitted space.
+
+    See Also
+    --------
+    MulticlassPerceptron : The learner of this loss.
+    GapSurrogate : Convex losses with a gap.
     """
 
     kernel = staticmethod(mistake_gradient)
@@ -155,12 +160,12 @@ class ZeroOneLoss(Surrogate):
 
 
 class GapSurrogate(Surrogate):
-    r"""A surrogate ℓ(θ; y) of the zero-one loss on the simplex (van der Hoeven 2020, Table 1).
+    r"""Compute a surrogate ℓ(θ; y) of the zero-one loss on the simplex (Table 1 of [1]_).
 
     With the margin ``m(y) = θ_y − max_{k≠y} θ_k`` and y* the class of the largest score:
 
     - "logistic": ``−log₂ softmax(θ)_y``;
-    - "hinge": ``max(1 − m(y), 0)``, but 0 where y* = y and m(y) > 1/K;
+    - "hinge": ``max(1 − m(y), 0)``, but 0 if y* = y and m(y) > 1/K;
     - "smooth_hinge": ``1 − 2m(y)`` if m(y) ≤ 0, else ``max(1 − m(y), 0)²``.
 
     Parameters
@@ -168,10 +173,18 @@ class GapSurrogate(Surrogate):
     space : Simplex
         A fitted space.
     kind : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        Which one.
+        Which of the surrogates.
+
+    See Also
+    --------
+    GaptronClassifier : The learner of these losses.
+    skstructured.decoders.GapDecoder : The decoder that uses the gap.
+    FenchelYoung : Losses of all spaces.
 
     References
     ----------
+    .. [1] van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass
+       classification".
     van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification".
     """
 
@@ -193,7 +206,7 @@ class GapSurrogate(Surrogate):
 
     @property
     def descent_gain(self) -> float:  # type: ignore[override]
-        """η C² of van der Hoeven (2020), Table 2: ln 2/2K, (1 − 1/K)/K and 1/4K.
+        """η C² of Table 2 of van der Hoeven (2020): ln 2/2K, (1 − 1/K)/K and 1/4K.
 
         The table's 1/2K for the smooth hinge is an erratum: the proof of Theorem 3 needs 1/4K.
         """
@@ -203,7 +216,7 @@ class GapSurrogate(Surrogate):
 
     @property
     def code(self) -> float:
-        """The number kernels know the surrogate by; a ValueError lists the valid names."""
+        """The number of the surrogate in compiled functions; a ValueError lists the valid names."""
         if self.kind not in tuple(KINDS):
             valid = ", ".join(map(repr, KINDS))
             raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
@@ -215,7 +228,7 @@ class GapSurrogate(Surrogate):
         return self.kind == "logistic"
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
-        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        """Vectors (params, work) of the compiled function for scores of length `dim`."""
         return np.array([self.code]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
@@ -227,7 +240,7 @@ class GapSurrogate(Surrogate):
         return p / p.sum(axis=1, keepdims=True)
 
     def log_proba(self, theta: Floats) -> Floats:
-        """Log softmax(θ), (n, K), with all digits in the tails; for the logistic loss."""
+        """Log softmax(θ), (n, K), to full precision in the tails; for the logistic loss."""
         return log_softmax(_scores(theta))
 
     def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
@@ -238,7 +251,7 @@ class GapSurrogate(Surrogate):
         return (_plain_hinge if self.code == HINGE else super().value_and_gradient)(theta, V)
 
     def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
-        """`mean`, and the losses (n,) that are learned: the hinge is 0 for sure predictions."""
+        """`mean`, and the losses (n,) of learning: the hinge is 0 for confident predictions."""
         theta = _scores(theta)
         return self.mean(theta), super().value_and_gradient(theta, V)[0]
 

@@ -1,4 +1,4 @@
-"""The table of oracles: for every (space, regularizer) pair a kernel, Ω and the constants."""
+"""The table of oracles: a compiled function, Ω and the constants of each (space, regularizer)."""
 
 import itertools
 import math
@@ -115,23 +115,23 @@ RESIDUAL_TOL = 1e-9
 
 
 def warn_of_residual(oracle, work):
-    """Warn where an iterative kernel did not converge, and forget the residual."""
+    """Warn if an iterative function did not converge, and forget the residual."""
     if oracle.iterative and work[0] > RESIDUAL_TOL:
         residual, work[0] = work[0], 0.0
         warnings.warn(
-            f"An iterative oracle stopped before convergence, with residual {residual:.2g}.",
+            f"An iterative oracle stopped before convergence, with residual {residual:0.2g}.",
             ConvergenceWarning,
             stacklevel=2,
         )
 
 
 def find_oracle(space, regularizer):
-    """Row of the table for a space and a regularizer, subclasses included.
+    """Row of the table for a space and a regularizer, including subclasses.
 
     Raises
     ------
     ValueError
-        If the pair has no oracle; the message names both and what is supported.
+        If the pair has no oracle; the message names both, and the supported pairs.
     """
     for pair in itertools.product(type(space).__mro__, type(regularizer).__mro__):
         if pair in ORACLES:

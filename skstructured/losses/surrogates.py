@@ -44,7 +44,7 @@ def margin_value(z, kind):
 
 @kernel
 def margin_slope(z, kind):
-    """−φ'(z); of the hinges' corners the side on which a row is learned."""
+    """−φ'(z); at the corners of hinges the side on which a row is learned."""
     if kind == SMOOTH_HINGE:
         return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
     if kind == HINGE:
@@ -81,13 +81,13 @@ def indicator_margin_gradient(theta, truth, g, params, work):
 class MarginLoss(Surrogate):
     r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
 
-    φ bounds the zero-one loss from above, and so its sum the mistakes of the largest score.
+    φ bounds the zero-one loss from above, and so its sum bounds the mistakes of the largest score.
 
-    - "smooth_hinge": ``1 − 2z`` where z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2;
+    - "smooth_hinge": ``1 − 2z`` if z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2 [1]_;
     - "hinge": ``max(1 − z, 0)``;
     - "logistic": ``log₂(1 + exp(−z))``;
-    - "perceptron": ``max(−z, 0)``, which bounds nothing;
-    - "square": ``(1 − z)²``, whose slopes have no bound.
+    - "perceptron": ``max(−z, 0)``, which is not a bound;
+    - "square": ``(1 − z)²``, whose slopes are unbounded [2]_.
 
     Parameters
     ----------
@@ -98,8 +98,10 @@ class MarginLoss(Surrogate):
 
     References
     ----------
-    Orabona (2014), section 6, for the smooth hinge; Zhang (2004), "Statistical behavior and
-    consistency of classification methods based on convex risk minimization".
+    .. [1] Orabona (2014), "Simultaneous model selection and optimization through parameter-free
+       stochastic learning", section 6.
+    .. [2] Zhang (2004), "Statistical behavior and consistency of classification methods based on
+       convex risk minimization".
     """
 
     kernel = staticmethod(margin_gradient)
@@ -125,7 +127,7 @@ class MarginLoss(Surrogate):
         return self.kind == "logistic"
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
-        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        """Vectors (params, work) of the compiled function for scores of length `dim`."""
         self._check_kind()
         return np.array([MARGIN_KINDS[self.kind]]), np.zeros(0)
 
@@ -135,7 +137,7 @@ class MarginLoss(Surrogate):
         return 2.0 * expit(theta) - 1.0 if self.has_probabilities else self.space.argmax(theta)
 
     def log_proba(self, theta: Floats) -> Floats:
-        """Logarithms of probabilities; of two classes with all digits in the tails."""
+        """Logarithms of probabilities; for two classes to full precision in the tails."""
         share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
         top = share.max(axis=1, keepdims=True)
         if theta.shape[1] == 1:
@@ -144,23 +146,29 @@ class MarginLoss(Surrogate):
 
 
 class IndicatorMargins(MarginLoss):
-    r"""Σ_k φ((2y_k − 1) θ_k): the margins of labels, or of the thresholds between ordinal classes.
+    r"""Σ_k φ((2y_k − 1) θ_k): margin losses of labels, or of thresholds between ordinal classes.
 
-    Each label of "hypercube" is a problem of two classes; so is each threshold of "ordinal", which
-    asks whether y lies beyond it. The loss bounds the number of wrong labels, and the distance of
-    ordinal classes, from above, but for "perceptron".
+    Each label of "hypercube" is a problem with two classes. So is each threshold of "ordinal": is y
+    beyond it? The loss bounds the number of wrong labels, and the distance of ordinal classes, from
+    above, except for "perceptron".
 
     Parameters
     ----------
     space : Hypercube or OrdinalChain
         A fitted space.
     kind : {"smooth_hinge", "hinge", "logistic", "perceptron"}, default="smooth_hinge"
-        Which φ; see `MarginLoss`.
+        Which φ: ``1 − 2z`` if z ≤ 0, else ``max(1 − z, 0)²`` ("smooth_hinge"); ``max(1 − z, 0)``
+        ("hinge"); ``log₂(1 + exp(−z))`` ("logistic"); ``max(−z, 0)`` ("perceptron").
+
+    See Also
+    --------
+    FenchelYoung : Losses of all spaces, with regret bounds.
+    GapSurrogate : The losses of Gaptron for classes.
 
     References
     ----------
     Rennie, Srebro (2005), "Loss functions for preference levels: regression with discrete ordered
-    labels", the construction of all thresholds.
+    labels", for the construction from all thresholds.
     """
 
     kernel = staticmethod(indicator_margin_gradient)
@@ -171,7 +179,7 @@ class IndicatorMargins(MarginLoss):
         check_choice("loss", self.kind, tuple(kind for kind in MARGIN_KINDS if kind != "square"))
         if not isinstance(space, (Hypercube, OrdinalChain)):
             wanted = "multilabel outputs and ordinal classes"
-            raise ValueError(f"loss={self!r} is for {wanted}, not for {space!r}.")
+            raise ValueError(f"loss={self!r} is only supported for {wanted}; got {space!r}.")
         return super().over(space)
 
     def mean(self, theta: Floats) -> Floats:
@@ -210,29 +218,36 @@ def residual_gradient(theta, truth, g, params, work):
 
 
 class ResidualLoss(Surrogate):
-    r"""A Lipschitz loss of the residual r = θ − y, with slopes up to 1.
+    r"""Compute a Lipschitz loss of the residual r = θ − y, with slopes up to 1.
 
     - "absolute": |r|;
-    - "epsilon_insensitive": ``max(|r| − ε, 0)``;
-    - "huber": ``r²/(2ε)`` where |r| < ε, else ``|r| − ε/2``;
+    - "epsilon_insensitive": ``max(|r| − ε, 0)`` [2]_;
+    - "huber": ``r²/(2ε)`` if |r| < ε, else ``|r| − ε/2`` [1]_;
     - "quantile": ``max(q(y − θ), (1 − q)(θ − y))``, the pinball loss, whose least mean is at the
-      quantile q of y.
+      quantile q of y [3]_.
 
     Parameters
     ----------
     space : RealLine or None, default=None
         A fitted space; None is that of the learner whose `loss` it is.
     kind : {"absolute", "epsilon_insensitive", "huber", "quantile"}, default="huber"
-        Which one.
+        Which of the losses.
     epsilon : float or None, default=None
-        ε, in the units that are learned; None is 0.2 for "huber" and 0.1 for the other.
+        ε, in the units in which y is learned. None is 0.2 for "huber" and 0.1 for
+        "epsilon_insensitive".
     quantile : float, default=0.5
-        q in (0, 1), of "quantile" alone.
+        The quantile q in (0, 1), for "quantile" only.
+
+    See Also
+    --------
+    PiSTOLRegressor : A kernel regressor that uses these losses.
+    StructuredRegressor : The regressor to try first.
 
     References
     ----------
-    Huber (1964), "Robust estimation of a location parameter"; Vapnik (1995); Koenker, Bassett
-    (1978), "Regression quantiles".
+    .. [1] Huber (1964), "Robust estimation of a location parameter".
+    .. [2] Vapnik (1995), "The nature of statistical learning theory".
+    .. [3] Koenker, Bassett (1978), "Regression quantiles".
     """
 
     kernel = staticmethod(residual_gradient)
@@ -255,7 +270,7 @@ class ResidualLoss(Surrogate):
         )
 
     def kernel_arguments(self, dim):
-        """Vectors (params, work) of the kernel."""
+        """Vectors (params, work) of the compiled function."""
         check_choice("loss", self.kind, tuple(RESIDUAL_KINDS))
         epsilon = EPSILON.get(self.kind, 0.0) if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"

@@ -1,4 +1,4 @@
-"""Online optimisers: how the weights move."""
+"""Online optimizers: the updates of the weights."""
 
 from skstructured._base.component import resolve
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -33,5 +33,5 @@ OPTIMIZERS = {
 
 
 def resolve_optimizer(optimizer):
-    """Optimiser of a short-cut or instance; see `skstructured._base.component.resolve`."""
+    """Optimizer of a short name or instance; see `skstructured._base.component.resolve`."""
     return resolve("optimizer", optimizer, OPTIMIZERS, OnlineOptimizer)

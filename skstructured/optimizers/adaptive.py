@@ -18,7 +18,7 @@ SMALL = 2.0**-10
 
 @kernel
 def ball_scale(state, bound, weight):
-    """s, as the last projection left it; keeps the largest w‖x‖²."""
+    """s, after the last projection; keeps the largest w‖x‖²."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     return state[SHRINK]
 
@@ -48,25 +48,35 @@ def ball_step(state, inner, square, bound, weight):
 
 
 class AdaptiveGradientDescent(OnlineOptimizer):
-    r"""Projected online gradient descent with the adaptive step of Theorem E.1.
+    r"""Projected online gradient descent with a step that adapts to the gradients.
 
-    On the Frobenius ball of diameter B, twice the radius: ``W ← Π(W − η_t G_t)`` with
-    ``η_t = B/√(2 Σ_{s ≤ t} ‖G_s‖_F²)`` and ``G_t = c (ŷ_t − y_t) x_tᵀ``. Neither C nor the horizon
-    has to be known, but the size of the comparator has: it must lie in the ball.
+    On the Frobenius ball of diameter B, twice the radius, it updates ``W ← Π(W − η_t G_t)`` with
+    ``η_t = B/√(2 Σ_{s ≤ t} ‖G_s‖_F²)`` and ``G_t = c (ŷ_t − y_t) x_tᵀ`` ([1]_, Theorem E.1; [2]_).
+    Neither C nor the horizon needs to be known, but the comparator must be in the ball.
 
     Parameters
     ----------
     radius : float, default=20.0
-        B/2, in the units of W, which are those of 1/X: the default is for standardized features.
+        Radius B/2 of the ball, in the units of W, which are those of 1/X: the default is for
+        standardized features.
 
     Raises
     ------
     ValueError
         At the first ``fit`` or ``partial_fit``, if `radius` is not a positive number.
 
+    See Also
+    --------
+    GradientDescent : A constant step.
+    ParameterFree : No step size and no ball.
+    StepMixture : An ensemble of step sizes, for drifting streams.
+
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), Theorem E.1; Streeter, McMahan (2010).
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss".
+    .. [2] Streeter, McMahan (2010), "Less regret via online conditioning".
     """
 
     scale_kernel = staticmethod(ball_scale)
@@ -84,12 +94,13 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """Theorem E.1: regret ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2.
+        """Return the bound of Theorem E.1 of Sakaue et al. (2024).
 
-        That is ``bB²/(2a)`` for a ≤ ½ and ``2(1−a) b B²`` above: the best that follows from the
-        linear regret ``B √(2Σ‖G_t‖²)``. With Z = Σ S_t(W_t) it is at most ``B √(2bZ)``, so that
+        The regret is ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2: ``bB²/(2a)`` for
+        a ≤ ½ and ``2(1−a) b B²`` above. It is the best that follows from the linear regret
+        ``B √(2Σ‖G_t‖²)``. With Z = Σ S_t(W_t) the latter is at most ``B √(2bZ)``, so
         ``Σ S_t(U) ≥ max(0, Z − B √(2bZ))``, while the target loss is at most (1 − a) Z. The
-        theorem's own number, ``2(1−a) b B²/a``, is larger: it goes through Σ S_t(U).
+        theorem's own number, ``2(1−a) b B²/a``, is larger, because its proof uses Σ S_t(U).
         """
         no_high_probability(self, delta)
         numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))

@@ -74,45 +74,56 @@ def bet_step(state, inner, square, bound, weight):
 class ParameterFree(OnlineOptimizer):
     r"""Parameter-free online learning by coin betting: no step size and no norm bound.
 
-    ``W_t = v_t Wealth_{t−1} D_t``. The direction D_t is learned on the unit Frobenius ball by
-    adaptive descent, ``η_t = 1/√(2 Σ‖G_s‖²)``; its length is a bet on the coin ``−<G_t, D_t>``
-    by the online Newton method, ``Wealth_t = Wealth_{t−1} (1 − <G_t, D_t> v_t)``.
+    The weights are ``W_t = v_t Wealth_{t−1} D_t`` [1]_, [2]_. The direction D_t is learned on the
+    unit Frobenius ball by adaptive descent, ``η_t = 1/√(2 Σ‖G_s‖²)``. Its length is a bet on the
+    coin ``−<G_t, D_t>`` by the online Newton method,
+    ``Wealth_t = Wealth_{t−1} (1 − <G_t, D_t> v_t)``.
 
     Gradients are measured in units of c·D_2. Their largest norm N is learned: x_t is seen before
-    W_t is played, so N_t = max_{s ≤ t} w_s ‖x_s‖ is known in time, and v_t is kept within
-    ±1/(2N_t). Then Wealth stays positive without restarts, and predictions do not change when all
+    W_t is played, so N_t = max_{s ≤ t} w_s ‖x_s‖ is known in time [3]_, and v_t is kept within
+    ±1/(2N_t). Then Wealth stays positive without restarts. Predictions do not change when all
     features are multiplied by a number (an intercept's constant feature included).
 
     Parameters
     ----------
     wealth : float, default=100.0
-        ε, what the bettor starts with: the regret against U = 0 is at most c·D_2·ε, and first bets
+        Initial wealth ε of the bettor. The regret against U = 0 is at most c·D_2·ε, and first bets
         reach ‖W‖ N = ε/2. Rows of real data are often ten times shorter than the longest, and
-        separating them takes scores of several units: with ε = 1 the bettor spends hundreds of
-        rounds on getting there; with large samples ε is nearly irrelevant.
+        separating them needs scores of several units. With ε = 1 the bettor needs hundreds of
+        rounds to reach them; with large samples ε is nearly irrelevant.
     feature_norm : float or None, default=None
-        C, a bound on ``w ‖x‖_2``, where it is known: where N starts. Rows beyond it are learned.
+        Initial value of N, a bound C on ``w ‖x‖_2`` if one is known. Rows beyond it are learned.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if a parameter is not a positive number.
+
+    See Also
+    --------
+    StepMixture : An ensemble of step sizes, for drifting streams.
+    PiSTOL : Another parameter-free optimizer.
+    GradientDescent : A constant step.
+    skstructured.guarantees.CoinBettingCertificate : The regret bound.
 
     Notes
     -----
-    η_t is half of what minimises the worst case of the direction's regret, which it makes 5/4
-    times as large: comparators are nearer to the first direction, 0, than the ball is wide, and
-    errors on real data were lower with it on most data sets tried.
+    η_t is half of the step that minimizes the worst case of the direction's regret, which makes
+    that regret 5/4 times as large. Comparators are nearer to the first direction, 0, than the ball
+    is wide, and errors on real data were lower with it on most data sets tried.
 
-    The domain of v only ever shrinks, so that the analysis of the online Newton method goes
-    through for every v* in the last domain: with β = (2 − ln 3)/2 its regret is at most
+    The domain of v only shrinks, so the analysis of the online Newton method holds for every v* in
+    the last domain: with β = (2 − ln 3)/2 its regret is at most
     ``β/8 + β ln(N_T/N_1) + Σ z_t²/(N_t² + Σ_{s≤t} z_s²)/(2β)``.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), appendix E.2; Cutkosky, Orabona (2018), "Black-box reductions
-    for parameter-free online learning in Banach spaces", Algorithms 1 and 2; Cutkosky (2019),
-    "Artificial constraints and hints for unbounded online learning", for scales known in time.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", appendix E.2.
+    .. [2] Cutkosky, Orabona (2018), "Black-box reductions for parameter-free online learning in
+       Banach spaces", Algorithms 1 and 2.
+    .. [3] Cutkosky (2019), "Artificial constraints and hints for unbounded online learning".
     """
 
     scale_kernel = staticmethod(bet_scale)
@@ -134,9 +145,9 @@ class ParameterFree(OnlineOptimizer):
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """A regret bound from appendix E.2 with its constants made explicit.
+        """Return a regret bound from appendix E.2 of Sakaue et al. (2024), with its constants.
 
-        See `skstructured.guarantees.certificates.CoinBettingCertificate`.
+        See `skstructured.guarantees.CoinBettingCertificate`.
         """
         no_high_probability(self, delta)
         numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))

@@ -1,4 +1,4 @@
-"""Optimizers with a step for every weight: AdaGrad and FTRL."""
+"""Optimizers with one step size per weight: AdaGrad and FTRL."""
 
 import math
 
@@ -15,26 +15,33 @@ def adagrad(state, W, a, b, g):
 
 
 class AdaGrad(CoordinateOptimizer):
-    r"""A step for every weight: ``W ← W − η g/√(Σ g²)``, over its gradients so far.
+    r"""AdaGrad: one step size per weight, ``W ← W − η g/√(Σ g²)``, by its gradients so far.
 
-    Features that are seldom there take long steps, and those of large units short ones: what
-    learns text and counts well. The first step of a weight is η, whatever the gradient, so that a
-    loss scale, and the unit of a feature, change scores only through W x.
+    Rare features get long steps, and features in large units short ones, so it works well on text
+    and counts. The first step of a weight is η for any gradient: a loss scale, and the unit of a
+    feature, change scores only through W x. It is the diagonal form of [1]_; see also [2]_.
 
     Parameters
     ----------
     eta : float, default=1.0
-        η, the first step of a weight.
+        Step size η, the first step of a weight.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for an `eta` that is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if `eta` is not a positive number.
+
+    See Also
+    --------
+    FTRLProximal : The same steps with an L1 penalty.
+    CoordinatePiSTOL : One step per weight without a step size to tune.
+    StepMixture : An ensemble of step sizes of the whole matrix.
 
     References
     ----------
-    Duchi, Hazan, Singer (2011), "Adaptive subgradient methods for online learning and stochastic
-    optimization", Figure 1, diagonal; McMahan, Streeter (2010).
+    .. [1] Duchi, Hazan, Singer (2011), "Adaptive subgradient methods for online learning and
+       stochastic optimization", Figure 1.
+    .. [2] McMahan, Streeter (2010), "Adaptive bound optimization for online convex optimization".
     """
 
     coordinate_kernel = staticmethod(adagrad)
@@ -66,29 +73,34 @@ def ftrl(state, W, a, b, g):
 class FTRLProximal(CoordinateOptimizer):
     r"""Follow the regularized leader, proximal: AdaGrad's steps, with a lasso that leaves zeros.
 
-    With ``l1 = l2 = 0`` it is gradient descent with the step ``α/(β + √Σg²)`` for each weight; with
-    l1 a weight is exactly 0 until what speaks for it exceeds l1, so that `last_weights_` are
-    sparse (averages are so less often).
+    With ``l1 = l2 = 0`` it is gradient descent with the step ``α/(β + √Σg²)`` for each weight. With
+    l1 a weight is exactly 0 until the size of its (corrected) sum of gradients exceeds l1, so
+    `last_weights_` are sparse; averages are less often. It is Algorithm 1 of [1]_; see also [2]_.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        α, by which steps are multiplied.
+        Step size α, a factor of all steps.
     beta : float, default=1.0
-        β, which keeps the first steps short.
+        Offset β, which keeps the first steps short.
     l1, l2 : float, default=0.0
-        λ₁ and λ₂, of ``λ₁‖W‖₁ + λ₂‖W‖²/2``, in units of a sum over rounds.
+        Strengths λ₁ and λ₂ of the penalty ``λ₁‖W‖₁ + λ₂‖W‖²/2``, in units of a sum over rounds.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``: for `alpha` and `beta` that are not positive, `l1`
-        and `l2` that are negative.
+        At the first ``fit`` or ``partial_fit``, if `alpha` or `beta` is not positive, or if `l1`
+        or `l2` is negative.
+
+    See Also
+    --------
+    AdaGrad : The same steps without a penalty.
+    CoordinatePiSTOL : One step per weight without a step size to tune.
 
     References
     ----------
-    McMahan, Holt, Sculley et al. (2013), "Ad click prediction: a view from the trenches",
-    Algorithm 1; McMahan (2011), "Follow-the-regularized-leader and mirror descent".
+    .. [1] McMahan, Holt, Sculley et al. (2013), "Ad click prediction: a view from the trenches".
+    .. [2] McMahan (2011), "Follow-the-regularized-leader and mirror descent".
     """
 
     coordinate_kernel = staticmethod(ftrl)

@@ -31,7 +31,7 @@ def descent_scale(state, bound, weight):
 
 @kernel
 def descent_step(state, inner, square, bound, weight):
-    """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖² where there is a ball."""
+    """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖² if there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:
         moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * square
@@ -45,31 +45,46 @@ class GradientDescent(OnlineOptimizer):
 
     ``W_t = η Θ_t`` with ``Θ_t = −Σ_{s<t} w_s G_s`` and ``G_s = c (ŷ_s − y_s) x_sᵀ``; with a radius,
     W_t is the projection of ηΘ_t on the Frobenius ball. The step of theory is ``η = 2m/b`` with
-    ``m = min(½, a)`` (½ where a ≤ 0) and ``b = 2cκ²C²/λ``.
+    ``m = min(½, a)`` (½ if a ≤ 0) and ``b = 2cκ²C²/λ``.
 
     Parameters
     ----------
     feature_norm : float or None, default=None
-        C, a bound on ``√w ‖x‖_2`` (the intercept's 1 included). None learns it: on receiving x_t,
-        before predicting, ``C_t = max_{s ≤ t} √w_s ‖x_s‖`` and ``η = η(C_t)``, which keeps the
-        theorem with ``C = max_t``. Where a row exceeds a given bound the learner goes on and the
-        guarantee is off.
+        An upper bound C on ``√w ‖x‖_2`` (the intercept's 1 included). None learns it: on receiving
+        x_t, before predicting, ``C_t = max_{s ≤ t} √w_s ‖x_s‖`` and ``η = η(C_t)``, and the theorem
+        holds with ``C = max_t``. If a row exceeds a given bound, it is learned, but the regret
+        bound no longer holds.
     radius : float or None, default=None
         Radius of the Frobenius ball of W; None for no ball.
     eta : "theory", "high_probability" or float, default="theory"
-        The step η: ``2m/b`` (Prop. 4.1, for the expected regret), ``a/b`` (Thm 4.3, for the regret
-        with high probability; needs a > 0), or a number, which then does not depend on C.
+        The step size η. "theory" is ``2m/b`` ([1]_, Prop. 4.1, for the expected regret);
+        "high_probability" is ``a/b`` ([1]_, Theorem 4.3, for the regret with high probability;
+        needs a > 0). A number does not depend on C.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if a parameter is not a positive number.
+
+    See Also
+    --------
+    AdaptiveGradientDescent : A step that adapts to the gradients.
+    ParameterFree : No step size to tune.
+    StepMixture : An ensemble of step sizes, for drifting streams.
+
+    Notes
+    -----
+    The bounds are Proposition 4.1 and Theorems 4.2 and 4.3 of [1]_. If C is unknown, a shrinking
+    step without dual averaging does not keep the bound. Steps and bounds for `GapSurrogate` are
+    those of [2]_, Table 2.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), Proposition 4.1 and Theorems 4.2 and 4.3. With C unknown a
-    merely shrinking step (without dual averaging) does not keep the bound. For `GapSurrogate`, van
-    der Hoeven (2020), Table 2.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss".
+    .. [2] van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass
+       classification".
     """
 
     scale_kernel = staticmethod(descent_scale)
@@ -109,8 +124,8 @@ class GradientDescent(OnlineOptimizer):
         if self.eta == "high_probability":
             if a <= 0:
                 raise ValueError(
-                    'eta="high_probability" needs a positive surrogate gap, '
-                    f"got a = {a:.4g}; raise the scale of the loss."
+                    'eta="high_probability" needs a positive surrogate gap, got '
+                    f"a = {a:0.4g}: increase the scale of the loss."
                 )
             return a / 2.0
         raise ValueError(
@@ -118,18 +133,18 @@ class GradientDescent(OnlineOptimizer):
         )
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """The theorem that covers the rounds behind `state`, as a `Certificate`.
+        """Return the bound of the theorem that covers the rounds behind `state`.
 
-        Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the
-        step in use. With probability ≥ 1−δ (Thm 4.3, η = a/b):
-        ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample weight; the first term is divided
-        by 1 − a/2 where a > ½, which the theorem's last step then needs. With sample weights all
-        sums over rounds, of losses too, are weighted.
+        Theorems are those of Sakaue et al. (2024). Expected regret (Theorems 4.2, 5.1):
+        ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the step in use. With probability
+        ≥ 1−δ (Theorem 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample
+        weight; the first term is divided by 1 − a/2 if a > ½, which the theorem's last step then
+        needs. With sample weights all sums over rounds, of losses too, are weighted.
 
         Raises
         ------
         GuaranteeError
-            If no theorem covers the configuration; the message says why.
+            If no theorem covers the configuration; the message gives the reason.
         """
         if isinstance(loss, GapSurrogate):
             return self._gaptron(loss, self._norm_sq(state), delta)
@@ -141,8 +156,8 @@ class GradientDescent(OnlineOptimizer):
         m = gain * loss.constants_of().smoothness / (2.0 * numbers["c"])
         if not m <= a * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {a:.4g}; "
-                "a smaller eta or a larger scale of the loss would do."
+                f"eta is too large for a regret bound: ηb/2 = {m:0.4g} exceeds the surrogate gap "
+                f'a = {a:0.4g}. Use a smaller eta, eta="theory", or a larger scale of the loss.'
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
@@ -152,7 +167,7 @@ class GradientDescent(OnlineOptimizer):
             return Certificate("Theorem 4.2", quadratic, 0.0, radius, numbers)
         if not math.isclose(m, a / 2.0, rel_tol=1e-9):
             raise GuaranteeError(
-                "A bound with high probability (Theorem 4.3) needs the step η = a/b: "
+                "A bound with high probability needs the step η = a/b: use "
                 'GradientDescent(eta="high_probability").'
             )
         check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
@@ -168,7 +183,7 @@ class GradientDescent(OnlineOptimizer):
         """
         no_high_probability(self, delta)
         if not isinstance(self.eta, str):
-            raise GuaranteeError(f'The theorems are about eta="theory", got {self.eta!r}.')
+            raise GuaranteeError(f'The regret bound needs eta="theory", got {self.eta!r}.')
         K = loss.space.dim_
         factors = {"logistic": K / math.log(2.0), "hinge": K**2 / (2.0 * (K - 1.0))}
         factor = factors.get(loss.kind, 2.0 * K)
@@ -177,13 +192,13 @@ class GradientDescent(OnlineOptimizer):
         return Certificate(f"Gaptron, {loss.kind}", factor * C_sq, 0.0, radius, numbers)
 
     def _norm_sq(self, state):
-        """C² of the theorem: the bound given, where every row kept it, or the largest seen."""
+        """C² of the theorem: the given bound if every row kept it, or the largest seen."""
         if self.feature_norm is None:
             return float(state[LARGEST_SQ])
         if state[LARGEST_SQ] > self.feature_norm**2 * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"A row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):.6g} exceeded "
-                f"feature_norm={self.feature_norm:g}."
+                f"No regret bound: a row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):0.6g} exceeded "
+                f"feature_norm={self.feature_norm:g}. Increase it, or use feature_norm=None."
             )
         return float(self.feature_norm) ** 2
 

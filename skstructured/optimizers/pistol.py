@@ -34,23 +34,23 @@ def certificate_of(
 ) -> PiSTOLCertificate:
     """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
 
-    A GuaranteeError unless a ≥ 2.25, no exponent was cut off and ``norm <= feature_norm``.
+    A GuaranteeError unless a ≥ 2.25, no exponent was clipped and ``norm <= feature_norm``.
     """
     no_high_probability(optimizer, delta)
     a, bound = optimizer.a, optimizer.feature_norm
     if a < 2.25:
         raise GuaranteeError(
-            f"{theorem} of PiSTOL needs a ≥ 2.25, got a={a!r} (which learns faster)."
+            f"{theorem} of PiSTOL needs a ≥ 2.25, got a={a!r}: use a=2.5 to get a bound."
         )
     if state[CAPPED] > 0.0:
         raise GuaranteeError(
-            f"PiSTOL's exponent was cut off {state[CAPPED]:.0f} times, which its {theorem} "
-            "does not allow for."
+            f"No regret bound: PiSTOL's exponent was clipped {state[CAPPED]:0.0f} times, which "
+            f"{theorem} does not allow. Use a larger a."
         )
     if bound is None or norm > bound * (1.0 + 1e-9):
         raise GuaranteeError(
-            f"{theorem} of PiSTOL needs a bound on the features: give feature_norm, at least "
-            f"{norm:.6g} for the rows so far."
+            f"{theorem} of PiSTOL needs a bound on the features: set feature_norm to at least "
+            f"{norm:0.6g}, the largest norm so far."
         )
     numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ])) | shape
     numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}
@@ -60,7 +60,7 @@ def certificate_of(
 
 
 def message_of_caps(optimizer: Any, state: Floats) -> str | None:
-    """A sentence on exponents that were cut off in the rounds that made `state`, or None."""
+    """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
     if state[CAPPED] == 0.0:
         return None
     return (
@@ -115,29 +115,35 @@ def with_shape(move: Kernel, features_axis: int) -> Kernel:
 
 
 class CoordinatePiSTOL(CoordinateOptimizer):
-    r"""`PiSTOL` with a learner for each weight, which ``PiSTOL(per_coordinate=True)`` stands for.
+    r"""`PiSTOL` with one learner per weight: ``PiSTOL(per_coordinate=True)``.
 
-    With ``θ = −Σ w g x`` of a weight and ``P = Σ |w g x|`` it plays ``W = (b/p) θ/α exp(θ²/(2α))``,
-    ``α = a R (R + P)``, R = L times `feature_norm`.
+    For each weight, with ``θ = −Σ w g x`` and ``P = Σ |w g x|``, it plays
+    ``W = (b/p) θ/α exp(θ²/(2α))``, ``α = a R (R + P)``, R = L times `feature_norm`.
 
     Parameters
     ----------
     a : float, default=0.08
-        Caution, in units of R. The theorem needs a ≥ 2.25.
+        Caution, in units of R: larger values give smaller weights. The theorem needs a ≥ 2.25.
     b : float, default=1.0
         Scale of the weights, divided by the number p of features.
     feature_norm : float or None, default=None
-        Bound on ``w |x_j|``. None learns R: twice the largest |w g x| of all weights so far, as
-        the first gradients are about half of the largest possible ones.
+        An upper bound on ``w |x_j|``. None learns R: twice the largest |w g x| of all weights so
+        far, because the first gradients are about half of the largest possible ones.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if a parameter is not a positive number.
+
+    See Also
+    --------
+    PiSTOL : One learner for the whole weight matrix.
+    AdaGrad, FTRLProximal : Optimizers with one step size per weight.
 
     References
     ----------
-    Orabona (2014), appendix A, Corollary 3.
+    Orabona (2014), "Simultaneous model selection and optimization through parameter-free
+    stochastic learning", appendix A, Corollary 3.
     """
 
     coordinate_kernel = staticmethod(bet)
@@ -165,13 +171,13 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         return with_shape(super().move_and_score_kernel(dim, sparse, average), 1 - sparse)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """Corollary 3, for a ≥ 2.25 and a given `feature_norm`."""
+        """The bound of Corollary 3 of Orabona (2014), for a ≥ 2.25 and a given `feature_norm`."""
         largest = state[LARGEST] / loss.lipschitz
         shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
         return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
 
     def check(self, state: Floats) -> str | None:
-        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        """A sentence on problems in the rounds that made `state`, or None."""
         return message_of_caps(self, state)
 
 
@@ -204,48 +210,55 @@ def exponential_step(state, inner, square, bound, weight):
 
 @parameters
 class PiSTOL(OnlineOptimizer):
-    r"""Parameter-free stochastic online learning (Orabona 2014, Algorithm 3), linear and vector.
+    r"""Parameter-free stochastic online learning (PiSTOL, [1]_), linear and vector-valued.
 
     With ``Θ_t = −Σ_{s<t} (ŷ_s − y_s) x_sᵀ`` the weights are
 
     .. math:: W_t = Θ_t \frac{b}{α_t} \exp\Big(\frac{\|Θ_t\|_F^2}{2 α_t}\Big), \quad
         α_t = a L N_t \Big(L N_t + \sum_{s<t} \|ŷ_s − y_s\| \|x_s\|\Big),
 
-    L = D_2 the Lipschitz constant of the Fenchel–Young loss and N_t the largest w_s‖x_s‖, s ≤ t, so
-    that predictions do not change when all features are multiplied by a number (an intercept's
-    constant feature included).
+    L = D_2 the Lipschitz constant of the Fenchel–Young loss and N_t the largest w_s‖x_s‖, s ≤ t. So
+    predictions do not change when all features are multiplied by a number (an intercept's constant
+    feature included).
 
     Parameters
     ----------
     a : float, default=0.08
-        Caution, in units of L·N. The theorem needs a ≥ 2.25, with which weights hardly leave zero
-        in 10⁴ rounds; the paper's experiments have 0.125, the default is a little bolder. Below
-        0.04 exponents may explode on rows of equal length. Small values come without the theorem;
-        where its bound is wanted, 2.5 makes the factor φ(1/a) of its constant term 25, which at
-        2.25 is 6285.
+        Caution, in units of L·N: larger values give smaller weights. The theorem needs a ≥ 2.25,
+        with which weights stay near zero for 10⁴ rounds; the experiments of [1]_ use 0.125. Below
+        0.04 exponents may explode on rows of equal length. Small values have no regret bound. To
+        get one, use 2.5: it makes the factor φ(1/a) of the bound's constant term 25, which is 6285
+        with 2.25.
     b : float, default=1.0
         Scale of the weights; the regret against U = 0 grows with it.
     feature_norm : float or None, default=None
-        C, a bound on ``w ‖x‖_2``; None learns it. The theorem is about a C known beforehand.
+        An upper bound C on ``w ‖x‖_2``; None learns it. The theorem needs a given C.
     per_coordinate : bool, default=False
-        Learn every weight separately, see `CoordinatePiSTOL` (appendix A), if features differ much
-        in frequency. `feature_norm` is then a bound on ``w |x_j|``. Rows only: label sequences,
-        items and kernels refuse it.
+        Whether to learn every weight separately, see `CoordinatePiSTOL` (appendix A), for features
+        that differ much in frequency. `feature_norm` is then a bound on ``w |x_j|``. Only supported
+        for rows: label sequences, items and kernels raise an error.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+        At the first ``fit`` or ``partial_fit``, if a parameter is not a positive number.
 
     Warns
     -----
     GuaranteeWarning
-        Where an exponent exceeded 300 and was cut off, which only an unlucky `a` brings about.
+        If an exponent exceeds 300 and is clipped, which only happens if `a` is too small.
+
+    See Also
+    --------
+    CoordinatePiSTOL : One learner per weight.
+    ParameterFree : Another optimizer without a step size to tune.
+    PiSTOLClassifier, PiSTOLRegressor : Kernel models that use this optimizer.
+    skstructured.guarantees.PiSTOLCertificate : The regret bound.
 
     References
     ----------
-    Orabona (2014), "Simultaneous model selection and optimization through parameter-free
-    stochastic learning", Algorithm 3, Theorem 1, appendix A.
+    .. [1] Orabona (2014), "Simultaneous model selection and optimization through parameter-free
+       stochastic learning", Algorithm 3, Theorem 1, appendix A.
     """
 
     scale_kernel = staticmethod(exponential_scale)
@@ -275,9 +288,9 @@ class PiSTOL(OnlineOptimizer):
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""
+        """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
         return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
 
     def check(self, state: Floats) -> str | None:
-        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        """A sentence on problems in the rounds that made `state`, or None."""
         return message_of_caps(self, state)

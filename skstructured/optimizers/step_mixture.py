@@ -1,4 +1,4 @@
-"""A mixture of steps and of their averages: nothing to tune, also where the world moves."""
+"""An ensemble of step sizes and of their averages: no tuning, even with concept drift."""
 
 import math
 from collections.abc import Sequence
@@ -95,46 +95,54 @@ OTHERS = {
 
 @parameters
 class StepMixture(OnlineOptimizer):
-    r"""Many optimisers at once, each an expert, and what they play weighed by their losses.
+    r"""Run many optimizers at once, as experts, and weight their predictions by their losses.
 
-    Streams that stay want steps that become small, and averages; streams that change want large
-    ones. Nobody has to know: experts of several steps learn each row, each with weights of its own,
-    and so do the averages of their weights. Experts that lose less get more to say, and those that
-    are behind keep a share from which they come back when the world moves.
+    Stationary streams need steps that become small, and averages; drifting (non-stationary) streams
+    need large ones. There is no need to know which: experts of several step sizes learn each row,
+    each with its own weights, and so do the averages of their weights. Experts with lower losses
+    get more weight. Those that are behind keep a share, from which they recover when the stream
+    changes [1]_, [2]_.
 
     With the "shannon" regularizer the experts' probabilities are mixed, ``θ = ln Σ_e v_e q_e``, of
-    classes, or of each label by itself, and v follows the log-losses (η = 1). Over
-    other spaces and losses scores are mixed, ``θ = Σ_e v_e θ_e``, and v follows AdaHedge. After
-    each round the experts share,
+    classes, or of each label separately, and v depends on the log-losses (η = 1). For other spaces
+    and losses scores are mixed, ``θ = Σ_e v_e θ_e``, and v is that of AdaHedge [3]_. After each
+    round the experts share,
 
     .. math:: v ← (1 - α_t) v + α_t/N, \qquad
         α_t = \min\{½, 1/((t+2) \ln^2(t+2))\},
 
-    for "thinning"; other rates of sharing are constants. Several are mixed as experts are. Over
-    label sequences the name "mixture" stands for larger steps, (16, 64, 256), and more wealth,
+    for "thinning"; other rates of sharing are constants. Several rates are mixed as experts are.
+    For label sequences the name "mixture" means larger steps, (16, 64, 256), and more wealth,
     10,000.
 
     Parameters
     ----------
     steps : sequence of float, default=(1.0, 4.0, 16.0)
-        η of experts with the step ``η/mean‖x‖²``, the mean over the rows so far.
+        Step sizes η of experts with the step ``η/mean‖x‖²``, the mean over the rows so far.
     adaptive : sequence of float, default=(0.25, 1.0, 4.0)
-        D of experts with the step ``D/√Σ‖G‖²``, the sum over the rounds so far.
+        Step sizes D of experts with the step ``D/√Σ‖G‖²``, the sum over the rounds so far.
     averages : bool, default=True
-        Whether the average of each expert is an expert too, of the kind that `average` of the
-        learner says; where that is False there are none.
+        Whether the average of each expert is an expert too. The kind of average is that of the
+        learner's parameter `average`; if that is False, there are no averages.
     share : "thinning", float or sequence of them, default=("thinning", 0.001, 0.01)
-        Rates of sharing, between 0 and 1. The certificate needs "thinning" among them.
+        Rates of sharing, between 0 and 1. The regret bound needs "thinning" among them.
     others : sequence of str or OnlineOptimizer, default=("parameter_free",)
-        Optimisers that are experts too: "parameter_free", "ogd", "adaptive", "pistol", or
-        instances of them, or of those of one's own that have the kernels `scale_kernel` and
-        `step_kernel`. The certificate against every U comes from them.
+        Optimizers that are experts too: "parameter_free", "ogd", "adaptive", "pistol", or
+        instances of them, or custom ones that have the compiled functions `scale_kernel` and
+        `step_kernel`. The regret bound against every U comes from them.
 
     Raises
     ------
     ValueError
-        At the first ``fit`` or ``partial_fit``, for parameters that are not as above, or where
-        there is no expert.
+        At the first ``fit`` or ``partial_fit``, if a parameter is not as described, or if there are
+        no experts.
+
+    See Also
+    --------
+    ParameterFree : A single optimizer without a step size to tune.
+    GradientDescent, AdaGrad : Optimizers with one step size.
+    skstructured.experts.AdaHedge : The weights for scores.
+    skstructured.guarantees.MixtureCertificate : The bounds.
 
     Notes
     -----
@@ -143,18 +151,19 @@ class StepMixture(OnlineOptimizer):
 
     .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
-    for classes; d times the last term for d labels; where scores are mixed the last term is
+    for classes, and d times the last term for d labels. If scores are mixed, the last term is
     ``Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. A change of experts at round t
-    costs ``M (ln N + ln(1/α_t))`` more, for the rate of the smallest sum. Sharing costs
+    adds ``M (ln N + ln(1/α_t))``, for the rate of the smallest sum. Sharing adds
     ``−Σ ln(1 − α_t) < 1.9``; twice, because the rates share among each other as well.
 
     Memory and time are those of about N learners.
 
     References
     ----------
-    Herbster, Warmuth (1998), "Tracking the best expert"; Bousquet, Warmuth (2002), "Tracking a
-    small set of experts by mixing past posteriors"; de Rooij, van Erven, Grünwald, Koolen (2014),
-    "Follow the leader if you can, hedge if you must".
+    .. [1] Herbster, Warmuth (1998), "Tracking the best expert".
+    .. [2] Bousquet, Warmuth (2002), "Tracking a small set of experts by mixing past posteriors".
+    .. [3] de Rooij, van Erven, Grünwald, Koolen (2014), "Follow the leader if you can, hedge if you
+       must".
 
     Examples
     --------
@@ -178,13 +187,15 @@ class StepMixture(OnlineOptimizer):
     others: Sequence[str | OnlineOptimizer] = ("parameter_free",)
 
     def experts(self) -> list[OnlineOptimizer]:
-        """The optimisers that are mixed, in the order of their weights."""
+        """The optimizers that are mixed, in the order of their weights."""
         others = [resolve("others", other, OTHERS, OnlineOptimizer) for other in self.others]
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
-                raise ValueError(f"others must be optimisers of one scale and step, got {other!r}.")
+                raise ValueError(
+                    f"others must be optimizers with scale_kernel and step_kernel, got {other!r}."
+                )
             if is_compiled(unit_scale) and not bound((), [other]).known:
-                raise ValueError(f"others must have compiled kernels, got {other!r}.")
+                raise ValueError(f"others must have compiled functions, got {other!r}.")
         found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not found:
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
@@ -207,7 +218,7 @@ class StepMixture(OnlineOptimizer):
         return together
 
     def names(self, averaged: bool) -> list[str]:
-        """What the experts are called, in the order of their weights.
+        """Return the names of the experts, in the order of their weights.
 
         Parameters
         ----------
@@ -222,16 +233,16 @@ class StepMixture(OnlineOptimizer):
         return names + [f"average of {name}" for name in names] if averaged else names
 
     def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
-        """The bound against every U, by that of an expert among `others`, and against the experts.
+        """The bound against every U, by an expert among `others`, and against the experts.
 
-        See `skstructured.guarantees.certificates.MixtureCertificate`.
+        See `skstructured.guarantees.MixtureCertificate`.
         """
         no_high_probability(self, delta)
         return certificate_of(self, loss, state)
 
 
 def _rate(given):
-    """A rate of sharing as the kernels read it."""
+    """A rate of sharing in the form that compiled functions read."""
     if isinstance(given, str) and given == "thinning":
         return THINNING
     return check_real("share", given, lambda v: 0.0 < v < 1.0, 'be "thinning" or within (0, 1)')

@@ -29,7 +29,7 @@ STEPS = (16.0, 64.0, 256.0)
 
 
 def sequence_optimizer(given):
-    """The optimiser of a parameter: "parameter_free" has more wealth than for single rows."""
+    """The optimizer of a parameter: "parameter_free" has more wealth than for single rows."""
     if isinstance(given, str) and given == "mixture":
         return StepMixture(STEPS, others=(ParameterFree(WEALTH),))
     is_default = isinstance(given, str) and given == "parameter_free"

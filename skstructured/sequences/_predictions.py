@@ -14,7 +14,7 @@ from skstructured.extend._types import Array, Features, Floats, Outputs
 def _has_sequences(learner):
     """For `available_if`."""
     if not over_sequences(learner):
-        raise AttributeError("This method is for space='sequence'.")
+        raise AttributeError("This method is only available for space='sequence'.")
     return True
 
 
@@ -22,7 +22,9 @@ def _has_log_proba(learner):
     """For `available_if`."""
     loss = getattr(learner, "loss_", None)
     if not over_sequences(learner) or (loss is not None and loss.projects):
-        raise AttributeError("This method is for space='sequence' with regularizer='shannon'.")
+        raise AttributeError(
+            "This method is only available for space='sequence' with regularizer='shannon'."
+        )
     return True
 
 
@@ -32,7 +34,9 @@ def weights_of_sequences(what, part):
     def read(learner):
         learner._fitted_model("weights are")
         if not over_sequences(learner):
-            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
+            raise AttributeError(
+                "transitions_, start_ and end_ are only available for space='sequence'."
+            )
         return part(learner._weights()).copy()
 
     return property(read, doc=f'Scores {what}; for space="sequence".')
@@ -67,7 +71,7 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
     X : list of matrices (length, p)
         Sequences.
     n : int, default=10
-        How many; fewer come back where there are no more.
+        Number of outputs; fewer are returned if there are no more.
 
     Returns
     -------
@@ -91,8 +95,8 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
 def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
     """Log probabilities ln p(y | x) of whole label sequences.
 
-    ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
-    where both are large.
+    ``score(x, y) − log Z(x)``, summed as log p(y_{m+1} | y_m, x), so no digits are lost if both are
+    large.
 
     Parameters
     ----------

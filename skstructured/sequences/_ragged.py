@@ -37,9 +37,9 @@ class RoundLoss(FenchelYoung):
     ----------
     {FenchelYoung: space, regularizer, scale, constants}
     sizes : tuple of int, default=()
-        Rows of the rounds; before the first round there is none, which is as one row.
+        Rows of the rounds; empty before the first round, which counts as one row.
     stretch : float, default=1.0
-        What turns the largest norm² that an optimiser was told into the largest C²/λ.
+        Factor from the largest norm² that the optimizer has seen to the largest C²/λ.
     """
 
     #: Optimisers are told bounds on gradients.
@@ -95,7 +95,7 @@ INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
 
 
 def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
-    """Parts of `order` with some thousand rows each; fewer if each takes many `numbers`."""
+    """Parts of `order` with about a thousand rows each; fewer if each takes many `numbers`."""
     most = min(POSITIONS, max(1, NUMBERS // max(numbers, 1)))
     ends = np.cumsum(lengths[order])
     cuts, start = [0], 0
@@ -107,13 +107,13 @@ def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
 
 
 class RoundKind:
-    """What rounds of a `RoundModel` are: how they are read, and what the loop does with them.
+    """The rounds of a `RoundModel`: how they are read, and how the loop uses them.
 
-    A subclass has `names`, what users call the rounds, all of them and one, and brings
-    ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, which are those
-    of the loss, to prepare and to gather; ``numbers(model, record)`` of scratch that a row takes,
-    and what the loss's kernel takes, ``scratch(loss, truth)``; what was ``played(loss, truth,
-    results)``; ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
+    A subclass has `names`, the user's words for the rounds (plural and singular), and defines
+    ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, to compute the
+    loss, to prepare and to gather; ``numbers(model, record)`` of scratch per row, and the
+    ``scratch(loss, truth)`` of the loss; the outputs ``played(loss, truth, results)``;
+    ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
     """
 
     names: tuple[str, str]
@@ -134,7 +134,7 @@ class RoundKind:
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
     ) -> Counted:
-        """Rows of rounds of weights (n,), as they are learned."""
+        """Rows of rounds of weights (n,), transformed for learning."""
         return scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
 
     def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
@@ -163,12 +163,14 @@ class RoundModel(LinearModel):
         optimizer, what, dim = self.optimizer, self.rounds.names[0], self.space.dim_
         if optimizer.blocks != (1, 0):
             raise ValueError(
-                f"optimizer={optimizer!r} keeps more than the weights of a feature: "
-                f"{what} have no loop for it."
+                f"optimizer={optimizer!r} is not supported for {what}. Use 'auto', 'mixture', "
+                "'parameter_free', 'ogd' or 'adaptive'."
             )
         experts = self._experts()
         if optimizer.mixes and any(isinstance(expert, GradientDescent) for expert in experts):
-            raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
+            raise ValueError(
+                f'others must not contain "ogd" for {what}, because its step sizes differ.'
+            )
         self.intercept = learner._intercept
         self.averaged = bool(learner.average and optimizer.averages)
         self.scale = self.rounds.new_scale(learner)
@@ -190,7 +192,7 @@ class RoundModel(LinearModel):
         self.rounds.prepare(self.scale, learner, batch)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
-        """Blocks of some thousand rows."""
+        """Blocks of about a thousand rows."""
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
     def with_lengths(self, batch: Batch) -> "RoundModel":
@@ -200,7 +202,7 @@ class RoundModel(LinearModel):
         return noted
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Rows that are not standardised are looked at here: no loop sees their norms."""
+        """Rows that are not standardized are checked here: no loop sees their norms."""
         if not learner.standardize:
             learner._check_rows(batch)
 
@@ -236,8 +238,8 @@ class RoundModel(LinearModel):
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
         raise ValueError(
-            f"{self.rounds.names[1]} {place} of X has scores that are not finite numbers: a "
-            "parameter (a step, a scale) does not fit features of this size."
+            f"The scores of {self.rounds.names[1]} {place} of X are not finite numbers. Rescale "
+            "the features, set standardize=True or reduce the step size."
         )
 
     def peek_scores(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
@@ -259,9 +261,9 @@ class RoundModel(LinearModel):
         return self.rounds.scores(self, batch, self.weights(averaged))
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
-        """No comparator can be found by search: a GuaranteeError says what to use."""
+        """Raise a GuaranteeError: no comparator can be found by search."""
         raise GuaranteeError(
-            f"Comparators over {self.rounds.names[0]} are not searched for: use "
+            f"No comparator can be computed for {self.rounds.names[0]}: use "
             "certificate().bound(loss, norm) with the surrogate loss and the norm of all weights "
             "of one."
         )
@@ -285,7 +287,8 @@ class RoundModel(LinearModel):
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(
-                "With eta as a number the scale must be one too: give FenchelYoung(scale=...)."
+                "If eta is a number, the loss scale must be a number too: give "
+                "FenchelYoung(scale=...)."
             )
         largest = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0

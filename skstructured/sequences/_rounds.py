@@ -128,7 +128,7 @@ def norms(data, indices, indptr, width, first, M, intercept):
 
 @kernel
 def touch(j, slot, touched, count, G):
-    """The row of G for feature j, a new row of zeros where it has none; and how many there are."""
+    """The row of G for feature j, a new row of zeros if it has none; and the number of rows."""
     if slot[j] < 0:
         slot[j] = count
         touched[count] = j
@@ -242,7 +242,7 @@ def log_loss(theta, y, g, params, work):
 
 @kernel
 def projection_loss(theta, y, g, params, work):
-    """As `log_loss`, of SparseMAP; the first entry of `work` is what the projection left."""
+    """As `log_loss`, for SparseMAP; the first entry of `work` is the residual of the projection."""
     M, k = y.shape[0], int(params[0])
     unary, pair = theta[: M * k].reshape((M, k)), theta[M * k :].reshape((1, k, k))
     gap, total, labels = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k)), codes_of(y)

@@ -44,14 +44,14 @@ def _has(method):
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a transformer of rows to every position of sequences.
 
-    All positions go through `transformer` in one call, one after the other, so that scalers,
-    `RBFSampler`, `DictVectorizer` or `FeatureHasher` work on lists of sequences as they do on rows.
+    All positions are passed to `transformer` in one call. So scalers, `RBFSampler`,
+    `DictVectorizer` or `FeatureHasher` work on lists of sequences in the same way as on rows.
 
     Parameters
     ----------
     transformer : estimator
-        With ``fit`` and ``transform`` over rows, or over a list of dicts; one that has nothing to
-        fit, as `FeatureHasher`, transforms before ``fit`` too, and so is a step of a stream.
+        Transformer with ``fit`` and ``transform`` over rows, or over a list of dicts. A stateless
+        one, such as `FeatureHasher`, can transform before ``fit``, so it can be a step in a stream.
 
     Attributes
     ----------
@@ -61,7 +61,14 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     Raises
     ------
     ValueError
-        For sequences that are empty or of different widths, by their number; and as `transformer`.
+        For sequences that are empty or of different widths, with the number of the sequence; and
+        for the errors of `transformer`.
+
+    See Also
+    --------
+    OnlineStructuredPredictor : The online learner, with ``space="sequence"``.
+    ConditionalRandomField : Batch models of label sequences.
+    TableEncoder : Encoder of tables with strings, dates and missing values.
 
     Examples
     --------
@@ -83,7 +90,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         X : list of sequences
             Matrices (length, p), or lists of dicts.
         y : list of label arrays or None, default=None
-            Handed on one after the other.
+            Labels of all positions, passed to `transformer` as one array.
 
         Returns
         -------
@@ -94,9 +101,10 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     def transform(self, X: Features) -> Stacked | list[Any]:
-        """The sequences transformed: `Stacked`, which acts as a list of matrices.
+        """Transform the sequences to `Stacked` matrices, which behave like a list of matrices.
 
-        Its ``unstack()`` is a list. If sequences are empty, a list with (0, p) matrices for them.
+        The method ``unstack()`` returns a list. If sequences are empty, the result is a list with
+        (0, p) matrices for them.
         """
         check_is_fitted(self)
         transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
@@ -105,12 +113,12 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self._rebuilt(_stack(X), transformer.transform)
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
-        """`fit`, and the sequences transformed."""
+        """Fit the transformer, and transform the sequences."""
         return self.fit(X, y).transform(X)
 
     @available_if(_has("partial_fit"))
     def partial_fit(self, X: Features, y: Any = None) -> Self:
-        """Go on fitting with more sequences."""
+        """Fit the copy of `transformer` incrementally, with further sequences."""
         stacked, labels = _stack(X), _labels(X, y)
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
         self.transformer_ = fitted.partial_fit(stacked.values, labels)
@@ -118,14 +126,14 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     @available_if(_has("inverse_transform"))
     def inverse_transform(self, X: Features) -> list:
-        """Sequences of rows as they were before."""
+        """Sequences of rows before the transformation."""
         check_is_fitted(self)
         stacked = _stack(X)
         values = self.transformer_.inverse_transform(stacked.values)
         return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Sequences come out as `Stacked` matrices, and not as frames.
+        """Keep the output format: sequences are returned as `Stacked` matrices, not as frames.
 
         Parameters
         ----------
@@ -143,8 +151,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         if transform not in (None, "default"):
             raise ValueError(
-                f'transform must be "default" or None, got {transform!r}: sequences come out as '
-                "Stacked matrices."
+                f'transform must be "default" or None, got {transform!r}: sequences are returned '
+                "as Stacked matrices."
             )
         return self
 
@@ -187,14 +195,14 @@ class _Rows(list):
 
 
 def _stack(X):
-    """All positions one after the other: a matrix, or a list of whatever they are."""
+    """All positions one after the other: a matrix, or a list of dicts or strings."""
     first = X[0] if hasattr(X, "__len__") and len(X) else None
     if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
         _check_lists(X)
         lengths = [len(part) for part in X]
         if 0 in lengths:
             at = lengths.index(0)
-            raise ValueError(f"sequence {at} of X is empty: every one needs a position.")
+            raise ValueError(f"Sequence {at} of X is empty; it needs at least one position.")
         rows = list(itertools.chain.from_iterable(X))
         if isinstance(rows[0], (dict, str)):
             return Ragged.from_lengths(_Rows(rows), lengths)
@@ -206,7 +214,7 @@ def _check_lists(X):
     for i, part in enumerate(X):
         if sparse.issparse(part) or not hasattr(part, "__len__"):
             raise ValueError(
-                f"sequence {i} of X must be a list as those before it, got {type(part).__name__}."
+                f"Sequence {i} of X must be a list, as those before it; got {type(part).__name__}."
             )
 
 
@@ -226,12 +234,12 @@ def _pairs(y_true, y_pred):
 
 
 def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
-    """Share of the positions of all sequences whose label is right.
+    """Compute the share of positions with the right label, over all sequences.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
 
     Returns
     -------
@@ -240,7 +248,12 @@ def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     Raises
     ------
     ValueError
-        For empty sequences, and lengths that differ, by the number of the sequence.
+        For empty sequences, and lengths that differ, with the number of the sequence.
+
+    See Also
+    --------
+    sequence_accuracy : The share of sequences without a wrong label.
+    label_f1 : F1 of labels, for rare labels.
 
     Examples
     --------
@@ -254,16 +267,21 @@ def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
 
 
 def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
-    """Share of the sequences all of whose labels are right.
+    """Compute the share of sequences without a wrong label.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
 
     Returns
     -------
     float
+
+    See Also
+    --------
+    position_accuracy : The share of positions with the right label.
+    label_f1 : F1 of labels, for rare labels.
     """
     truth, predicted = _pairs(y_true, y_pred)
     wrong = np.add.reduceat((truth.values != predicted.values).astype(int), truth.offsets[:-1])
@@ -273,20 +291,25 @@ def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
 def label_f1(
     y_true: Outputs, y_pred: Outputs, labels: Given = None, average: str | None = "macro"
 ) -> float | Floats:
-    """F1 of labels over the positions of all sequences; see `sklearn.metrics.f1_score`.
+    """Compute F1 of labels over the positions of all sequences; see `sklearn.metrics.f1_score`.
 
     Parameters
     ----------
     y_true, y_pred : list of label arrays
-        Of the same lengths.
+        True and predicted labels, of the same lengths.
     labels : list or None, default=None
-        Which labels count, as for tags all but that of "none of them".
+        Labels that count; for tags, for example, all except the "outside" tag. None is all.
     average : {"macro", "micro", "weighted", None}, default="macro"
-        How the F1 of labels make one number; None returns one per label.
+        How to average the F1 of labels; None returns one number per label.
 
     Returns
     -------
     float or ndarray
+
+    See Also
+    --------
+    position_accuracy : The share of positions with the right label.
+    sequence_accuracy : The share of sequences without a wrong label.
     """
     truth, predicted = _pairs(y_true, y_pred)
     given = {"labels": labels, "average": average, "zero_division": 0.0}

@@ -1,4 +1,4 @@
-"""Output spaces: what an output is, its vertices, its oracles and its target loss."""
+"""Output spaces: the type of an output, its vertices, its oracles and its target loss."""
 
 from skstructured._base.component import resolve
 from skstructured.extend.output_space import OutputSpace

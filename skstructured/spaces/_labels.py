@@ -10,8 +10,8 @@ from skstructured.extend.output_space import OutputSpace
 
 
 def check_costs(cost_matrix, k):
-    """The costs (k, k) of labels, [predicted, true]; a ValueError says what is wrong with them."""
-    given = {"dtype": np.float64, "order": "C", "copy": True, "input_name": "cost_matrix"}
+    """Costs (k, k) at [predicted, true] of a matrix at [true, predicted]; a ValueError if bad."""
+    given = {"dtype": np.float64, "input_name": "cost_matrix"}
     try:
         A = check_array(cost_matrix, **given)
     except (TypeError, ValueError, OverflowError) as error:
@@ -26,7 +26,7 @@ def check_costs(cost_matrix, k):
         raise ValueError(f"cost_matrix must be 0 on its diagonal, got {A[i, i]:g} at [{i}, {i}].")
     if not A.any():
         raise ValueError("cost_matrix must have a positive entry, got zeros only.")
-    return A
+    return np.ascontiguousarray(A.T)
 
 
 #: As an object, which compares ten times as fast as the type that it is of.
@@ -41,8 +41,8 @@ def one_column(y, warn=False):
         if "1d array" not in str(error):
             raise
         raise ValueError(
-            f"{error} Outputs that are rows have spaces of their own: 'hypercube' (multilabel), "
-            "'birkhoff' (positions of items), 'permutahedron' (ranks), 'sequence' (a label a "
+            f"{error} For outputs that are rows use another space: 'multilabel' (0/1 indicators), "
+            "'assignment' (positions of items), 'ranking' (ranks) or 'sequence' (a label per "
             "position)."
         ) from error
 
@@ -66,14 +66,14 @@ def class_codes(y, classes):
         more = ", …" if len(classes) > 10 else ""
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
-            f"the classes are {known}{more} and are fixed at the first call: give all of them "
-            "there, as classes=."
+            f"the classes are {known}{more} and are fixed at the first call. Give all of them "
+            "in the first call, as classes=."
         )
     return codes
 
 
 def _search(y, classes):
-    """Where each label would stand in `classes`, whether it is there or not."""
+    """Index that each label has, or would have, in `classes`."""
     last = len(classes) - 1
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu":
         if int(classes[-1]) - int(classes[0]) == last:
@@ -91,7 +91,7 @@ def _offsets(y, low):
 
 
 def _distinct(y):
-    """Sorted distinct values; by counting, where they are integers in a short range."""
+    """Sorted distinct values; by counting, if they are integers in a short range."""
     if y.dtype.kind in "iu" and len(y) > 0:
         low, high = y.min(), y.max()
         if int(high) - int(low) < len(y):
@@ -101,10 +101,10 @@ def _distinct(y):
 
 
 def _refuse_missing(y):
-    """A ValueError that names the first row whose label is None or NaN."""
+    """A ValueError that names the first row with the label None or NaN."""
     for i, label in enumerate(y.tolist()):
         if label is None or (isinstance(label, float) and label != label):
-            raise ValueError(f"Input y contains {label} in row {i}: every row needs a label.")
+            raise ValueError(f"Input y contains {label} in row {i}; every row needs a label.")
 
 
 def distinct_labels(y, fractions=False):
@@ -150,7 +150,7 @@ class LabelSpace(OutputSpace):
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the vertices.
     costs_ : ndarray of shape (n_classes, n_classes) or None
-        `cost_matrix`, where it was given, in units of its largest entry.
+        `cost_matrix`, if it was given, in units of its largest entry.
     """
 
     task: str | None = "multiclass"
@@ -185,7 +185,7 @@ class LabelSpace(OutputSpace):
         if classes is None:
             raise ValueError(
                 "classes must be given on the first call to partial_fit: "
-                "the first chunk may not show every label."
+                "the first chunk may not contain every label."
             )
         return self._adopt(distinct_labels(classes, self._fractions))
 
@@ -195,7 +195,7 @@ class LabelSpace(OutputSpace):
         if set(given) != set(self.classes_.tolist()):
             raise ValueError(
                 f"classes={given!r} differ from those of the first call, "
-                f"{self.classes_.tolist()!r:.200}."
+                f"{self.classes_.tolist()!r:0.200}."
             )
 
     def pack(self, y: Outputs) -> Packed:

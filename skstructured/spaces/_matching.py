@@ -30,7 +30,7 @@ def _cost(score):
 
 @kernel(fastmath=NO_NAN)
 def _lower(theta, i, prices, less, least, origin, whence):
-    """`least` lowered to c_i − prices − less, where `origin` becomes `whence`; its least entry."""
+    """`least` lowered to c_i − prices − less, with `whence` as `origin`; its least entry."""
     row, lowest = theta[i * least.shape[0] : (i + 1) * least.shape[0]], np.inf
     for j in range(least.shape[0]):
         cost = _cost(row[j]) - prices[j] - less
@@ -45,7 +45,7 @@ def _lower(theta, i, prices, less, least, origin, whence):
 def _place(values, value, prices, match):
     """The first column with `value`, before those with a row one without, if there are any.
 
-    Where there is none, which is so for numbers out of range, one that is not taken.
+    If no column qualifies, which happens for numbers out of range, one that is not taken.
     """
     m = values.shape[0]
     found = m
@@ -84,7 +84,7 @@ def _augment(theta, m, i, v, match, least, origin, prices, done):
     """Match row i (from 1) along a shortest path, and move the potentials v.
 
     Columns on the way keep their length in `done`, and have the price −∞. Every step takes one that
-    had not been taken, so that it ends whatever the numbers are.
+    had not been taken, so it ends for any numbers.
     """
     copy_into(prices, v)
     least[:], done[:], match[0], j, less = np.inf, 0.0, i, -1, 0.0
@@ -108,9 +108,9 @@ def _augment(theta, m, i, v, match, least, origin, prices, done):
 def assign(theta, m, u, v, match, scratch):
     """Maximal assignment of theta (m²,), flat.
 
-    u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 where matched; match (m+1,) holds
-    at j+1 the row of column j, counted from 1; scratch is (4m,). Scores beyond ±1e300 count as
-    that, NaN as the least; it ends with a permutation whatever the numbers are.
+    u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 for matched pairs; match (m+1,)
+    holds at j+1 the row of column j, counted from 1; scratch is (4m,). Scores beyond ±1e300 count
+    as that, NaN as the least; it ends with a permutation for any numbers.
     """
     least, origin = scratch[:m], scratch[m : 2 * m]
     prices, free, columns = scratch[2 * m : 3 * m], scratch[3 * m :], v[1:]
@@ -219,7 +219,7 @@ def _residual(columns):
 
 @kernel
 def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
-    """Maximise D from v by damped Newton steps; returns the residual of the column sums."""
+    """Maximize D from v by damped Newton steps; returns the residual of the column sums."""
     value = _dual(C, v, m, sparse, P, columns, z, kept)
     residual, boost = _residual(columns), 1.0
     for _ in range(MAX_NEWTON):
@@ -255,10 +255,10 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
-    """Scale b until the row-normalised a_i K_ij b_j has column sums 1; returns the residual.
+    """Scale b until the row-normalized a_i K_ij b_j has column sums 1; returns the residual.
 
-    K is flat (m²,) and positive where it matters; `columns` receives Σ_i a_i K_ij. Gives up early
-    where the contraction seen would need more than `patience` further iterations.
+    K is flat (m²,) and positive for all entries that matter; `columns` receives Σ_i a_i K_ij. Gives
+    up early if the observed contraction would need more than `patience` further iterations.
     """
     residual = 1.0
     for iteration in range(max_iter):
@@ -343,7 +343,7 @@ def _entropic_start(C, m, K, scaling, columns, v):
 
 @kernel
 def _matching(theta, truth, mu, work, sparse):
-    """Regularised assignment of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
+    """Regularized assignment of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
     C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
     rest = work[1 + 2 * m * m :]

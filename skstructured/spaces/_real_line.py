@@ -31,12 +31,10 @@ def _middle_mean(sizes, weight):
 
 
 class RealLine(Component):
-    """One real number per row, in units of `scale` around `centre`.
+    """One real number per row: y is learned as ``(y − centre)/scale``.
 
     Attributes
     ----------
-    centre, scale : float
-        y is learned as (y − centre)/scale.
     dim_ : int
         1.
     """
@@ -44,11 +42,11 @@ class RealLine(Component):
     task = None
 
     def fit(self, y, sample_weight=None):
-        """Take centre and scale from outputs (n,) with weights (n,), or ones; returns self.
+        """Take `centre` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
 
         The median m, and the mean of the distances |y − m| that lie between the quantiles ½ and ⅘
-        of them, in units of a normal deviation. If more than four fifths of the outputs are the
-        same, 0.01 ``(mean √|y − m|)²``. So a fifth of outliers of any size hardly moves it.
+        of them, in units of a standard normal deviate. If more than four fifths of the outputs are
+        the same, 0.01 ``(mean √|y − m|)²``. So a fifth of outliers of any size barely changes it.
         """
         y = self._numbers(y)
         weight = check_weights(sample_weight, y, len(y))
@@ -63,7 +61,7 @@ class RealLine(Component):
         return self
 
     def fit_stream(self, y, classes=None):
-        """Outputs as they are: of a stream nothing is known beforehand; returns self."""
+        """Keep the units of y, because the outputs of a stream are unknown; returns self."""
         self.check_classes(classes)
         self.centre, self.scale, self.dim_ = 0.0, 1.0, 1
         return self
@@ -95,7 +93,7 @@ class RealLine(Component):
         if len(y) and np.abs(y).max() > LARGEST:
             worst = int(np.argmax(np.abs(y)))
             raise ValueError(
-                f"y must lie between -{LARGEST:g} and {LARGEST:g}, got {y[worst]:.4g} in row "
+                f"y must lie between -{LARGEST:g} and {LARGEST:g}, got {y[worst]:0.4g} in row "
                 f"{worst}."
             )
         return y

@@ -79,8 +79,8 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
     """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
 
     A walk row, column, row, … over fractional entries closes a cycle; moving along it makes one
-    more entry integral and changes no row or column sum. The walk goes on from where the cycle
-    began. An entry that rounding errors left alone in its line is snapped.
+    more entry integral and changes no row or column sum. The walk continues from the start of the
+    cycle. An entry that rounding errors left alone in its line is snapped.
     """
     row_place[:], column_place[:], columns[:], seen[:] = -1.0, -1.0, -1.0, 0
     length, used, start = 0, 0, 0
@@ -136,7 +136,7 @@ def check_squares(theta):
         raise ValueError(f"theta must have shape (n, m²), got {theta.shape}.")
     wrong = np.isnan(theta).any(axis=1)
     if wrong.any():
-        raise ValueError(f"row {np.argmax(wrong)} of theta must not contain NaN.")
+        raise ValueError(f"Row {np.argmax(wrong)} of theta must not contain NaN.")
     return theta
 
 
@@ -145,23 +145,41 @@ class Birkhoff(OutputSpace):
 
     Row i of y places m items: ``y[i, j]`` is the position (from 0) of item j. The vertex is the
     permutation matrix P with ``P[j, y_j] = 1``, flattened to R^{m²}; conv(Y) is the Birkhoff
-    polytope of doubly stochastic matrices. The target loss is ``1 − <y', y>/m``. Regularizers:
+    polytope of doubly stochastic matrices. The target loss is ``1 − <y', y>/m`` [1]_. Regularizers:
     `Shannon` (Ψ = Σ P ln P, entropic optimal transport; the default) and `SquaredNorm`.
 
     Attributes
     ----------
     dim_ : int
-        m².
+        Number m² of entries.
     n_items_ : int
-        m ≥ 2.
+        Number m of items, at least 2.
     classes_ : ndarray of shape (m,)
-        The positions 0 … m−1, for scikit-learn: what an entry of y may be.
+        Positions 0 … m−1, the possible entries of y, for scikit-learn.
+
+    See Also
+    --------
+    Permutahedron : Permutations as ranks, with d = best: positions p are the ranks d − p.
+    skstructured.ItemStructuredPredictor : Assignments with features per pair.
+
+    Notes
+    -----
+    Means use Sinkhorn's iterations [2]_ for `Shannon` and a dual Newton method [3]_ for
+    `SquaredNorm`. The sampler is dependent rounding [4]_.
 
     References
     ----------
-    Sakaue et al. (2024), section 2.3; Cuturi (2013) for Sinkhorn's iterations; Li, Sun, Toh (2020)
-    for the dual Newton method; Gandhi, Khuller, Parthasarathy, Srinivasan (2006), "Dependent
-    rounding", for the sampler.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Section 2.3.
+
+    .. [2] Cuturi (2013). Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS.
+
+    .. [3] Li, Sun, Toh (2020). On the efficient computation of a generalized Jacobian of the
+       projector over the Birkhoff polytope. Mathematical Programming.
+
+    .. [4] Gandhi, Khuller, Parthasarathy, Srinivasan (2006). Dependent rounding and its
+       applications to approximation algorithms. Journal of the ACM.
     """
 
     default_regularizer = "shannon"
@@ -177,7 +195,7 @@ class Birkhoff(OutputSpace):
         return math.isqrt(self._dimension(dim))
 
     def pack(self, y: Outputs) -> Packed:
-        """Positions (n, m); a ValueError names a row that is no permutation of 0..m−1."""
+        """Positions (n, m); a ValueError names a row that is not a permutation of 0..m−1."""
         return check_permutations(y, 0, CONVENTION, OTHER, self._side())
 
     def unpack(self, packed: Packed) -> Floats:
@@ -219,7 +237,7 @@ class Birkhoff(OutputSpace):
         if not (np.abs(sums - 1.0) <= 1e-6).all():
             raise ValueError(
                 "mu must be doubly stochastic, with row and column sums 1, got sums from "
-                f"{sums.min():.4g} to {sums.max():.4g}."
+                f"{sums.min():0.4g} to {sums.max():0.4g}."
             )
         draw_matching_rows(P, m, uniforms)
         return P
@@ -252,7 +270,7 @@ class Birkhoff(OutputSpace):
         return self.unpack(np.array(vertices)), np.array(weights) / np.sum(weights)
 
     def mean_proba(self, mu: Floats) -> Floats:
-        """Probabilities (n, m, m) that item j stands at position k: the doubly stochastic mean."""
+        """Probabilities (n, m, m) that item j is at position k: the doubly stochastic mean."""
         m = math.isqrt(mu.shape[1])
         return mu.reshape(len(mu), m, m)
 

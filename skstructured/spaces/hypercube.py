@@ -39,13 +39,13 @@ def sigmoid(theta, truth, mu, params, work):
 
 
 def log_sigmoid(theta):
-    """−log(1 + exp −θ) of every score (n, d), exact where it is far below 0 and nearly 0."""
+    """−log(1 + exp −θ) of every score (n, d), exact both far below 0 and near 0."""
     return -np.logaddexp(0.0, -theta)
 
 
 NO_INDICATORS = (
-    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Lists of labels "
-    "become one by sklearn.preprocessing.MultiLabelBinarizer."
+    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Convert lists of "
+    "labels with sklearn.preprocessing.MultiLabelBinarizer."
 )
 
 
@@ -59,13 +59,20 @@ class Hypercube(OutputSpace):
     Attributes
     ----------
     dim_ : int
-        d, the number of labels.
+        Number d of labels.
     label_names_ : list of str or None
         Columns of the y of `fit`, if it is a data frame.
 
+    See Also
+    --------
+    KSubsets : Label sets with exactly k labels.
+    Simplex : Classes, if exactly one label is true.
+
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3 and appendix B.
+    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
+    2.3 and appendix B.
     """
 
     task = "multilabel"
@@ -119,7 +126,7 @@ def _indicator_matrix(y):
     elif _dimensions(y) != 2:
         raise ValueError(NO_INDICATORS.format(f"an array of {_dimensions(y)} dimension(s)"))
     elif np.asarray(y).dtype.kind in "SU":
-        raise ValueError(NO_INDICATORS.format("texts"))
+        raise ValueError(NO_INDICATORS.format("strings"))
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
     if wrong.any():
@@ -155,7 +162,7 @@ def best_size(p, empty, counts, inverse):
     """The k for which the first k labels of p (d,), which falls, have the best expected F1.
 
     With S_k and R_k the numbers of true labels among the first k and behind them, E F1 is
-    ``Σ_t P(S_k = t) 2t r_k(k + t)``, where ``r_k(α) = E 1/(α + R_k)``; ``r_d(α) = 1/α``, and
+    ``Σ_t P(S_k = t) 2t r_k(k + t)``, with ``r_k(α) = E 1/(α + R_k)``; ``r_d(α) = 1/α``, and
     ``r_{k−1}(α) = p_k r_k(α + 1) + (1 − p_k) r_k(α)``: all terms are positive, O(d²) in all. No
     label has ``empty · P(S_d = 0)``. Of equals the smallest k. counts is ((d+1)(d+2)/2,), inverse
     (2d+1,).
@@ -186,8 +193,9 @@ def _best_sizes(P, empty, counts, inverse, sizes):
 def best_label_sets(mu, empty):
     """Sets of labels (n, d) of the largest expected F1 for independent labels of marginals μ.
 
-    For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k. What
-    no label is worth where none is true, `empty`, is a number, or one per row (n,) or (n, 1).
+    For each size k the most likely k labels are the best set (Lewis 1995); `best_size` finds k.
+    `empty`, the value of the empty set if no label is true, is a number, or one per row (n,) or (n,
+    1).
     """
     order = np.argsort(-mu, axis=1, kind="stable")
     falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))
@@ -237,7 +245,7 @@ class Signs(LabelSpace):
         return self.classes_[self._positions(V)]
 
     def argmax(self, theta):
-        """The vertex of the largest score; of two classes 1 where the score is above 0."""
+        """The vertex of the largest score; for two classes 1 if the score is above 0."""
         return self.unpack(self._positions(theta))
 
     nearest = argmax
@@ -250,7 +258,7 @@ class Signs(LabelSpace):
     def mean_proba(self, mu):
         """Class probabilities (n, K) of shares (1 + μ)/2, one against the rest, made to sum to 1.
 
-        Where all are 0 the classes are equal.
+        If all are 0, the classes are equally likely.
         """
         share = self.vertex_proba(mu)
         total = share.sum(axis=1, keepdims=True)

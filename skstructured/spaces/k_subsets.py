@@ -27,7 +27,12 @@ class KSubsets(OutputSpace):
     Attributes
     ----------
     dim_ : int
-        d > k.
+        Number d of labels, more than k.
+
+    See Also
+    --------
+    Hypercube : Label sets of any size.
+    Simplex : Classes, the subsets of size 1.
 
     Notes
     -----
@@ -58,13 +63,13 @@ class KSubsets(OutputSpace):
         """The k largest scores of each row (n, d), ties to the first."""
         order = np.argsort(-np.asarray(theta), axis=1, kind="stable")
         if order.shape[1] < self.k:
-            raise ValueError(f"there are no subsets of k={self.k} of {order.shape[1]} labels.")
+            raise ValueError(f"There are no subsets of size k={self.k} of {order.shape[1]} labels.")
         V = np.zeros(order.shape)
         np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
         return V
 
     def refusal(self, v: Floats) -> str:
-        """What `encode` says of a vector that is no vertex."""
+        """The message of `encode` for a vector that is not a vertex."""
         return f"is not a vertex of KSubsets(k={self.k}): it needs {self.k} ones and else zeros"
 
     def vertices(self) -> Floats:

@@ -76,41 +76,50 @@ class OrdinalChain(LabelSpace):
     r"""d+1 ordinal classes as staircases 1…1 0…0 in R^d, with the absolute loss.
 
     The j-th class (from 0) has j leading ones, so ``<θ, y>`` sums the first j scores. The target
-    loss is ``|j − j'|/d``. Regularizers: `Shannon` (the entropy
-    over the d+1 vertices, a conditional random field; the default), `SquaredNorm` (isotonic fit).
+    loss is ``|j − j'|/d`` [1]_. Regularizers: `Shannon` (the entropy over the d+1 vertices, a
+    conditional random field; the default), `SquaredNorm` (isotonic fit [2]_).
 
     Parameters
     ----------
     categories : array-like of shape (d+1,) or None, default=None
         Labels in their order. None uses the order of an ordered pandas categorical, including
-        categories without rows, and sorts numbers. Three or more words such as "poor", "fair",
-        "good" have no order of their own and raise a ValueError. scikit-learn's
-        ``cross_val_predict`` sorts labels itself for every method but "predict".
+        categories without rows, and sorts numbers. Three or more strings such as "poor", "fair",
+        "good" have no natural order and raise a ValueError. scikit-learn's ``cross_val_predict``
+        sorts labels itself for every method except "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, if
-        j is true: not negative, 0 if they are the same. Rows are predictions and columns truths, as
-        in ``confusion_matrix(y_true, y_pred).T`` of scikit-learn. The target loss is the cost over
-        the largest one. None is ``|i − j|``. `predict` returns classes of the least expected cost,
-        unless decoder is "nearest" or "map", of which a learner warns.
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class
+        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
+        classes and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
+        loss is the cost divided by the largest one. None is ``|i − j|``. `predict` minimizes the
+        expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
 
     Attributes
     ----------
     classes_ : ndarray of shape (d+1,)
         Labels in their order.
     costs_ : ndarray of shape (d+1, d+1) or None
-        Costs in units of the largest, where there is a cost matrix.
+        Costs in units of the largest, if there is a cost matrix.
     dim_ : int
-        d.
+        Number d of thresholds, one less than classes.
+
+    See Also
+    --------
+    Simplex : Classes without an order.
+    skstructured.StructuredRegressor : Regression, if y is a number.
 
     Notes
     -----
-    Classes may be numbers of any kind, such as 2.5. Without `categories` y is refused as continuous
-    where it has fractions and, in more than 20 rows, more than half as many distinct numbers.
+    Classes can be numbers of any kind, such as 2.5. Without `categories`, y is refused as
+    continuous if it has fractions and, in more than 20 rows, more than half as many distinct
+    numbers as rows.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; Blondel (2019), "Structured prediction with
-    projection oracles".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Section 2.3.
+
+    .. [2] Blondel (2019). Structured prediction with projection oracles. NeurIPS.
     """
 
     _fractions = True
@@ -152,8 +161,8 @@ class OrdinalChain(LabelSpace):
     def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the first chunk of a stream.
 
-        The classes in their order are `categories`; else those of `classes` or else of `y` where
-        that is an ordered categorical; else the labels `classes`, sorted, which then are needed.
+        The classes in their order are `categories`; else those of `classes` or else of `y` if that
+        is an ordered categorical; else the labels `classes`, sorted, which are then required.
         """
         order = self._declared_order(classes, y)
         if order is None:
@@ -184,7 +193,7 @@ class OrdinalChain(LabelSpace):
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
-        """Draw one uniform u per row; coordinate j is 1 where μ_j > u."""
+        """Draw one uniform u per row; coordinate j is 1 if μ_j > u."""
         u = check_random_state(random_state).random_sample((len(mu), 1))
         return (np.asarray(mu) > u).astype(np.float64)
 
@@ -234,7 +243,7 @@ def _check_sortable(classes):
     """`classes`; a ValueError for three words or more, rarely meant in alphabetical order."""
     if len(classes) > 2 and any(isinstance(label, (str, bytes)) for label in classes.tolist()):
         raise ValueError(
-            f"y has labels that are words, {classes.tolist()[:5]}, and their order is not known. "
+            f"y has string labels, {classes.tolist()[:5]}, whose order is unknown. "
             "Pass OrdinalChain(categories=[...]) with the labels from lowest to highest, or an "
             "ordered pandas categorical as y."
         )

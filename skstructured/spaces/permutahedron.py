@@ -16,7 +16,7 @@ from skstructured.extend.output_space import Geometry, OutputSpace
 def check_permutations(y, first, convention, other, size=None):
     """Rows of y as int64 permutations of first … first+size−1; a ValueError names the row.
 
-    `convention` says what an entry means; `other` is the likely mistake of an offset by one.
+    `convention` explains the entries; `other` is the likely mistake of an offset by one.
     """
     y = check_array(y, dtype=None, ensure_all_finite=True, input_name="y")
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
@@ -46,7 +46,7 @@ def _refuse(y, row, first, convention, other):
     else:
         reason = "it has values outside that range"
     raise ValueError(
-        f"row {row} of y, {values[:10].tolist()}{' …' if m > 10 else ''}, is not a permutation of "
+        f"Row {row} of y, {values[:10].tolist()}{' …' if m > 10 else ''}, is not a permutation of "
         f"{first}..{first + m - 1}: {reason}. Expected {convention}."
     )
 
@@ -110,7 +110,7 @@ def pool_ranks(s, out, base, total, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
     A block keeps its first score, the sum of s relative to it, and its size: scores within a block
-    differ by less than d, so that scores of any magnitude lose no digits. The last block stays in
+    differ by less than d, so scores of any magnitude lose no digits. The last block stays in
     registers, takes as many scores as it can before it looks back, and divides only once.
     """
     dim, blocks, i = s.shape[0], 0, 1
@@ -208,25 +208,37 @@ def draw_rank_rows(mu, uniforms, drawn):
 
 
 class Permutahedron(OutputSpace):
-    r"""Label rankings of d items, the permutations of (d, …, 1), by a normalised Spearman loss.
+    r"""Label rankings of d items, the permutations of (d, …, 1), with a normalized Spearman loss.
 
     ``y[i, j]`` is the rank of item j in row i, a permutation of 1..d with d = best. The target loss
-    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.
-    Regularizer: `SquaredNorm`, whose ŷ_Ω(θ) is the projection by sorting and pooling in O(d log d).
+    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse. Regularizer:
+    `SquaredNorm`, whose ŷ_Ω(θ) is a projection by sorting and pooling in O(d log d) [1]_.
 
     Attributes
     ----------
     dim_ : int
-        d ≥ 2.
+        Number d of items, at least 2.
+
+    See Also
+    --------
+    Birkhoff : Permutations as positions, with 0 = first: positions p are the ranks d − p.
+    skstructured.ListwiseRanker : Learning to rank items that have features.
 
     Notes
     -----
-    The constant γ = √(3/(d(d²−1))) is tight: the loss sees only the centred y.
+    The constant γ = √(3/(d(d²−1))) is tight: the loss only depends on the centered y [2]_. The
+    sampler uses random swaps [3]_.
 
     References
     ----------
-    Sakaue et al. (2024), appendix C; Blondel, Teboul, Berthet, Djolonga (2020), "Fast
-    differentiable sorting and ranking"; Hardy, Littlewood, Pólya (1929) for the sampler.
+    .. [1] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
+
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+       Appendix C.
+
+    .. [3] Hardy, Littlewood, Pólya (1929). Some simple inequalities satisfied by convex functions.
+       Messenger of Mathematics.
     """
 
     constant_sum = True
@@ -237,7 +249,7 @@ class Permutahedron(OutputSpace):
         return self
 
     def encode(self, y: Outputs) -> Floats:
-        """Rank vectors (n, d) as float64; a ValueError names a row that is no permutation."""
+        """Rank vectors (n, d) as float64; a ValueError names a row that is not a permutation."""
         return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
 
     def argmax(self, theta: Floats) -> Floats:
@@ -303,7 +315,7 @@ class Permutahedron(OutputSpace):
 
 
 def _reach(x, vertex, face, tight):
-    """Largest s with x + s (x − vertex) in the permutahedron; inf where x is the vertex.
+    """Largest s with x + s (x − vertex) in the permutahedron; inf if x is the vertex.
 
     Newton's method on the sums of the k largest entries, linear in s for each set of entries; the
     sum that binds is marked in `tight`, and `face` splits at it.

@@ -1,4 +1,4 @@
-"""Label sequences: a label at every position, scored alone and beside the one before it."""
+"""Label sequences: a label at every position, scored alone and with the one before it."""
 
 import math
 from typing import Any, Self
@@ -23,7 +23,7 @@ class Chains(Ragged):
     offsets : ndarray of shape (n + 1,)
         Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
     pair : ndarray of shape (1, k, k) or (N, k, k)
-        Of labels beside each other, of all steps alike or of each row and the next.
+        Of neighboring labels, the same for all steps or for each row and the next.
     vertices : list or None
         If marginals are projections, (labels, weights) of what each is a mean of.
     """
@@ -34,7 +34,7 @@ class Chains(Ragged):
 
     @property
     def arrays(self):
-        """What functions of `skstructured._chains.batch` are handed."""
+        """The arguments of functions of `skstructured._chains.batch`."""
         return self.unary, self.offsets, self.pair
 
     def one(self, i):
@@ -85,17 +85,19 @@ class LabelSequence(LabelSpace):
     r"""Sequences of labels, such as the letters of a word or the tags of a sentence.
 
     A sequence of M labels out of k is embedded by an indicator of every position and label, (M, k),
-    and one of every step and pair of labels, (M − 1, k, k), one after the other: Mk + (M − 1)k²
-    numbers. The target loss is the share of wrong positions, or the mean cost of them.
-    Regularizers: `Shannon` (a conditional random field; the default), `SquaredNorm` (SparseMAP).
+    followed by one of every step and pair of labels, (M − 1, k, k): Mk + (M − 1)k² numbers. The
+    target loss is the share of wrong positions, or their mean cost. Regularizers: `Shannon` (a
+    conditional random field [1]_; the default), `SquaredNorm` (SparseMAP [2]_).
 
     Parameters
     ----------
     cost_matrix : array-like of shape (k, k) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
-        j is true: not negative, 0 where they are the same. The target loss is the mean cost over
-        the largest one. None is 1 for all mistakes. Labels of the least expected cost are
-        what `predict` returns, unless decoder is "nearest" or "map".
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label j if the true label
+        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
+        labels and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
+        loss is the mean cost divided by the largest one. None is 1 for all mistakes. `predict`
+        minimizes the expected cost, unless the decoder is "nearest" or "map", for which a learner
+        warns.
 
     Attributes
     ----------
@@ -104,17 +106,30 @@ class LabelSequence(LabelSpace):
     costs_ : ndarray of shape (k, k)
         Costs in units of the largest.
     dim_ : int
-        k, the scores of a position.
+        Number k of labels, the scores of a position.
+
+    See Also
+    --------
+    OnlineStructuredPredictor : The online learner for this space.
+    ConditionalRandomField : Batch models for this space.
+    Simplex : Single labels.
 
     Notes
     -----
-    Outputs y are lists of label arrays, of lengths from 1. Methods on embeddings take and return
-    lists of vectors, or arrays (n, dim) where all sequences have one length.
+    Outputs y are lists of label arrays, of lengths from 1. Methods on embeddings accept and return
+    lists of vectors, or arrays (n, dim) if all sequences have the same length. The guarantees are
+    those of [3]_.
 
     References
     ----------
-    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Niculae, Martins, Blondel,
-    Cardie (2018), "SparseMAP"; Sakaue, Bao, Tsuchiya, Oki (2024).
+    .. [1] Lafferty, McCallum, Pereira (2001). Conditional random fields: probabilistic models for
+       segmenting and labeling sequence data. ICML.
+
+    .. [2] Niculae, Martins, Blondel, Cardie (2018). SparseMAP: differentiable sparse structured
+       inference. ICML.
+
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
 
     Examples
     --------
@@ -149,7 +164,7 @@ class LabelSequence(LabelSpace):
         return Ragged(super().pack(stacked.values), stacked.offsets)
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
-        """Embeddings of packed outputs: a list, or an array where all have one length."""
+        """Embeddings of packed outputs: a list, or an array if all have the same length."""
         return _together([self._vector(codes) for codes in packed.unstack()])
 
     def _vector(self, codes):
@@ -189,7 +204,7 @@ class LabelSequence(LabelSpace):
         return [self.classes_[part] for part in self.codes(V).unstack()]
 
     def codes(self, V: Vectors | Ragged) -> Ragged:
-        """`Ragged` positions in `classes_` of embeddings V; positions as they are."""
+        """`Ragged` positions in `classes_` of embeddings V; positions are unchanged."""
         if type(V) is Ragged:
             return V
         unary, offsets, _ = self.chains(V)
@@ -222,7 +237,7 @@ class LabelSequence(LabelSpace):
         return np.array([self._vector(row) for row in codes])
 
     def position_costs(self, mu: Floats, codes: Ints) -> Floats:
-        """Costs (N,) of marginals (N, k) where labels `codes` (N,) are true."""
+        """Costs (N,) of marginals (N, k) if labels `codes` (N,) are true."""
         return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
 
     def expected_loss(self, mu: Vectors | Ragged, V: Vectors | Ragged) -> Floats:
@@ -238,7 +253,7 @@ class LabelSequence(LabelSpace):
         Parameters
         ----------
         y_pred, y_true : list of label arrays
-            Of the same lengths.
+            Predicted and true labels, of the same lengths.
 
         Returns
         -------
@@ -272,6 +287,6 @@ def mean_of(values, offsets):
 
 
 def _together(vectors):
-    """An array where all vectors have one length, else the list."""
+    """An array if all vectors have the same length, else the list."""
     same = len({len(vector) for vector in vectors}) == 1
     return np.array(vectors) if same else vectors

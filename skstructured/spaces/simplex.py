@@ -38,7 +38,7 @@ def softmax(theta, truth, mu, params, work):
 
 
 def log_softmax(theta):
-    """Log softmax(θ) of every row (n, K), exact where it is far below 0 and where it is nearly 0.
+    """Log softmax(θ) of every row (n, K), exact both far below 0 and near 0.
 
     ``θ_k − max θ − log1p(Σ exp(θ_j − max θ))``, the sum over all classes but the largest one.
     """
@@ -54,7 +54,7 @@ def sparsemax_into(theta, mu, kept):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
     Condat's (2016) filter, started at the largest score: the pivot (Σ kept − 1)/|kept| only grows,
-    and what it passes leaves the support.
+    and scores below it leave the support.
     """
     dim, first = theta.shape[0], 0
     for k in range(1, dim):
@@ -98,7 +98,7 @@ def entmax(theta, truth, mu, params, work):
     """∇ = μ − y, μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)}; returns <θ,μ> − Σ μ^α/(α(α−1)).
 
     τ, which makes Σμ = 1, is found by Newton's method on the p-norm of [(α−1)θ − t]₊, p = 1/(α−1):
-    convex and nearly linear in t, so that a few steps from the left reach machine precision.
+    convex and nearly linear in t, so a few steps from the left reach machine precision.
     """
     alpha, dim = params[0], theta.shape[0]
     power = 1.0 / (alpha - 1.0)
@@ -153,25 +153,32 @@ class Simplex(LabelSpace):
     Parameters
     ----------
     cost_matrix : array-like of shape (K, K) or None, default=None
-        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, if
-        j is true: not negative, 0 if they are the same. Rows are predictions and columns truths, as
-        in ``confusion_matrix(y_true, y_pred).T`` of scikit-learn. The target loss is the cost over
-        the largest one. None is 1 for all mistakes. `predict` returns classes of the least expected
-        cost, unless decoder is "nearest" or "map", of which a learner warns.
+        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class
+        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
+        classes and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
+        loss is the cost divided by the largest one. None is 1 for all mistakes. `predict` minimizes
+        the expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         Sorted class labels.
     costs_ : ndarray of shape (K, K) or None
-        Costs in units of the largest, where there is a cost matrix.
+        Costs in units of the largest, if there is a cost matrix.
     dim_ : int
-        K.
+        Number K of classes.
+
+    See Also
+    --------
+    OrdinalChain : Ordered classes.
+    Hypercube : Label sets.
+    LabelSequence : Sequences of labels.
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss", section 2.3.
+    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
+    2.3.
     """
 
     scores_classes = True

@@ -1,4 +1,4 @@
-"""Rows that do not fit into memory, or into one machine: chunks of files, and shards."""
+"""Rows that do not fit into memory, or on one machine: chunks of files, and shards."""
 
 from skstructured.streaming.chunks import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
 

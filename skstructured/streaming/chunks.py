@@ -28,7 +28,7 @@ NUMBERS = ("int", "uint", "float", "half", "double", "bool")
 
 
 class Chunks:
-    """Chunks that may be gone through again: every pass opens the source anew."""
+    """Chunks that may be iterated again: every pass reopens the source."""
 
     def __init__(self, make):
         self._make = make
@@ -43,33 +43,39 @@ def parquet_chunks(
     chunk_size: int = 10_000,
     columns: Sequence[str] | None = None,
 ) -> Chunks:
-    """Chunks of a Parquet file of numbers, which pyarrow reads a few rows at a time.
+    """Read a Parquet file of numbers in chunks, by pyarrow.
 
     Parameters
     ----------
     path : str or path
         The file.
     target : str or list of str
-        Column of the outputs, numbers or texts; several for multilabel outputs and label rankings.
+        Column of the outputs, numbers or strings; several for multilabel outputs and label
+        rankings.
     chunk_size : int, default=10_000
-        Rows a chunk; the last one of a row group may be smaller.
+        Rows per chunk; the last one of a row group may be smaller.
     columns : list of str or None, default=None
-        Columns of the features; None takes all but the target.
+        Columns of the features; None uses all but the target.
 
     Returns
     -------
     iterable of (X, y)
-        X is float32 where all its columns are, else float64. It may be gone through more than once.
+        X is float32 if all its columns are, else float64. It may be iterated more than once.
 
     Raises
     ------
     ImportError
-        Without pyarrow.
+        If pyarrow is not installed.
     OSError
         If there is no such file.
     ValueError
-        For columns that are not in the file, are no numbers or have missing values, a target with
-        missing values, two columns of one name, and for a file that is damaged or of another kind.
+        If a column is not in the file, does not have numbers, or has missing values; if a target
+        has missing values; if two columns have one name; if the file is damaged or of another kind.
+
+    See Also
+    --------
+    fit_chunks : Train on the chunks.
+    array_chunks, svmlight_chunks : Chunks of other sources.
     """
     check_integer("chunk_size", chunk_size)
     with opened_parquet(path) as file:
@@ -81,11 +87,11 @@ def parquet_chunks(
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(schema.names)}.")
     for name in chosen:
         if name in targets:
-            raise ValueError(f"column {name!r} is the target, and is among columns too.")
+            raise ValueError(f"Column {name!r} is the target, and must not be among columns.")
         kind = schema.field(name).type
         if not str(kind).startswith(NUMBERS):
             raise ValueError(
-                f"column {name!r} of {path} holds {kind}, not numbers: leave it out by columns=, "
+                f"Column {name!r} of {path} has {kind}, not numbers: leave it out with columns=, "
                 "or encode it beforehand."
             )
     one = isinstance(target, str)
@@ -94,7 +100,7 @@ def parquet_chunks(
 
 @contextlib.contextmanager
 def opened_parquet(path):
-    """A Parquet file; that it is damaged, or has two columns of one name, is a ValueError."""
+    """A Parquet file; a ValueError if it is damaged, or has two columns of one name."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -124,7 +130,7 @@ def _batches(path, targets, columns, size, one):
 
 
 def _table(batch, names, one=False):
-    """Columns of a batch as one C-contiguous array, or the only one as it is."""
+    """Columns of a batch as one C-contiguous array, or the only one unchanged."""
     cells = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
     single = all(str(batch.column(name).type) == "float" for name in names)
     return cells[0] if one else np.column_stack(cells).astype(np.float32 if single else np.float64)
@@ -142,36 +148,41 @@ def svmlight_chunks(
     dtype: DTypeLike = np.float64,
     query_id: bool = False,
 ) -> Chunks:
-    """Chunks of a svmlight (libsvm) file as CSR matrices, read some megabytes at a time.
+    """Read a svmlight (libsvm) file in chunks of CSR matrices.
 
     Parameters
     ----------
     path : str or path
         The file, not compressed.
     n_features : int
-        Width of the rows, which no part of the file tells.
+        Width of the rows, which the file does not have.
     chunk_bytes : int, default=2**24
-        Bytes of the file a chunk, to the end of the last line.
+        Bytes of the file per chunk, to the end of the last line.
     zero_based : bool, default=False
         Whether columns are numbered from 0; files of libsvm number from 1.
     dtype : dtype, default=float64
-        Of the values.
+        Type of the values.
     query_id : bool, default=False
-        Whether chunks end with the last row of a query, and have the numbers behind ``qid:``, for
-        `ListwiseRanker` and the like: ``ranker.partial_fit(X, y, qid=qid)``.
+        Whether chunks end with the last row of a query, and include the numbers behind ``qid:``,
+        for `ListwiseRanker` and similar: ``ranker.partial_fit(X, y, qid=qid)``.
 
     Returns
     -------
     iterable of (X, y), or of (X, y, qid)
-        Labels are float64, qid int64. It may be gone through more than once.
+        Labels are float64, qid int64. It may be iterated more than once.
 
     Raises
     ------
+    ValueError
+        If a line is not in the svmlight format, or has a column beyond n_features. With `query_id`,
+        also if a line has no ``qid:``, or if the rows of a query are not contiguous.
     OSError
         If there is no such file.
-    ValueError
-        For a line that is not svmlight's, and columns beyond n_features; with `query_id` for a line
-        without ``qid:``, and for rows of a query that stand apart.
+
+    See Also
+    --------
+    fit_chunks : Train on the chunks.
+    array_chunks, parquet_chunks : Chunks of other sources.
     """
     check_integer("n_features", n_features)
     check_integer("chunk_bytes", chunk_bytes)
@@ -195,7 +206,7 @@ def _queries(path, chunk_bytes, given):
     waiting, done = None, set()
     for X, y, qid in _parts(path, chunk_bytes, given):
         if len(qid) != len(y):
-            raise ValueError(f"{path} has rows without qid:, which query_id=True asks for.")
+            raise ValueError(f"{path} has rows without qid:, which query_id=True needs.")
         if waiting is not None:
             X = vstack([waiting[0], X], format="csr")
             y, qid = np.append(waiting[1], y), np.append(waiting[2], qid)
@@ -203,7 +214,7 @@ def _queries(path, chunk_bytes, given):
         for query in qid[starts].tolist():
             if query in done:
                 raise ValueError(
-                    f"rows of query {query} stand apart in {path}: sort it by queries."
+                    f"Rows of query {query} are not contiguous in {path}: sort it by queries."
                 )
             done.add(query)
         done.remove(qid[-1])
@@ -226,7 +237,7 @@ def _read_lines(path, lines, end, given):
         width = f" of {given['n_features']} features" if given["n_features"] < WIDEST else ""
         hint = "; where columns are numbered from 0, give zero_based=True."
         raise ValueError(
-            f"{path} is no svmlight file{width}, within its bytes {end - len(text)} to {end}: "
+            f"{path} is not a svmlight file{width}, within its bytes {end - len(text)} to {end}: "
             f"{error}{hint if 'Invalid index 0' in str(error) else ''}"
         ) from None
 
@@ -237,36 +248,43 @@ def fit_chunks(
     classes: Given = None,
     progress: Callable[[int], object] | None = None,
 ) -> Any:
-    """Learn chunk after chunk by ``partial_fit``, holding one chunk in memory at a time.
+    """Train on chunks by ``partial_fit``, with one chunk in memory at a time.
 
-    For any estimator that has ``partial_fit``, scikit-learn's included. One that has learned
-    before goes on from there. Learners of this package learn the same, bit for bit, however the
-    rows are cut into chunks.
+    It works for any estimator that has ``partial_fit``, scikit-learn's included. An estimator that
+    has been trained before continues. Learners of this package learn the same, bit for bit, for
+    chunks of any size.
 
     Parameters
     ----------
     estimator : estimator with ``partial_fit``, or Pipeline that ends in one
-        It is learned in place. Steps before it transform each chunk; those that are not fitted see
-        the chunk first, by their own ``partial_fit``.
+        The estimator; it is trained in place. Steps before it transform each chunk; those that are
+        not fitted are trained on the chunk first, by their own ``partial_fit``.
     chunks : iterable of tuples (X, y) or (X, y, sample_weight)
-        Rows of any number, all of the same width; lists in the place of tuples will do.
+        Chunks of any number of rows, all of the same width; lists are accepted instead of tuples.
     classes : array-like or None, default=None
-        All labels, for learners that ask for them on the first call of ``partial_fit``.
+        All labels, for learners that need them in the first call of ``partial_fit``.
     progress : callable or None, default=None
         Called as ``progress(rows so far)`` after each chunk.
 
     Returns
     -------
     estimator
-        The one given.
+        The given one.
 
     Raises
     ------
     TypeError
-        For an estimator without ``partial_fit``.
+        If the estimator has no ``partial_fit``.
     ValueError
-        For chunks that are no tuples, none at all, a step of a pipeline that is neither fitted nor
-        has ``partial_fit``, and for all that ``partial_fit`` refuses. Chunks before are learned.
+        If a chunk is not a tuple, if there are no chunks, if a step of a pipeline is neither fitted
+        nor has ``partial_fit``, or if ``partial_fit`` raises one. Earlier chunks are learned.
+
+    See Also
+    --------
+    array_chunks, parquet_chunks, svmlight_chunks : Make chunks.
+    average_fitted : Train shards in parallel, and average them.
+    skstructured.evaluation.progressive_validate : Predict every row before it is learned.
+    skstructured.checkpoints.save_checkpoint : Save the estimator between chunks.
 
     Examples
     --------
@@ -302,7 +320,7 @@ def fit_chunks(
 
 @contextlib.contextmanager
 def told_of_chunk(number, n):
-    """Have errors say in which chunk they came up, and how many rows there were before it."""
+    """Add to errors the number of the chunk, and the number of rows before it."""
     try:
         yield
     except Exception as error:
@@ -311,21 +329,21 @@ def told_of_chunk(number, n):
 
 
 def steps_of(estimator):
-    """Names and steps of a pipeline that do something, the learner last."""
+    """Names and steps of a pipeline that are not skipped, the learner last."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
     passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
     return [*passed, steps[-1]]
 
 
 def transform_of(name, step, learned):
-    """How a step transforms rows: as it is where it is fitted, else by ``learned(step)``."""
+    """How a step transforms rows: unchanged if it is fitted, else by ``learned(step)``."""
     if is_fitted(step):
         return step.transform
     if hasattr(step, "partial_fit"):
         return learned(step)
     raise ValueError(
-        f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on other rows "
-        f"before, or put a transformer with partial_fit in its place; it is {step!r}."
+        f"Step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on other rows "
+        f"before, or use a transformer with partial_fit instead; it is {step!r}."
     )
 
 
@@ -344,36 +362,42 @@ def checked_chunks(chunks, lengths=(2, 3)):
         size = len(chunk) if isinstance(chunk, (tuple, list)) else None
         if size not in lengths:
             got = type(chunk).__name__ + (f" of {size}" if size is not None else "")
-            raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
+            raise ValueError(f"Chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:
         raise ValueError(
-            "chunks must hold one chunk or more, got none; a generator can be gone through once."
+            "chunks must have one chunk or more, got none. A generator can be iterated only once."
         )
 
 
 def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:
-    """Chunks of arrays in order: memory-mapped arrays, CSR matrices, data frames.
+    """Split arrays into chunks in order: memory-mapped arrays, CSR matrices, data frames.
 
     Parameters
     ----------
     X : {array, sparse matrix, data frame} of shape (n, p)
-        A ``numpy.memmap``, or ``numpy.load(path, mmap_mode="r")``, is read chunk by chunk.
+        Features. A ``numpy.memmap``, or ``numpy.load(path, mmap_mode="r")``, is read chunk by
+        chunk.
     y : array, sparse matrix or data frame of length n
         Outputs.
     chunk_size : int, default=10_000
-        Rows a chunk.
+        Rows per chunk.
 
     Returns
     -------
     iterable of (X, y)
-        It may be gone through more than once.
+        It may be iterated more than once.
 
     Raises
     ------
     ValueError
-        For lengths that differ, X without a shape (n, p), a sparse one whose arrays do not fit
-        together, outputs without a length, and a chunk_size that is no positive integer.
+        If lengths differ, if X does not have a shape (n, p), if the arrays of a sparse X do not fit
+        together, if outputs have no length, or if chunk_size is not a positive integer.
+
+    See Also
+    --------
+    fit_chunks : Train on the chunks.
+    parquet_chunks, svmlight_chunks : Chunks of files.
     """
     check_integer("chunk_size", chunk_size)
     if len(getattr(X, "shape", ())) != 2:

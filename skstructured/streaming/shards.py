@@ -37,7 +37,7 @@ COMMON = {
 
 
 class MeanOfShards(OnlineOptimizer):
-    """What stands for the optimizer of a mean of shards: Θ is the weights, and does not move."""
+    """The optimizer of a mean of shards: Θ is the weights, and does not change."""
 
     scale_kernel = step_kernel = property(lambda self: raise_frozen())  # type: ignore[assignment]
 
@@ -54,17 +54,17 @@ class MeanOfShards(OnlineOptimizer):
     def certificate(self, loss, state, delta=None):
         """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError(
-            "Regret bounds are about the rounds of one learner, and this is a mean of several: ask "
-            "the estimators of the shards for theirs."
+            "No regret bound: the bounds are about the rounds of one learner, and this is a mean "
+            "of several. The estimators of the shards have bounds."
         )
 
 
 def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-    r"""One estimator whose weights are the mean of those of estimators fitted on disjoint shards.
+    r"""Average estimators that were fitted on disjoint shards of the rows.
 
-    Learn parts of the rows in parallel, on cores or machines, and make one model of the results.
+    Train on parts of the rows in parallel, on cores or machines, and make one model of the results.
     ``coef_`` and ``intercept_`` (for label sequences ``transitions_``, ``start_`` and ``end_`` too)
-    are in units of X in every shard, however its rows were standardized, and so is their mean,
+    are in units of X in every shard, however its rows were standardized. Their mean is [1]_, [2]_
 
     .. math:: \bar W = \sum_i n_i W_i \Big/ \sum_i n_i,
 
@@ -75,31 +75,37 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     estimators : list of fitted estimators
         One or more of the same class, with the same parameters except `random_state`, `max_iter`,
         `tol`, `shuffle`, `cache_size` and `verbose`, the same classes and the same features:
-        linear learners over rows, label sequences or items, such as `OnlineStructuredPredictor`,
+        linear learners of rows, label sequences or items, such as `OnlineStructuredPredictor`,
         `GaptronClassifier`, `MulticlassPerceptron`, `ListwiseRanker`, `PiSTOLClassifier` and
         `PiSTOLRegressor`. They are not changed. Results of this function may be among them.
     weights : sequence of positive numbers or None, default=None
-        n_i, up to a common factor; None takes the sums of the sample weights.
+        Weights n_i, up to a common factor; None uses the sums of the sample weights.
 
     Returns
     -------
     estimator
         A new one of the same class. It predicts, and can be copied, pickled and saved; `t_` is the
         number of rounds that all have learned. Missing values are replaced by the mean of the
-        shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights is no state
-        of an optimizer: let the estimators of the shards learn, and average again. ``fit`` starts
-        anew.
+        shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights does not
+        have the state of an optimizer: train the estimators of the shards, and average again.
+        ``fit`` restarts.
 
     Raises
     ------
     TypeError
-        For a pipeline, whose last steps are to be averaged, and for learners without such weights:
-        second-order ones, bandits, batch learners.
+        If an estimator is a pipeline (average the last steps instead), or has no such weights:
+        second-order learners, bandits, batch learners.
     ValueError
-        For no estimators, kernel learners, ``kernel="additive"``, estimators that differ, and
-        weights that are not one positive number for each.
+        If there are no estimators, if they differ, if they are kernel learners or have
+        ``kernel="additive"``, or if the weights are not one positive number for each.
     sklearn.exceptions.NotFittedError
-        For an estimator that is not fitted.
+        If an estimator is not fitted.
+
+    See Also
+    --------
+    skstructured.streaming.fit_chunks : Train one estimator on chunks, in order.
+    skstructured.checkpoints.save_checkpoint : Save the estimators of the shards.
+    OnlineStructuredPredictor : The linear learner.
 
     Notes
     -----
@@ -108,18 +114,20 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
 
     .. math:: S(\bar W) \le \sum_i n_i S(W_i) \Big/ \sum_i n_i
 
-    (Jensen): the mean is never worse in S than its shards are on average. One pass over all rows is
-    mostly a little better. Shards of ``optimizer="mixture"``, which "auto" is for streams, count
-    with the mean W_i of their experts' weights. They predict by the mean of their experts'
-    probabilities, which is not linear in W and may have a smaller S, so that nothing is guaranteed
-    for them; nor for the "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron`,
-    which are not convex.
+    (Jensen): S of the mean is never worse than that of its shards on average. One pass over all
+    rows is mostly a little better.
+
+    Shards of ``optimizer="mixture"``, which "auto" is for streams, count with the mean W_i of their
+    experts' weights. They predict by the mean of their experts' probabilities, which is not linear
+    in W and may have a smaller S, so there is no guarantee for them. There is also no guarantee for
+    the "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron`, which are not
+    convex.
 
     References
     ----------
-    McDonald, Mohri, Silberman, Walker, Mann (2009), "Efficient large-scale distributed training of
-    conditional maximum entropy models"; Zinkevich, Weimer, Li, Smola (2010), "Parallelized
-    stochastic gradient descent".
+    .. [1] McDonald, Mohri, Silberman, Walker, Mann (2009), "Efficient large-scale distributed
+       training of conditional maximum entropy models".
+    .. [2] Zinkevich, Weimer, Li, Smola (2010), "Parallelized stochastic gradient descent".
 
     Examples
     --------
@@ -181,12 +189,12 @@ def _mean(shards, shares, averaged):
 
 
 def _check_shards(estimators):
-    """The estimators as a list; an error names the first that has no mean with the first one."""
+    """The estimators as a list; an error names the first that cannot be averaged with others."""
     if not hasattr(estimators, "__iter__") or isinstance(estimators, (str, Pipeline)):
         raise TypeError(f"estimators must be a list of fitted estimators, got {estimators!r}.")
     shards = list(estimators)
     if not shards:
-        raise ValueError("estimators must hold one fitted estimator or more, got none.")
+        raise ValueError("estimators must have one fitted estimator or more, got none.")
     for i, shard in enumerate(shards):
         _check_kind(f"estimators[{i}]", shard)
         _check_same(f"estimators[{i}]", shards[0], shard)
@@ -194,7 +202,7 @@ def _check_shards(estimators):
 
 
 def _check_kind(name, shard):
-    """An error for what has no weights of features."""
+    """An error for an estimator without weights of features."""
     if isinstance(shard, Pipeline):
         raise TypeError(
             f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
@@ -204,19 +212,19 @@ def _check_kind(name, shard):
         raise TypeError(
             f"{name} must be a linear learner with full information (OnlineStructuredPredictor, "
             f"GaptronClassifier, PiSTOLClassifier with kernel='linear', …), got {shard!r}: "
-            "second-order, bandit, batch and other learners have no mean of weights."
+            "second-order, bandit, batch and other learners cannot be averaged."
         )
     check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard, "_steps", None) is not None:
         raise ValueError(
             f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
-            "rows, random features or steps of their shard; kernel='linear' has a mean."
+            "rows, random features or steps of their shard. Use kernel='linear'."
         )
 
 
 def _check_same(name, first, shard):
-    """A ValueError for what makes two fitted shards different."""
+    """A ValueError for differences between two fitted shards."""
     if type(shard) is not type(first):
         kinds = type(first).__name__, type(shard).__name__
         raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
@@ -244,7 +252,7 @@ def _is_same(a, b):
 
 
 def _check_weights(weights, learned):
-    """Shares (n,) that sum to 1: of the weights given, or of what each shard has learned."""
+    """Shares (n,) that sum to 1, of the weights given, or of the weight learned by each shard."""
     if weights is None and not min(learned) > 0.0:
         i = int(np.argmin(learned))
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Tables as people have them, to the rows of numbers that learners take."""
+"""Encode tables with strings, dates and missing values as rows of numbers."""
 
 import re
 from collections import Counter
@@ -44,23 +44,23 @@ def has_names(X: Any) -> bool:
 
 
 def columns_of(X: Any) -> dict[Any, Array]:
-    """The columns of a table by their names, arrays of shape (n,); places, where it has no names.
+    """The columns (n,) of a table by their names, or by numbers if it has no names.
 
     Raises
     ------
     TypeError
         For sparse matrices.
     ValueError
-        For arrays that have no two dimensions, no row or no column, names that are there twice, and
-        complex numbers.
+        For arrays that are not two-dimensional, tables without a row or a column, duplicate names,
+        and complex numbers.
     """
     if issparse(X):
-        raise TypeError("Sparse data were passed, and tables are dense: use X.toarray().")
+        raise TypeError("Sparse data are not supported by TableEncoder: use X.toarray().")
     X = X.to_pandas(ignore_metadata=True) if hasattr(X, "column_names") else X  # an Arrow table
     if has_names(X):
         names = list(getattr(X, "columns", X))
         if twice := {name for name, count in Counter(names).items() if count > 1}:
-            raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
+            raise ValueError(f"Names of columns must differ, got twice: {sorted(twice)}.")
         columns = {name: _values(X[name]) for name in names}
     else:
         X = X if hasattr(X, "dtype") else np.array(X, dtype=object)
@@ -74,20 +74,20 @@ def columns_of(X: Any) -> dict[Any, Array]:
 
 
 def _values(column: Any) -> Array:
-    """A column as an array; what is missing is None, NaN, NaT or pandas' NA."""
+    """A column as an array; NaN, NaT, `None` and pandas' NA are missing values."""
     column = column.to_numpy() if hasattr(column, "to_numpy") else column
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
 
 def is_missing(values: Array) -> Array:
-    """Where a column has no value, booleans (n,)."""
+    """Whether each value of a column is missing, booleans (n,)."""
     if values.dtype.kind in "fmMiub":
         return np.asarray(values != values)
     return np.array([str(value).strip() in NOTHING for value in values], dtype=bool)
 
 
 def as_numbers(values: Array, missing: Array) -> Array | None:
-    """A column as float64, NaN where it has no value; None where some value is no number.
+    """A column as float64, NaN for missing values; None if some value is not a number.
 
     Durations are numbers of seconds.
     """
@@ -106,10 +106,10 @@ def as_numbers(values: Array, missing: Array) -> Array | None:
 
 
 def as_texts(values: Array, missing: Array) -> Array:
-    """A column as strings, "" where it has no value.
+    """A column as strings, "" for missing values.
 
-    The number 1, the number 1.0 and the text "01" are one string: which of them a reader of files
-    makes of a cell depends on the other cells of its column.
+    The number 1, the number 1.0 and the text "01" are one string: file readers choose among them
+    depending on the other cells of the column.
     """
     found = ["" if gone else _text(value) for value, gone in zip(values, missing, strict=True)]
     return np.array(found, dtype=object)
@@ -125,10 +125,10 @@ def _text(value: Any) -> str:
 
 
 def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
-    """A column as seconds since 1970, NaT where it has no value; None if it has other values.
+    """A column as seconds since 1970, NaT for missing values; None if it has other values.
 
-    Dates with a time zone are converted to UTC. The set says whether dates have zones: it has two
-    elements if some have and others have not, and none without a date.
+    Dates with a time zone are converted to UTC. The set contains whether dates have zones: it has
+    two elements if some have and others have not, and is empty without a date.
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]"), set() if missing.all() else {False}
@@ -174,9 +174,9 @@ MONTHS, WEEKDAYS = 12, 7
 
 
 class Numbers:
-    """Numbers as they are, NaN where there is none; and whether there is none, where that was so.
+    """Numbers, NaN for missing values; and an indicator of missing values, if there were any.
 
-    ``kind`` "number" is of any numbers, "flag" of booleans.
+    ``kind`` is "number" for numbers, "flag" for booleans.
     """
 
     def __init__(self, name: Any, marked: bool, kind: str) -> None:
@@ -190,11 +190,11 @@ class Numbers:
         if numbers is None:
             wrong = values[unreadable(values, "number")]
             raise ValueError(
-                f"column {self.name!r} must hold numbers, got {wrong[0]!r}: if its "
-                f"numbers are categories, use TableEncoder(categories=[{self.name!r}])."
+                f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
+                f"categories, use TableEncoder(categories=[{self.name!r}])."
             )
         if np.isinf(numbers).any():
-            raise ValueError(f"column {self.name!r} holds infinity.")
+            raise ValueError(f"Column {self.name!r} contains infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
 
 
@@ -219,11 +219,11 @@ class Dates:
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
         read = as_dates(values, is_missing(values))
         if read is None:
-            raise ValueError(f"column {self.name!r} must hold dates such as 2024-05-31.")
+            raise ValueError(f"Column {self.name!r} must contain dates such as 2024-05-31.")
         if len(read[1].union(self.zones)) > 1:
             raise ValueError(
-                f"column {self.name!r} must hold dates that all have a time zone, or none of them; "
-                "got both. Convert them to UTC first."
+                f"Column {self.name!r} has dates with and without a time zone. Convert them to UTC "
+                "first."
             )
         return read
 
@@ -239,10 +239,10 @@ class Dates:
 
 
 class Categories:
-    """One column for each value, and one for none.
+    """One column for each value, and one for missing values.
 
-    More values than `most` make the table sparse rows; then those that are there once share one,
-    with those that come later.
+    With more values than `most` the output is sparse; values that occur once, and new ones, then
+    share a column.
     """
 
     def __init__(self, name: Any, values: Array, most: int) -> None:
@@ -274,14 +274,14 @@ class Hashed:
         self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
-        """Counts, 0 for what is missing."""
+        """Counts, 0 for missing values."""
         return self.hasher.transform(as_texts(values, is_missing(values))).toarray()
 
 
 class Empty:
     """A column without values so far: `width` columns of 0, which are 0 also for later values.
 
-    In a stream, the first values that are learned decide what the columns hold.
+    In a stream, the first values that are learned decide how the columns are encoded.
     """
 
     def __init__(self, name: Any, width: int, coder: Any = None) -> None:
@@ -307,7 +307,7 @@ class Empty:
 def coder_of(
     name: Any, values: Array, kind: str | None, buckets: tuple[int, int], most: int | None = None
 ) -> Any:
-    """What encodes a column of this `kind`, by default of that of its values, None without a value.
+    """The encoder of a column of this `kind`, by default that of its values; None without a value.
 
     `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
     short text has an indicator, in sparse rows if there are more than that.
@@ -338,63 +338,72 @@ KINDS = ("numbers", "categories", "dates", "texts")
 
 @parameters
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode tables with numbers, words, dates and missing values as rows of numbers.
+    """Encode tables with numbers, strings, dates and missing values as rows of numbers.
 
-    For the step before a learner of this package: `fit` for a table, `partial_fit` for a stream.
-    Each column becomes
+    Use it as the step before an estimator of this package: `fit` for a table, `partial_fit` for a
+    stream. The columns are encoded by their type:
 
-    - numbers and booleans: themselves, NaN if missing, which learners with ``missing="mean"``
-      take; and an indicator of that if the first rows had missing values. Durations are seconds;
-    - short texts and categories: an indicator of each value, none for values that come later; in
-      streams `n_buckets` hashed indicators, so new words never change the width;
-    - dates (as such, or as texts like 2024-05-31): days since 1970, hour, month and weekday. Dates
-      with a time zone are converted to UTC;
-    - long texts: hashed counts of words and pairs of words.
+    - numbers and booleans: unchanged, with NaN for missing values, which estimators with
+      ``missing="mean"`` accept. If the first rows have missing values, an indicator column is
+      appended. Durations are seconds;
+    - short strings and categories: one-hot encoded; values that `fit` has not seen have no
+      indicator. In streams they are hashed to `n_buckets` indicators, so new values do not change
+      the width;
+    - dates (as such, or as strings like 2024-05-31): days since 1970, hour, month and weekday.
+      Dates with a time zone are converted to UTC;
+    - long strings: hashed counts of words and pairs of words.
 
-    In `fit`, a column of more than `max_categories` values makes the output a CSR matrix, in which
-    values that are there only once share an indicator. Numbers are then centered and divided by
+    In `fit`, a column with more than `max_categories` values makes the output a CSR matrix, in
+    which values that occur only once share an indicator. Numbers are then centered and divided by
     their standard deviations, and 0 if missing, because sparse rows have no missing values.
 
-    Texts that are all numbers are numbers, unless `categories` has their column. In a column of
-    categories, the number 1, the number 1.0 and the text "1" are one category: which of them a
-    cell is read as depends on the rest of the file.
+    Strings that are all numbers are numbers, unless `categories` has their column. In a column of
+    categories, the number 1, the number 1.0 and the string "1" are one category, because file
+    readers choose among them depending on the rest of the file.
 
-    A column without any value is left out by `fit`. In a stream it is undecided: it takes
-    `n_buckets` columns of the output (at least 21) that are 0 until `partial_fit` sees a value.
+    `fit` leaves out a column without any value. In a stream it is undecided: it has `n_buckets`
+    columns in the output (at least 21), which are 0 until `partial_fit` sees a value.
 
-    Columns are found by their names on every call; others that come later are left out.
+    Columns are found by their names on every call; additional columns are ignored.
 
     Parameters
     ----------
     max_categories : int, default=100
-        Values that a text column may have, in `fit`, for the output to be dense.
+        Maximum number of values of a string column, in `fit`, for a dense output.
     n_buckets : int, default=128
-        Columns of hashed values; four times as many of hashed words.
+        Number of columns for hashed values; hashed words have four times as many.
     numbers, categories, dates, texts : list of column names or None, default=None
-        Columns that hold numbers, categories, dates or long texts, whatever their values look like.
-        Arrays have the names ``"x0"``, ``"x1"``, ... None decides each column by its values.
+        Columns to treat as numbers, categories, dates or long strings, regardless of their values.
+        Arrays have the names ``"x0"``, ``"x1"``, ... None chooses the type of each column by its
+        values.
 
     Attributes
     ----------
     columns_ : list of dict
-        What became of each column: its name, what it was taken for, and how many columns of the
-        output it is. ``pandas.DataFrame(encoder.columns_)`` shows it as a table.
+        Name of each column, its chosen type, and its number of columns in the output.
+        ``pandas.DataFrame(encoder.columns_)`` shows it as a table.
     n_features_in_ : int
-        Columns of the table.
+        Number of columns of the table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where it had names.
+        Names of the columns, if the table has names.
 
     Raises
     ------
     ValueError
-        For columns that are missing, cells that are not numbers or dates in columns of these, dates
-        with and without a time zone in one column, complex numbers, and infinity; the message names
-        the column.
+        For missing columns, cells that are not numbers or dates in such columns, dates with and
+        without a time zone in one column, complex numbers, and infinity. The message names the
+        column.
+
+    See Also
+    --------
+    StructuredPredictor : The estimator to try first, for the encoded rows.
+    OnlineStructuredPredictor : The linear online learner, which also accepts CSR rows.
+    skstructured.sequences.SequenceTransformer : Transformers of rows, applied to sequences.
 
     Notes
     -----
-    `fit` sees no outputs. `partial_fit` learns what a column is from the first rows that have a
-    value in it: bounds on the errors of a stream hold for the rows as encoded.
+    `fit` does not use outputs. `partial_fit` chooses the type of a column by the first rows that
+    have a value in it. Bounds on the errors of a stream hold for the encoded rows.
 
     Examples
     --------
@@ -416,11 +425,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     texts: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Look at a table: a data frame, an Arrow table, a dict of columns, an array or lists."""
+        """Learn column types from a data frame, Arrow table, dict of columns, array or lists."""
         return self._decide(X, stream=False)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Look at the first rows of a stream, and later at columns without values so far."""
+        """Learn the types of columns from the first rows of a stream; later those of empty ones."""
         if not hasattr(self, "_coders"):
             return self._decide(X, stream=True)
         self._coders: list[Any] = [
@@ -430,7 +439,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Floats | csr_matrix:
-        """Rows of numbers (n, n_features_out), NaN where there is no number."""
+        """Encode a table as rows of numbers (n, n_features_out), with NaN for missing numbers."""
         check_is_fitted(self)
         parts = self._parts(self._columns(X))
         if self._scalers is None:
@@ -441,14 +450,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
-        """What became of each column."""
+        """Name, chosen type and number of outputs of each column."""
         return [
             {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
             for coder in self._coders
         ]
 
     def _parts(self, columns: list[Array]) -> list[Any]:
-        """What the columns become, one matrix each."""
+        """The encoded columns, one matrix each."""
         pairs = zip(self._coders, columns, strict=True)
         return [coder.transform(values) for coder, values in pairs]
 
@@ -463,7 +472,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _decide(self, X: Any, stream: bool) -> Self:
-        """Choose what encodes each column."""
+        """Choose the encoder of each column."""
         check_integer("max_categories", self.max_categories)
         check_integer("n_buckets", self.n_buckets)
         columns = columns_of(X)
@@ -500,7 +509,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
                 if found.setdefault(known[key], kind) != kind:
                     other = found[known[key]]
-                    raise ValueError(f"column {known[key]!r} is in both {other} and {kind}.")
+                    raise ValueError(f"Column {known[key]!r} is in both {other} and {kind}.")
         return found
 
     def _columns(self, X: Any) -> list[Array]:
@@ -511,7 +520,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not (_are_places(list(columns)) or _are_places(keys)):
             missing = ", ".join(str(key) for key in keys if key not in columns)
             raise ValueError(
-                f"rows must have the columns {', '.join(map(str, keys))}; missing: {missing}."
+                f"X must have the columns {', '.join(map(str, keys))}; missing: {missing}."
             )
         if len(columns) != len(keys):
             raise ValueError(
@@ -522,7 +531,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _labels(keys: list[Any]) -> list[Any]:
-    """What columns are called: ``x0``, ``x1``, ... if their names are numbers, or their places."""
+    """Names of columns: ``x0``, ``x1``, ... if their names are numbers."""
     return [f"x{key}" for key in keys] if all(isinstance(key, Integral) for key in keys) else keys
 
 

@@ -1,4 +1,4 @@
-"""Checks of what learners promise: the protocol, copies, bad input, what evaluation needs."""
+"""Checks of learners: the protocol, copies, bad input, and the needs of evaluation."""
 
 import inspect
 import pickle
@@ -63,23 +63,23 @@ class LearnerTrial:
         return self.distinct_outputs()[0][:8]
 
     def other_outputs(self):
-        """The outputs of the stream exchanged with each other, so that each round has another."""
+        """The outputs of the stream exchanged with each other; each round has another."""
         different, position = self.distinct_outputs()
         return different[(position + 1) % len(different)]
 
     def new(self):
-        """A clone that has learned nothing, its generators seeded."""
+        """A clone that has learned no rows, its generators seeded."""
         model = clone(self.subject)
         names = [name for name in model.get_params() if name.endswith("random_state")]
         return model.set_params(**dict.fromkeys(names, 0))
 
     def begun(self, X=None, y=None):
-        """A clone that has begun this stream or another, and its rounds."""
+        """A clone that has started this stream or another, and its rounds."""
         model = self.new()
         return model, self.begin(model, X, y)
 
     def begin(self, model, X=None, y=None):
-        """Let a learner begin this stream or another; its rounds."""
+        """Let a learner start this stream or another; its rounds."""
         X, y = self.X if X is None else X, self.y if y is None else y
         return model.begin(X, y, self.classes)
 
@@ -90,13 +90,13 @@ class LearnerTrial:
         return model, rounds
 
     def learn_part(self, model, X, y, **more):
-        """``partial_fit``, with the classes where it takes them."""
+        """``partial_fit``, with the classes if it accepts them."""
         if has_argument(model.partial_fit, "classes"):
             more["classes"] = self.classes
         return model.partial_fit(X, y, **more)
 
     def predictions(self, model, X=None):
-        """Name -> what a learner predicts for the rows."""
+        """Name -> predictions of a learner for the rows."""
         twin, X, found = deepcopy(model), self.X if X is None else X, {}
         for name in PREDICTIONS:
             if hasattr(twin, name):
@@ -107,7 +107,7 @@ class LearnerTrial:
         return found
 
     def observe(self, model, rounds):
-        """Name -> all that can be seen of what a learner has learned."""
+        """Name -> all that can be observed of a fitted learner."""
         played = deepcopy(model).play(rounds, self.every, 0)
         losses = {"expected": played.expected, "surrogate": played.surrogate}
         return self.predictions(model) | losses | numbers(model)
@@ -139,7 +139,7 @@ def has_argument(method, name):
 
 
 def has(name):
-    """Tell of a trial whether what is checked has an attribute that is not None or False."""
+    """A function of a trial: whether its subject has an attribute that is not None or False."""
     return lambda trial: bool(getattr(trial.subject, name, None))
 
 
@@ -171,13 +171,13 @@ def assert_refused(call, what):
 
 
 def assert_in_unit(values, what, slack=0.0):
-    """Raise an AssertionError unless all numbers lie in [0, 1]."""
+    """Raise an AssertionError unless all numbers are in [0, 1]."""
     inside = (values >= -slack) & (values <= 1.0 + slack)
     assert inside.all(), f"{what} holds {values[~inside][0]:g}, not in [0, 1]"
 
 
 def wrong_outputs(y):
-    """Pairs of what is wrong and outputs, as many as in y, that no space with those of y has."""
+    """Pairs of a fault and outputs, as many as in y, that no space with those of y has."""
     y = np.asarray(y)
     kind, cells = object, {"an unknown label": "no such output"}
     if y.dtype.kind in "biuf":
@@ -206,14 +206,14 @@ def check_begin_returns_rounds(trial):
 
 
 def check_begin_forgets(trial):
-    """A learner that begins anew is as if it had learned nothing, and learns the same."""
+    """A learner that restarts is as if it had learned no rows, and learns the same."""
     model, _ = trial.learned(trial.half)
     again = trial.state(model, trial.begin(model))
     assert_same(trial.state(*trial.begun()), again, "after a second begin")
 
 
 def check_begin_learns_nothing(trial):
-    """What begin is given as outputs does not show; no round is counted."""
+    """The outputs that begin gets have no effect; no round is counted."""
     (model, rounds), (other, _) = trial.begun(), trial.begun(y=trial.other_outputs())
     assert model.t_ == 0, f"t_ is {model.t_} after begin"
     wanted, got = trial.observe(model, rounds), trial.observe(other, rounds)
@@ -239,7 +239,7 @@ def check_rounds_are_counted(trial):
 
 
 def check_losses(trial):
-    """`Losses` of the right shapes; targets and expectations lie in [0, 1]."""
+    """`Losses` of the right shapes; targets and expectations are in [0, 1]."""
     model, rounds = trial.learned(trial.half)
     which = trial.every[1:]
     for method in ("play", "play_and_learn"):
@@ -282,7 +282,7 @@ def check_play_and_learn_learns_as_learn(trial):
 
 
 def check_later_outputs_do_not_enter(trial):
-    """What is played before a round does not depend on the outputs from it on."""
+    """Plays before a round do not depend on the outputs from it on."""
     half, found = trial.half, []
     for y in (trial.y, np.concatenate([trial.y[:half], trial.other_outputs()[half:]])):
         model, rounds = trial.begun(y=y)
@@ -295,7 +295,7 @@ def check_a_rounds_own_output_does_not_enter(trial):
     """Losses on the possible outputs of a round are those of one play.
 
     That is, of one distribution over the vertices, found by nonnegative least squares; if learners
-    may abstain, over one output more, which loses ``abstention_cost`` whatever comes.
+    may abstain, over one output more, which costs ``abstention_cost`` for any true output.
     """
     space, outputs, losses = getattr(trial.begun()[0], "space_", None), trial.some_outputs(), []
     try:
@@ -346,7 +346,7 @@ def check_learn_in_chunks(trial):
 
 
 def check_partial_fit_in_chunks(trial):
-    """``partial_fit`` learns what begin and learn do; in chunks of 1 and 7 the same, to 1e-12."""
+    """``partial_fit`` learns as begin and learn do; in chunks of 1 and 7 the same, to 1e-12."""
     learned, rounds = trial.learned(trial.n)
     whole = trial.learn_part(trial.new(), trial.X, trial.y)
     wanted, got = trial.predictions(learned), trial.predictions(whole)
@@ -362,7 +362,7 @@ def check_partial_fit_in_chunks(trial):
 
 
 def check_pickle(trial):
-    """A learner that was pickled predicts the same, and goes on learning the same."""
+    """A learner that was pickled predicts the same, and continues to learn the same."""
     model, rounds = trial.learned(trial.half)
     other = pickle.loads(pickle.dumps(model))
     assert_same(trial.state(model, rounds), trial.state(other, rounds), "after pickling")
@@ -371,7 +371,7 @@ def check_pickle(trial):
 def check_sparse_rows(trial):
     """CSR rows are played, learned and predicted as dense ones, up to rounding.
 
-    Not so where they are standardised, which only dense rows are centred for.
+    Except if rows are standardized: only dense rows are centered for it.
     """
     X, found = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
     for rows in (X, sparse.csr_matrix(X)):
@@ -384,7 +384,7 @@ def check_sparse_rows(trial):
 
 
 def check_weight_zero(trial):
-    """A row of weight zero is as one left out, however large."""
+    """A row of weight zero is equal to one left out, however large."""
     weight, out = np.random.RandomState(0).randint(1, 4, trial.n) / 2.0, trial.every % 7 == 3
     weight[out] = 0.0
     X = trial.X.copy()
@@ -423,7 +423,7 @@ def check_wrong_lengths_are_refused(trial):
 
 
 def _refuses(trial, wrong):
-    """Whether a learner refuses each (what is wrong, X, y, methods), and stays as it is."""
+    """Whether a learner refuses each (fault, X, y, methods), and is unchanged."""
     model, rounds = trial.learned(trial.half)
     before, after = trial.observe(model, rounds), trial.state(model, rounds)
     own = {"partial_fit": partial(trial.learn_part, model), "begin": partial(trial.begin, model)}
@@ -485,7 +485,7 @@ def check_round_weights(trial):
 
 
 def check_certificate(trial):
-    """A bound is finite and was kept, or a `GuaranteeError` says why there is none."""
+    """A bound is finite and was kept, or a `GuaranteeError` explains why there is no bound."""
     result = _validated(trial)
     for delta, loss in ((None, result.expected_target_loss), (RARELY, result.target_loss)):
         try:

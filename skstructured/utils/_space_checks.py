@@ -1,4 +1,4 @@
-"""Checks of what learners, losses and bounds rely on in an output space."""
+"""Checks of the properties of an output space that learners, losses and bounds rely on."""
 
 import pickle
 from copy import deepcopy
@@ -34,7 +34,7 @@ class SpaceTrial:
         return deepcopy(self.subject) if fitted else clone(self.subject).fit(self.outputs)
 
     def vertices(self):
-        """All vertices, where the space lists them; else those of the examples. Distinct."""
+        """All vertices, if the space lists them; else those of the examples. Distinct."""
         try:
             V = self.space.vertices()
         except ValueError:
@@ -80,8 +80,8 @@ def assert_vertices(space, V, what):
     try:
         same = np.array_equal(space.encode(space.decode(np.asarray(V))), V)
     except ValueError as error:
-        raise AssertionError(f"{what} is no vertex: {error}") from error
-    assert same, f"{what} is no vertex"
+        raise AssertionError(f"{what} is not a vertex: {error}") from error
+    assert same, f"{what} is not a vertex"
 
 
 #: Draws of each mean.
@@ -89,7 +89,7 @@ DRAWS = 1000
 
 
 def check_encode_and_decode(trial):
-    """Outputs are encoded as vertices (n, dim), and decoded to what they were."""
+    """Outputs are encoded as vertices (n, dim), and decoded to the same outputs."""
     space, outputs = trial.space, np.asarray(trial.outputs)
     V = space.encode(trial.outputs)
     assert np.shape(V) == (len(outputs), space.dim_), f"encode returned the shape {np.shape(V)}"
@@ -169,7 +169,7 @@ def check_sample(trial):
 
 
 def check_target_loss(trial):
-    """Target losses lie in [0, 1], are 0 on equal outputs, and `expected_loss` on vertices."""
+    """Target losses are in [0, 1], are 0 on equal outputs, and `expected_loss` on vertices."""
     space, (a, b) = trial.space, trial.pairs()
     loss = space.target_loss(space.decode(a), space.decode(b))
     assert np.shape(loss) == (len(a),), f"target_loss has the shape {np.shape(loss)}"
@@ -180,7 +180,7 @@ def check_target_loss(trial):
 
 
 def check_expected_loss_is_affine(trial):
-    """L(λμ + (1−λ)μ'; y) = λL(μ; y) + (1−λ)L(μ'; y), so that it is the mean over draws."""
+    """L(λμ + (1−λ)μ'; y) = λL(μ; y) + (1−λ)L(μ'; y): it is the mean over draws."""
     space, (a, b) = trial.space, trial.pairs()
     c, share = b[np.random.RandomState(0).permutation(len(b))], 0.3
     mixed = space.expected_loss(share * a + (1.0 - share) * c, b)
@@ -189,7 +189,7 @@ def check_expected_loss_is_affine(trial):
 
 
 def check_geometry(trial):
-    """ν is no more than the least distance, D no less than the largest; L ≤ γ‖μ − y‖."""
+    """ν is at most the least distance, D at least the largest; L ≤ γ‖μ − y‖."""
     space, (a, b), mu, V = trial.space, trial.pairs(), trial.means(), trial.some()
     a, b = np.vstack([a, np.repeat(mu, len(V), axis=0)]), np.vstack([b, np.tile(V, (len(mu), 1))])
     both = np.arange(len(a)) < len(V) ** 2
@@ -220,12 +220,12 @@ def check_vertex_proba(trial):
 
 
 def check_mean_proba(trial):
-    """What a mean stands for lies in [0, 1]."""
+    """The `mean_proba` of means are in [0, 1]."""
     assert_in_unit(np.asarray(trial.space.mean_proba(trial.means())), "mean_proba", 1e-12)
 
 
 def check_task(trial):
-    """The task is one that scikit-learn knows; one score per class where a space says so."""
+    """The task is one that scikit-learn knows; one score per class if a space declares it."""
     space = trial.space
     assert space.task in (None, "multiclass", "multilabel"), f"task is {space.task!r}"
     if space.scores_classes:

@@ -1,4 +1,4 @@
-"""Checks for your own learners and spaces, in the manner of scikit-learn's check_estimator."""
+"""Checks for custom learners and spaces, in the manner of scikit-learn's check_estimator."""
 
 import sys
 import warnings
@@ -18,30 +18,30 @@ from skstructured.utils._space_checks import SpaceTrial
 def check_learner(
     learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
 ) -> None:
-    """Check that a learner keeps what the protocol of `OnlineLearner` promises.
+    """Check that a learner keeps the protocol of `OnlineLearner`.
 
-    Begins forget, plays learn nothing, no output enters what is played before its round, chunks
-    are as good as one pass, bad input is refused and changes nothing, copies go on alike, a
-    certificate holds. What a learner does not have (``partial_fit``, sparse rows, …) is not asked
-    of it.
+    `begin` forgets, plays learn no rows, and no output changes the plays before its round. Chunks
+    of any size give the same result. Bad input raises an error and changes no state. Copies
+    continue alike, and a certificate holds. Checks of members that a learner does not have
+    (``partial_fit``, sparse rows, …) are left out.
 
     Parameters
     ----------
     learner : OnlineLearner
         The learner; it is not changed.
     X : array-like of shape (n, p) or None, default=None
-        Rows of a stream to try it on, 20 or more; None makes one of three classes.
+        Rows of a stream for the checks, 20 or more; None makes one of three classes.
     y : array-like or None, default=None
         Its outputs; for learners over another space than classes.
     classes : array-like or None, default=None
-        All labels; None takes those of y, where outputs are labels.
+        All labels; None uses those of y, if outputs are labels.
 
     Raises
     ------
     AssertionError
-        At the first check that fails; the message names the learner, the check and what is wrong.
+        At the first check that fails; the message names the learner, the check and the fault.
     TypeError
-        If it is no `OnlineLearner`.
+        If it is not an `OnlineLearner`.
     ValueError
         For X without y, y without X, or fewer than 20 rows.
 
@@ -53,6 +53,7 @@ def check_learner(
     See Also
     --------
     learner_checks : The checks one by one, for pytest.
+    check_space : Check a custom space.
 
     Examples
     --------
@@ -72,28 +73,33 @@ def check_learner(
 def learner_checks(
     learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The checks of `check_learner` one by one.
+    """Yield the checks of `check_learner` one by one.
 
     Parameters
     ----------
     learner : OnlineLearner
         The learner; it is not changed.
     X, y, classes : array-like or None, default=None
-        A stream to try it on, 20 rows or more, and all labels; None makes one of three classes.
+        A stream for the checks, 20 rows or more, and all labels; None makes one of three classes.
 
     Yields
     ------
     name : str
-        What is checked.
+        The name of the check.
     check : callable
         Without arguments; raises an AssertionError if the learner fails, or unittest's SkipTest.
 
     Raises
     ------
     TypeError
-        If it is no `OnlineLearner`.
+        If it is not an `OnlineLearner`.
     ValueError
         For X without y, y without X, or fewer than 20 rows.
+
+    See Also
+    --------
+    check_learner : All checks in one call.
+    space_checks : The checks of a space.
 
     Examples
     --------
@@ -114,29 +120,30 @@ def learner_checks(
 
 
 def check_space(space: OutputSpace, outputs: Outputs) -> None:
-    """Check that an output space keeps what learners, losses and bounds rely on.
+    """Check the properties of an output space that learners, losses and bounds rely on.
 
-    Its oracle is exact, draws have the mean they were drawn with, the target loss lies in [0, 1]
-    and is affine in the prediction, the constants of `geometry` are true, bad outputs are refused.
+    Its oracle is exact, draws have the mean they were drawn with, the target loss is in [0, 1] and
+    affine in the prediction, the constants of `geometry` are true, bad outputs raise an error.
 
     Parameters
     ----------
     space : OutputSpace
         Fitted, or not: then `outputs` fit a clone. It is not changed.
     outputs : array-like
-        Example outputs as users write them, two different ones or more; the more the better where
-        `vertices` does not list all of them.
+        Example outputs as users write them, at least two different ones. If `vertices` does not
+        list all outputs, more examples make a better check.
 
     Raises
     ------
     AssertionError
-        At the first check that fails; the message names the space, the check and what is wrong.
+        At the first check that fails; the message names the space, the check and the fault.
     TypeError
-        If it is no `OutputSpace`.
+        If it is not an `OutputSpace`.
 
     See Also
     --------
     space_checks : The checks one by one, for pytest.
+    check_learner : Check a custom learner.
 
     Examples
     --------
@@ -148,26 +155,31 @@ def check_space(space: OutputSpace, outputs: Outputs) -> None:
 
 
 def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The checks of `check_space` one by one.
+    """Yield the checks of `check_space` one by one.
 
     Parameters
     ----------
     space : OutputSpace
         Fitted, or not: then `outputs` fit a clone. It is not changed.
     outputs : array-like
-        Example outputs as users write them, two different ones or more.
+        Example outputs as users write them, at least two different ones.
 
     Yields
     ------
     name : str
-        What is checked.
+        The name of the check.
     check : callable
         Without arguments; raises an AssertionError if the space fails.
 
     Raises
     ------
     TypeError
-        If it is no `OutputSpace`.
+        If it is not an `OutputSpace`.
+
+    See Also
+    --------
+    check_space : All checks in one call.
+    learner_checks : The checks of a learner.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def test_an_ordered_categorical_brings_its_order(iris):
 def test_categories_that_have_no_order_are_alone_or_missing_are_refused(iris):
     X, y = iris
     for grades, message in (
-        (pd.Series(pd.Categorical(GRADES[y], categories=GRADES)), "their order is not known"),
+        (pd.Series(pd.Categorical(GRADES[y], categories=GRADES)), "whose order is unknown"),
         (ordered(0 * y, GRADES[:1]), r"at least two distinct labels, got \['low'\]"),
         (ordered(y).where(y > 0), "nan"),
     ):

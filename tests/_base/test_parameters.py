@@ -125,7 +125,7 @@ BAD = [
     (bandit_gaptron(radius=1, horizon=0), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, horizon=10**400), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, feature_norm=0), "feature_norm must be a positive"),
-    (bandit_gaptron("hinge", radius=1, exploration=0), "needs loss='logistic'"),
+    (bandit_gaptron("hinge", radius=1, exploration=0), "only supported for loss='logistic'"),
     (predictor(optimizer=sk.optimizers.AdaptiveGradientDescent(None)), "radius must be a positive"),
     (predictor(optimizer=PiSTOL(b=math.inf)), "b must be a positive number, got inf"),
     (predictor(optimizer=PiSTOL(per_coordinate=2)), "per_coordinate must be a bool, got 2"),
@@ -139,10 +139,10 @@ BAD = [
     (mixture(share=()), 'share must be "thinning", a number or several of them, got none'),
     (mixture(share="often"), "share must be"),
     (mixture(averages=2), "averages must be"),
-    (mixture(others=(sk.optimizers.AdaGrad(),)), "others must be optimisers of one scale and step"),
+    (mixture(others=(sk.optimizers.AdaGrad(),)), "others must be optimizers with scale_kernel"),
     (mixture(others=("adagrad",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
-    (sk.KernelStructuredPredictor(optimizer="mixture"), "kernels have no loop for it"),
+    (sk.KernelStructuredPredictor(optimizer="mixture"), "is not supported for kernels"),
 ]
 
 

@@ -123,7 +123,7 @@ def test_the_first_impossible_chain_is_named(rng):
     unary, offsets = rng.randn(4, 2), np.array([0, 1, 2, 4])
     log_z = batch.marginals(unary, offsets, pair)[1]
     batch.check_possible(log_z[:2])
-    with pytest.raises(ValueError, match="sequence 2 has no possible labels"):
+    with pytest.raises(ValueError, match="Sequence 2 has no valid labeling"):
         batch.check_possible(log_z)
 
 
@@ -263,7 +263,7 @@ class TestSparseMap:
         """No vertex is better in the direction θ − μ: that proves a projection."""
         unary, pair = chain(np.random.RandomState(seed), M, k, scale, shared, forbidden)
         if not naive.all_scores(unary, pair)[1].max() > -np.inf:
-            with pytest.raises(ValueError, match="no possible labels"):
+            with pytest.raises(ValueError, match="no valid labeling"):
                 batch.sparse_map(unary, pair)
             return
         found = batch.sparse_map(unary, pair)

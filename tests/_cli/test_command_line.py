@@ -128,7 +128,7 @@ def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     for name in ("skops", "skops.io", "pandas"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
-    assert cli.refused(iris_csv, "--save", cli.model).endswith("pip install skops\n")
+    assert cli.refused(iris_csv, "--save", cli.model).endswith("pip install skops.\n")
     assert cli.refused(iris_csv).endswith("pip install pandas\n")
     assert cli.said()[0] == "digits (1797 rows, 64 features)"
 
@@ -181,7 +181,7 @@ def test_the_model_that_is_kept_knows_its_columns(cli):
     for given, message in (
         (rows[[*"acd", "kind"]], "missing: b, colour"),
         (rows[[*"abcd"]].to_numpy(), "has 4 features, but TableEncoder is expecting 5"),
-        (rows.assign(b="red"), "column 'b' must hold numbers"),
+        (rows.assign(b="red"), "Column 'b' must contain numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             model.predict(given)
@@ -193,10 +193,10 @@ def test_a_mixture_is_kept_whose_score_was_shown(iris_csv, cli):
     same = StructuredPredictor(random_state=0).fit(table.X, table.y)
     np.testing.assert_array_equal(model.predict_proba(table.X), same.predict_proba(table.X))
     assert one(lines, "Held out") == (
-        f"Held out         {same.validation_score_:.1%} right, by a line and 3 kernels together: "
+        f"Held out         {same.validation_score_:.1%} right, by a linear and 3 kernel models: "
         "--save keeps them."
     )
-    assert lines[-2].endswith("The bound is about one pass of a line, which --passes 1 keeps.")
+    assert lines[-2].endswith("The bound is about one pass of the linear model: use --passes 1.")
     assert one(lines, "Held out") in cli.said(iris_csv)
 
 
@@ -206,10 +206,10 @@ def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
     frame["saved"] = (frame["saved"] == "yes").astype(int)
     lines = cli.kept(frame, "--target", "saved,old", "--space", "hypercube")
     assert load_checkpoint(cli.model)[-1].decoder == "f1"
-    assert "% of labels wrong, by a line" in one(lines, "Held out")
+    assert "% of labels wrong, by a linear" in one(lines, "Held out")
     lines = cli.kept(homes(), "--target", "price")
     model = load_checkpoint(cli.model)[-1]
-    assert f"R² {model.validation_score_:.3f}, by a line" in one(lines, "Held out")
+    assert f"R² {model.validation_score_:.3f}, by a linear" in one(lines, "Held out")
 
 
 def test_passes_of_the_model_are_the_learners_own_if_asked_for(iris_csv, cli):
@@ -290,7 +290,7 @@ def test_models_of_several_targets_predict(cli):
     assert (found.iloc[:, :2].to_numpy() == y).mean() > 0.85
     assert ((found.iloc[:, 2:] > 0.5).to_numpy() == y).mean() > 0.85
     error = cli.refused("predict", cli.model, frame[["a", "c"]])
-    assert error == "error: rows must have the columns a, b, c; missing: b.\n"
+    assert error == "error: X must have the columns a, b, c; missing: b.\n"
 
 
 @compiled
@@ -318,7 +318,7 @@ def test_probabilities_stand_behind_predictions(cli):
     np.testing.assert_allclose(found.iloc[:, 1:], wanted, rtol=1e-12)
     cli.kept(people()[["age", "paid"]])
     told = cli.refused("predict", cli.model, path, "--proba")
-    assert "--proba is for models of classes or labels" in told
+    assert "--proba is only supported for models of classes or labels" in told
 
 
 @compiled

@@ -189,11 +189,11 @@ def test_a_copy_of_the_target_is_pointed_out(cli):
         frame.loc[3, "saved"] = y
         lines = cli.said(frame[["age", "alive", "sex", "saved"]])
         is_copy = (frame["alive"] == (frame["saved"] == "yes")).all()
-        careful = "Careful          column 'alive' says the same as the target"
+        careful = "Careful          column 'alive' is equivalent to the target"
         assert any(line.startswith(careful) for line in lines) == is_copy
     paid = frame["paid"] + np.arange(240) * 1e-3  # no two are the same
     price = frame[["age"]].assign(other=range(240), euros=paid, paid=paid)
-    assert "column 'euros' says" in one(cli.said(price), "Careful")
+    assert "column 'euros' is equivalent" in one(cli.said(price), "Careful")
 
 
 @compiled
@@ -278,7 +278,7 @@ class TestOrder:
         rng = np.random.RandomState(0)
         blocks = np.repeat(rng.randint(0, 2, 100), 10)
         frame = pd.DataFrame({"a": rng.randn(1000), "y": blocks})
-        assert any("give --in-order" in line for line in cli.said(frame))
+        assert any("use --in-order" in line for line in cli.said(frame))
         lines = cli.said(frame, "--in-order")
         before = f"the label before: {report.same_as_before(blocks):.1%}."
         assert one(lines, "Accuracy").endswith(before)

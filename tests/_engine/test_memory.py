@@ -105,7 +105,7 @@ def test_infinite_scores_of_matchings_are_the_largest_and_the_smallest(rng):
 def test_an_assignment_of_nan_is_refused():
     space = Birkhoff().fit([np.arange(3)])
     for method in (space.argmax, space.nearest):
-        with pytest.raises(ValueError, match="row 1 of theta .* NaN"):
+        with pytest.raises(ValueError, match="Row 1 of theta .* NaN"):
             method(np.r_[np.zeros((1, 9)), np.full((1, 9), np.nan)])
         with pytest.raises(ValueError, match=r"theta must have shape \(n, m²\), got \(1, 8\)"):
             method(np.zeros((1, 8)))

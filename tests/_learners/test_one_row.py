@@ -191,7 +191,7 @@ def test_nothing_is_left_of_another_fit(tmp_path):
 def test_a_decoder_set_later_is_used_at_once():
     model, X, y, _ = predictor()
     begun(model, X, y).predict(X[:1])
-    costs = np.where(np.eye(4) > 0, 0.0, [[1.0], [1e12], [1e12], [1e12]])
+    costs = np.where(np.eye(4) > 0, 0.0, [[1.0, 1e12, 1e12, 1e12]])
     model.set_params(decoder="min_risk").space_.set_params(cost_matrix=costs)._adopt(CLASSES)
     assert_array_equal(model.predict(X[:1]), model.predict(X[:20])[:1])
     assert (model.predict(X[:20]) == 0).all()
@@ -202,7 +202,7 @@ def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     begun(model, X, y)
     model._model.state.Theta[:] = 1e308
     statistics = model._scale.statistics.copy()
-    with pytest.raises(ValueError, match="Row 0 of X has scores that are not finite"):
+    with pytest.raises(ValueError, match="The scores of row 0 of X are not finite"):
         model.partial_fit(X[3:4], y[3:4])
     assert_array_equal(model._scale.statistics, statistics)
     assert model.t_ == 3
@@ -218,7 +218,7 @@ def test_a_mean_of_others_learns_no_row(kind, rng):
         begun(model.set_params(standardize=kind == "standardized"), X, y)
     mean = sk.average_fitted([model, fresh(model)])
     before = pickle.dumps(mean)
-    with pytest.raises(RuntimeError, match="mean of others"):
+    with pytest.raises(RuntimeError, match="Averaged models"):
         mean.partial_fit(X[3:4], y[3:4])
     assert pickle.dumps(mean) == before
 

@@ -151,7 +151,7 @@ def test_class_weights_are_sample_weights(kind, weights, rng):
     np.testing.assert_array_equal(model.coef_, wanted.coef_)
     stream = kind(class_weight=weights)
     if weights == "balanced":
-        with pytest.raises(ValueError, match="class_weight='balanced' is for fit"):
+        with pytest.raises(ValueError, match="class_weight='balanced' is only supported by fit"):
             stream.partial_fit(X, y, classes=[0, 1, 2])
         assert not hasattr(stream, "space_")
         return
@@ -168,6 +168,8 @@ def test_ordered_classes_have_weights_and_label_sets_have_none(rng):
     np.testing.assert_array_equal(model.coef_, wanted.coef_)
     model = OnlineStructuredPredictor("hypercube", class_weight="balanced")
     for learn in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="class_weight is for classes, not for .* Hypercube"):
+        with pytest.raises(
+            ValueError, match="class_weight is only supported for classes; got .* Hypercube"
+        ):
             learn(*label_sets(rng))
         assert not hasattr(model, "space_")

@@ -202,7 +202,7 @@ def test_exploration_is_that_of_the_theorem(norm, optimizer, horizon, rng):
     ("estimator", "reason"),
     [
         (predictor(optimizer="pistol"), r"needs a ≥ 2.25, got a=0.08"),
-        (predictor(optimizer=PiSTOL(a=3.0)), "give feature_norm"),
+        (predictor(optimizer=PiSTOL(a=3.0)), "set feature_norm"),
         (predictor(decoder="nearest"), "randomized decoder"),
         (SGDClassifier(loss="log_loss"), "has no attribute 'certificate'"),
     ],
@@ -211,7 +211,7 @@ def test_learners_without_a_bound_are_refused_before_the_first_round(estimator, 
     X, y = rows(rng)
     model = BanditReduction(estimator, classes=range(K), random_state=0)
     for use in (lambda: model.choose(X[:1]), lambda: model.partial_fit(X, y)):
-        with pytest.raises(ValueError, match=f"exploration must be given: .*{reason}"):
+        with pytest.raises(ValueError, match=f"exploration must be given, .*{reason}"):
             use()
         assert not hasattr(model, "classes_")
     assert model.set_params(exploration=0.5).partial_fit(X, y).t_ == len(X)
@@ -227,7 +227,7 @@ def test_a_row_beyond_the_bound_is_named_and_changes_nothing(rng):
         lambda: model.choose(X[:1]),
         lambda: model.update(X[:1], y[:1], [1], [0.5]),
     ):
-        with pytest.raises(ValueError, match="exploration must be given: .*give feature_norm"):
+        with pytest.raises(ValueError, match="exploration must be given, .*set feature_norm"):
             use()
         np.testing.assert_array_equal(model.random_state_.get_state()[1], state)
     assert (model.t_, model.n_taught_) == (before, model.estimator_.t_)

@@ -176,7 +176,7 @@ def test_a_log_without_chance_is_told(rng):
     X, y = stream(rng, 20)
     with pytest.warns(GuaranteeWarning, match="All propensities are 1: .* no estimate"):
         fresh("soba").replay(X, y, np.ones(20), np.ones(20))
-    with pytest.raises(ValueError, match="propensities and has no estimate"):
+    with pytest.raises(ValueError, match="does not use propensities"):
         confidit().replay(X, y, y, y)
 
 
@@ -259,7 +259,9 @@ def test_the_reduction_teaches_explored_and_rewarded_rounds_only(rng):
     sgd = SGDClassifier(loss="log_loss", random_state=0)
     other = BanditReduction(sgd, exploration=0.5, random_state=0).fit(X, y)
     assert other.score(X, y) > 0.3
-    with pytest.raises(ValueError, match="exploration must be given: the wrapped estimator"):
+    with pytest.raises(
+        ValueError, match="exploration must be given, because the wrapped estimator"
+    ):
         BanditReduction(sgd, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="estimator must have predict_proba"):
         BanditReduction(SGDClassifier(), exploration=0.5).fit(X, y)
@@ -297,7 +299,7 @@ def test_bad_feedback_names_the_row_and_changes_nothing(name, rng):
 def test_classes_must_be_known_before_the_first_choice(name, rng):
     X, y = stream(rng, 10)
     model = fresh(name).set_params(classes=None)
-    with pytest.raises(ValueError, match="classes must be known before the first round: give cla"):
+    with pytest.raises(ValueError, match="classes must be known before the first round: set cla"):
         model.choose(X)
     with pytest.raises(ValueError, match="classes must be known"):
         model.partial_fit(X, y)

@@ -140,9 +140,9 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
 def test_no_regret_bound_without_what_the_theorem_needs(given):
     known = clone(LEARNERS["theory"])
     model = clone(known).set_params(**given).fit(*rounds_of(0))
-    with pytest.raises(GuaranteeError, match="theorem needs"):
+    with pytest.raises(GuaranteeError, match="regret bound needs"):
         model.regret_bound()
-    with pytest.raises(GuaranteeError, match="other parameters|the same noise_scale"):
+    with pytest.raises(GuaranteeError, match="other parameters|and the same noise_scale"):
         model.set_params(**known.get_params()).regret_bound()
     with pytest.raises(GuaranteeError, match="weight 1"):
         known.fit(*rounds_of(0), sample_weight=np.full(30, 2.0)).regret_bound()
@@ -154,10 +154,10 @@ def test_no_regret_bound_without_what_the_theorem_needs(given):
 def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
     model = clone(LEARNERS["theory"]).fit(*rounds_of(0))
     given, bound = model.get_params(), model.regret_bound()
-    with pytest.raises(GuaranteeError, match="the same noise_scale"):
+    with pytest.raises(GuaranteeError, match="and the same noise_scale"):
         model.set_params(**other).regret_bound()
     assert model.set_params(**given).regret_bound() == bound
-    with pytest.raises(GuaranteeError, match="the same noise_scale"):
+    with pytest.raises(GuaranteeError, match="and the same noise_scale"):
         model.set_params(**other).update(*rounds_of(1)).regret_bound()
     with pytest.raises(GuaranteeError, match="other parameters"):
         model.set_params(**given).regret_bound()
@@ -349,8 +349,8 @@ def test_rewards_may_have_any_unit(name, factor):
 GOOD = (np.ones((2, 3, P)), [0, 2], [1.0, 0.0])
 
 BAD = {
-    "an action that is none": ((GOOD[0], [0, 3], GOOD[2]), {}, "places from 0 to 2 in round 1"),
-    "a negative action": ((GOOD[0], [-1, 0], GOOD[2]), {}, "places from 0 to 2 in round 0"),
+    "an action that is none": ((GOOD[0], [0, 3], GOOD[2]), {}, "positions from 0 to 2 in round 1"),
+    "a negative action": ((GOOD[0], [-1, 0], GOOD[2]), {}, "positions from 0 to 2 in round 0"),
     "actions of floats": ((GOOD[0], [0.0, 1.0], GOOD[2]), {}, "integers from 0"),
     "too few actions": ((GOOD[0], [0], GOOD[2]), {}, "one entry for each of the 2 rounds"),
     "rewards of NaN": ((GOOD[0], [0, 2], [1.0, np.nan]), {}, "rewards must be finite.*row 1"),
@@ -362,11 +362,11 @@ BAD = {
     "NaN": ((np.full((2, 3, P), np.nan), [0, 2], [1.0, 0.0]), {}, "NaN"),
     "another width": ((np.ones((2, 3, P + 1)), [0, 2], [1.0, 0.0]), {}, "features"),
     "no rounds": (([], [], []), {}, "X"),
-    "a round without actions": (([np.ones((0, P))], [0], [1.0]), {}, "round 0|X must be"),
+    "a round without actions": (([np.ones((0, P))], [0], [1.0]), {}, "[Rr]ound 0|X must be"),
     "a matrix without qid": ((np.ones((2, P)), [0, 0], [1.0, 0.0]), {}, "qid is missing"),
     "qid of another length": ((np.ones((2, P)), [0], [1.0]), {"qid": [1]}, "inconsistent"),
     "qid with gaps": ((np.ones((2, P)), [0], [1.0]), {"qid": [1.0, np.nan]}, "gaps"),
-    "all hidden": (GOOD, {"available": [[1, 1, 1], [0, 0, 0]]}, "round 1 has no item"),
+    "all hidden": (GOOD, {"available": [[1, 1, 1], [0, 0, 0]]}, "Round 1 has no available item"),
     "a hidden action": (GOOD, {"available": [[1, 1, 1], [1, 1, 0]]}, "in round 1 action 2 is hid"),
     "available of another form": (GOOD, {"available": [[1, 1], [1, 1]]}, "available must"),
 }

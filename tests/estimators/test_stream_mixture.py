@@ -192,7 +192,9 @@ class TestStreams:
         np.testing.assert_allclose(model.predict_mean(X), sum(means), atol=1e-12)
         assert model.weights_[0] != model.weights_[1]
         model.set_params(estimators=[("tree", DecisionTreeClassifier())])
-        with pytest.raises(ValueError, match="is for online estimators, and .'tree'. are not"):
+        with pytest.raises(
+            ValueError, match="is only supported for online estimators, which .'tree'. are not"
+        ):
             clone(model).partial_fit(X, y, classes=np.unique(y))
 
     def test_class_weights_count_once(self):
@@ -206,7 +208,9 @@ class TestStreams:
         np.testing.assert_allclose(one.predict_mean(X), other.predict_mean(X), atol=1e-12)
         members = [("line", sk.OnlineStructuredPredictor(class_weight=given))]
         model = sk.StructuredPredictor(estimators=members)
-        with pytest.raises(ValueError, match="class_weight of .'line'. is not for partial_fit"):
+        with pytest.raises(
+            ValueError, match="class_weight of .'line'. is not supported by partial_fit"
+        ):
             model.partial_fit(X, y, classes=np.unique(y))
 
     def test_one_member_that_refuses_leaves_all_as_they_were(self):
@@ -239,7 +243,7 @@ class TestStreams:
             model.partial_fit(X, y)
         np.testing.assert_array_equal(model.predict_mean(X), before)
         words, spelt = [rng.randn(4, 3) for _ in range(9)], [[0, 1, 0, 1]] * 9
-        with pytest.raises(ValueError, match="label sequences by fit alone"):
+        with pytest.raises(ValueError, match="only supports fit for label sequences"):
             sk.StructuredPredictor("sequence").partial_fit(words, spelt, classes=[0, 1])
 
     def test_after_fit_members_go_on_and_weights_stay(self, rng):

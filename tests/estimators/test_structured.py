@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -27,6 +27,7 @@ from skstructured.estimators._mixing import (
     splits_of,
     squared_distance,
 )
+from skstructured.estimators._trees import QuantileTrees
 
 #: Interpreted kernels are a thousand times slower: few rows, and only the shortest tests.
 slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
@@ -202,7 +203,7 @@ class TestPredictions:
 
     def test_go_by_costs(self):
         y = np.array(["ill", "well"])[(_X[:, 0] + RNG.randn(60) > -1.0).astype(int)]
-        costs = [[0, 1], [50, 0]]  # "well" of the ill costs 50
+        costs = [[0, 50], [1, 0]]  # "well" of the ill costs 50
         model = sk.StructuredPredictor(sk.spaces.Simplex(costs), random_state=0).fit(_X, y)
         p = model.predict_proba(_X)
         expected = np.where(50.0 * p[:, 0] > p[:, 1], "ill", "well")
@@ -217,7 +218,7 @@ class TestPredictions:
 
     @pytest.mark.parametrize("decoder", ["map", "gap"])
     def test_decoders_of_scores_are_refused(self, decoder):
-        with pytest.raises(ValueError, match="reads scores"):
+        with pytest.raises(ValueError, match="needs scores"):
             sk.StructuredPredictor(decoder=decoder).fit(_X, OUTPUTS["multiclass"])
 
 
@@ -386,7 +387,7 @@ class TestRegressor:
         model = sk.StructuredRegressor(cache_size=0.01, random_state=0).fit(X, y)
         *models, trees = model.estimators_
         assert [one.approximation for one in models] == ["none", "fourier", "fourier", "relu"]
-        assert isinstance(trees, ExtraTreesRegressor) and not trees.bootstrap
+        assert isinstance(trees, QuantileTrees) and not trees.bootstrap
         assert model.score(X, y) > 0.8
 
     def test_units_of_y_do_not_matter(self):
@@ -400,6 +401,28 @@ class TestRegressor:
     def test_bad_losses_are_refused(self):
         with pytest.raises(ValueError, match="loss must be one of"):
             sk.StructuredRegressor(loss="square").fit(_X, _X[:, 0])
+
+
+class TestTrees:
+    def test_predict_the_quantile_of_trees(self, rng):
+        X, y = rng.randn(60, 3), rng.randn(60)
+        model = QuantileTrees(0.3, random_state=0).fit(X, y)
+        each = np.array([tree.predict(X) for tree in model.estimators_])
+        np.testing.assert_allclose(model.predict(X), np.quantile(each, 0.3, axis=0))
+
+    def test_of_many_rows_each_learns_some(self, rng, monkeypatch):
+        monkeypatch.setattr("skstructured.estimators._trees.MOST", 20)
+        X = rng.randn(60, 3)
+        model = QuantileTrees(random_state=0).fit(X, X[:, 0])
+        assert model.bootstrap and model.max_samples == 20
+        assert all(tree.tree_.n_node_samples[0] <= 20 for tree in model.estimators_)
+        assert not QuantileTrees().fit(X[:20], X[:20, 0]).bootstrap
+
+    def test_outliers_do_not_move_the_median(self, rng):
+        X = rng.rand(400, 2)
+        y = X[:, 0] + 1000.0 * (rng.rand(400) < 0.1)
+        missed = QuantileTrees(random_state=0).fit(X, y).predict(X[:, ::-1]) - X[:, 1]
+        assert np.median(np.abs(missed)) < 0.1
 
 
 class TestShortly:
@@ -438,10 +461,11 @@ class TestShortly:
         rng, sparse_rows = np.random.RandomState(0), sparse.csr_matrix(_X)
         for given, X, more in (
             ({}, _X, ["trees"]),
-            ({"loss": "quantile"}, _X, []),
+            ({"loss": "quantile"}, _X, ["trees"]),
             ({}, sparse_rows, []),
         ):
             numbers = sk.StructuredRegressor(**given)._default_members(X, rng)
             assert [name for name, _ in numbers] == names + more
-        many = sk.StructuredRegressor()._default_members(np.zeros((10_001, 1)), rng)
-        assert dict(many)["trees"].max_samples == 10_000 and dict(many)["trees"].bootstrap
+        assert numbers[0][0] == "linear"
+        high = sk.StructuredRegressor(loss="quantile", quantile=0.9)._default_members(_X, rng)
+        assert dict(high)["trees"].quantile == 0.9

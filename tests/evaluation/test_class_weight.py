@@ -53,7 +53,7 @@ def test_they_are_learned_as_in_partial_fit(name, batch_size):
 def test_nonsense_is_refused_by_name(name):
     X, y = noisy(12)
     for given, message in (
-        ("balanced", "class_weight='balanced' is for fit"),
+        ("balanced", "class_weight='balanced' is only supported by fit"),
         ("even", "class_weight must be a dict"),
         ({0: -1.0}, "sample_weight times class_weight must be 0 or lie between"),
         ({0: np.nan}, "sample_weight times class_weight must be 0 or lie between"),
@@ -65,8 +65,10 @@ def test_nonsense_is_refused_by_name(name):
             with pytest.raises(ValueError, match=message):
                 progressive_validate(model, *rows, classes=[0, 1, 2], play="randomized")
     sets = OnlineStructuredPredictor("hypercube", class_weight={0: 2.0})
-    with pytest.raises(ValueError, match="class_weight is for classes, not for .* Hypercube"):
-        progressive_validate(sets, X, np.eye(3, dtype=int)[y], play="randomized")
+    with pytest.raises(
+        ValueError, match="class_weight is only supported for classes; got .* Hypercube"
+    ):
+        progressive_validate(sets, X, np.eye(3, dtype=int)[y])
 
 
 def test_a_chunk_may_lack_the_classes_that_have_weights():

@@ -159,14 +159,14 @@ def test_long_curves_are_thinned_and_end_with_the_run():
 def test_bad_results_are_named(results):
     run = results["logistic"]
     for given, name, message in (
-        ([], None, "result must hold one run or more"),
+        ([], None, "result must have one run or more"),
         (run, ["a", "b"], "got 1 runs and 2 names"),
-        (results, "a", "name must be None where the results are a dict, got 'a'"),
+        (results, "a", "name must be None if the results are a dict, got 'a'"),
     ):
         with pytest.raises(ValueError, match=message):
             RegretDisplay.from_result(given, name=name)
     for bad in ([run, 3], 3):
-        with pytest.raises(TypeError, match=r"result must hold ProgressiveResult only, got 3\."):
+        with pytest.raises(TypeError, match=r"result must have ProgressiveResult only, got 3\."):
             RegretDisplay.from_result(bad)
 
 
@@ -216,7 +216,7 @@ class TestRiskCoverage:
         display = RiskCoverageDisplay.from_estimator(model, X, y, name="margin")
         assert display.risk[-1] == pytest.approx(1.0 - model.score(X, y))
         three = perceptron().fit(X, np.arange(60) % 3)
-        with pytest.raises(ValueError, match="must be of two classes"):
+        with pytest.raises(ValueError, match="must have two classes"):
             RiskCoverageDisplay.from_estimator(three, X, np.arange(60) % 3)
         with pytest.raises(ValueError, match="must be a classifier"):
             RiskCoverageDisplay.from_estimator(Ridge().fit(X, X[:, 0]), X, y)

@@ -258,8 +258,11 @@ BAD = {
     "delta": ({"delta": 0.0}, "delta must lie in"),
     "no estimates": ({"method": "dr"}, "needs reward_estimates"),
     "estimates of others": (robust([[0.0, 1.0]] * 2), "for each action that policy has"),
-    "estimates of NaN": (robust([[np.nan, 1.0]] * 3), "finite where the policy may play"),
-    "never played": ({"policy": [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]}, "never|says nothing"),
+    "estimates of NaN": (
+        robust([[np.nan, 1.0]] * 3),
+        "finite for all actions that policy may play",
+    ),
+    "never played": ({"policy": [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]}, "never|no information"),
     "bernstein of snips": ({"interval": "bernstein"}, 'for method="ips" and "dr"'),
     "bernstein with weights": (bounded(sample_weight=[1.0, 2.0, 1.0]), "without sample_weight"),
     "no range": (bounded(None), "reward_range must be two"),
@@ -273,7 +276,7 @@ BAD = {
     "classes twice": ({"classes": [1, 1]}, "classes must be distinct"),
     "classes of other columns": ({"classes": [1, 2, 0]}, "a column for each of the 3 classes"),
     "an action of no class": ({"classes": [0, 2]}, "one of the classes .*; round 1 has 1"),
-    "qid of a matrix": ({"qid": [0, 1, 2]}, "where qid is given"),
+    "qid of a matrix": ({"qid": [0, 1, 2]}, "if qid is given"),
 }
 
 

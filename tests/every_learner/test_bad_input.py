@@ -81,14 +81,14 @@ LATER = [
     ("sequences", {"X": WORDS[:1], "y": [np.full(len(TAGS[0]), 7)]}, "among the classes: 7"),
     ("queries", {"qid": None}, "qid is missing"),
     ("queries", {"qid": [0, 1]}, "inconsistent numbers of samples"),
-    ("queries", {"qid": np.full(6, np.nan)}, "qid must not have gaps"),
+    ("queries", {"qid": np.full(6, np.nan)}, "qid must not have missing values"),
     ("queries", {"y": [0, 1, -1, 0, 1, 2]}, "y must be finite numbers of at least 0"),
     ("queries", {"y": [0, 1, np.nan, 0, 1, 2]}, "y must be finite"),
-    ("queries", {"y": [0, 1, 99, 0, 1, 2]}, "grades y must be at most 60"),
+    ("queries", {"y": [0, 1, 99, 0, 1, 2]}, "y must contain grades of at most 60"),
     ("queries", {"y": [0, 1]}, "inconsistent numbers of samples"),
     ("queries", {"X": np.full((6, 2), np.inf)}, "infinity"),
     ("queries", {"X": np.ones((6, 3))}, "3 features"),
-    ("queries", {"available": [0] * 6}, "has no item that is available"),
+    ("queries", {"available": [0] * 6}, "has no available item"),
     ("queries", {"available": [2] * 6}, "available must have one bool per item"),
     ("queries", {"sample_weight": [1, 2, 1, 1, 1, 1]}, "the same for all items of a round"),
     ("queries", {"sample_weight": [-1, 1]}, "[Nn]egative"),
@@ -119,15 +119,15 @@ ALWAYS = [
         ("classes", {"sample_weight": _entry(np.ones(12), 5, value)}, "1e-20 and 1e.20, .* row 5")
         for value in (1e-21, 1e21, 1e152, 1e308, 5e-324)
     ),
-    ("sequences", _word(1, WORDS[1][:0]), "sequence 1 of X is empty"),
-    ("sequences", {"y": [*TAGS[:2], [], *TAGS[3:]]}, "sequence 2 of y is empty"),
+    ("sequences", _word(1, WORDS[1][:0]), "Sequence 1 of X is empty"),
+    ("sequences", {"y": [*TAGS[:2], [], *TAGS[3:]]}, "Sequence 2 of y is empty"),
     (
         "sequences",
         {"y": [*TAGS[:2], np.append(TAGS[2], 0), *TAGS[3:]]},
-        r"sequence 2 has \d positions in X, but \d labels",
+        r"Sequence 2 has \d positions in X, but \d labels",
     ),
     ("sequences", {"X": WORDS[:-1]}, "X has 29 sequences, but y has 30"),
-    ("sequences", _word(3, WORDS[3][:, :2]), "sequence 3 of X has 2 features"),
+    ("sequences", _word(3, WORDS[3][:, :2]), "Sequence 3 of X has 2 features"),
     ("sequences", {"X": np.concatenate(WORDS)}, "must be a list of sequences"),
     (
         "sequences",
@@ -137,14 +137,14 @@ ALWAYS = [
     ("sequences", {"X": [x[0] for x in WORDS]}, r"sequence 0 has 1 dimension"),
     ("sequences", {"y": np.zeros(30)}, "must be a list of label arrays"),
     ("sequences", {"y": ["ab"] * 30}, "must be a list of label arrays"),
-    ("sequences", {"X": [[["a"] * 4] * len(x) for x in WORDS]}, "0 of X does not hold numbers"),
+    ("sequences", {"X": [[["a"] * 4] * len(x) for x in WORDS]}, "0 of X does not contain numbers"),
     ("sequences", {"X": [[{"a": 1.0}] * len(x) for x in WORDS]}, r"Transformer\(DictVectorizer"),
     ("sequences", {"X": [], "y": []}, "X has 0 sequences"),
 ]
 
 #: As well where they are predicted.
 READ = [
-    ("classes", {"X": np.zeros((12, 3, 3))}, "per output.*documents of a query or the alter"),
+    ("classes", {"X": np.zeros((12, 3, 3))}, "per output.*rank or choose among items"),
     ("strict", {"X": _entry(X[:1], (0, 2), np.nan), "y": [0]}, "Input X contains NaN"),
     ("strict", {"X": _entry(X[:1], (0, 2), np.inf), "y": [0]}, "infinity"),
     *(
@@ -216,16 +216,16 @@ FIRST = [
     (items("simplex"), [*ITEMS], [[0, 0, 0], [1, 0, 0]], "one available item of each round"),
     (items("simplex"), [*ITEMS], [0.5, 1.0], "must be the place"),
     (items("hypercube"), [*ITEMS], [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
-    (items("ordinal"), [*ITEMS], [0, 1], "no items"),
+    (items("ordinal"), [*ITEMS], [0, 1], "not supported for items"),
     (items("birkhoff"), [*ITEMS], [[0, 1, 2], [2, 1, 0]], "m² pairs of m ≥ 2 items, got 3"),
-    (items("birkhoff"), [ONE[None]], [[0]], "round 0 must have m² pairs of m ≥ 2 items, got 1"),
-    (items("birkhoff"), [ONE], [[0]], "round 0 must have m² pairs of m ≥ 2 items, got 1"),
-    (items("birkhoff"), ONE, {"y": [1], "qid": [7]}, "round 7 must have m² pairs of m ≥ 2 items"),
+    (items("birkhoff"), [ONE[None]], [[0]], "Round 0 must have m² pairs of m ≥ 2 items, got 1"),
+    (items("birkhoff"), [ONE], [[0]], "Round 0 must have m² pairs of m ≥ 2 items, got 1"),
+    (items("birkhoff"), ONE, {"y": [1], "qid": [7]}, "Round 7 must have m² pairs of m ≥ 2 items"),
     *(
         (EVERY_LEARNER[name], X, {"y": np.r_[CLASSES[:-1] % 2, 7], "classes": [0, 1]}, ".*7")
         for name in ("boosting", "online", "folklore", "bandit gaptron", "soba")
     ),
-    (subsets, [ONE], [[1.0]], "no subsets of k=2 of 1 labels"),
+    (subsets, [ONE], [[1.0]], "no subsets of size k=2 of 1 labels"),
 ]
 
 
@@ -328,11 +328,17 @@ PARAMETERS = [
     (online(two_of, loss=loss(sk.spaces.KSubsets(3))), "over KSubsets.k=3. and .* KSubsets.k=2."),
     (online("sequence", decoder="f1"), "decoder must be one of"),
     (online("sequence", "tsallis"), "no oracle for LabelSequence with Tsallis"),
-    (online("sequence", optimizer=Hoarder()), "keeps more than the weights"),
-    (online("sequence", optimizer=PiSTOL(per_coordinate=True)), "PiSTOL.*: sequences have no loop"),
-    (online("sequence", optimizer=StepMixture(others=("ogd",))), 'others must not have "ogd" over'),
-    (online("sequence", optimizer=StepMixture(others=(STEP,))), 'not have "ogd" over'),
-    (online("sequence", class_weight={0: 1.0}), "class_weight is for classes"),
+    (online("sequence", optimizer=Hoarder()), "is not supported for sequences"),
+    (
+        online("sequence", optimizer=PiSTOL(per_coordinate=True)),
+        "PiSTOL.* is not supported for sequences",
+    ),
+    (
+        online("sequence", optimizer=StepMixture(others=("ogd",))),
+        'others must not contain "ogd" for',
+    ),
+    (online("sequence", optimizer=StepMixture(others=(STEP,))), 'not contain "ogd" for'),
+    (online("sequence", class_weight={0: 1.0}), "class_weight is only supported for classes"),
     (online("sequence", loss=loss(constants="best")), "constants must be"),
     (sk.KernelStructuredPredictor("sequence"), "SequenceTransformer"),
     *((ranker(kernel="rbf", n_components=value), "n_components") for value in (0, 2.5, "many")),

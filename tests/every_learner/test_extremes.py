@@ -159,7 +159,9 @@ def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage
     beyond[7] *= norm / np.linalg.norm(beyond[7])
     learn(model, store(X), y)
     before, rounds = [W.copy() for W in all_weights(model)], model.t_
-    message = rf"Row 7 of X is too {'large' if norm > 1 else 'small'}: its norm is {norm:.4g}"
+    message = (
+        rf"Row 7 of X is too {'large' if norm > 1 else 'small'}: its Euclidean norm is {norm:.4g}"
+    )
     for call in (model.fit, model.partial_fit, new.fit, partial(learn, new)):
         with pytest.raises(ValueError, match=message.replace("+", r"\+")):
             call(store(beyond), y)
@@ -187,7 +189,7 @@ def test_scores_that_are_not_finite_end_in_an_error_and_count_what_was_learned(s
     learn(model, store(1e-80 * X), y)
     assert np.isfinite(model.coef_).all()
     far = np.r_[1e-80 * X[:5], 1e90 * X[5:]]
-    with pytest.raises(ValueError, match="Row 5 of X has scores that are not finite"):
+    with pytest.raises(ValueError, match="The scores of row 5 of X are not finite"):
         model.partial_fit(store(far), y)
     assert model.t_ == 17 and np.isfinite(model.coef_).all()
 

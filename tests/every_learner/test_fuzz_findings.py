@@ -26,7 +26,7 @@ def test_sparse_matrices_that_do_not_fit_are_refused_where_scipy_would_crash(nam
     wrong, step = misfit(name, kind(X)), sk.SequenceTransformer(StandardScaler(with_mean=False))
     with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
         sk.streaming.array_chunks(wrong, y)
-    with pytest.raises(ValueError, match="sequence 1 of X: X is not a valid sparse"):
+    with pytest.raises(ValueError, match="Sequence 1 of X: X is not a valid sparse"):
         step.fit([X, wrong])
     with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
         sk.sequences.Stacked(wrong, [6, 6])
@@ -110,7 +110,7 @@ def test_a_huge_row_without_weight_is_left_out(model, kind):
 )
 def test_rows_for_which_a_kernel_overflows_are_named(model):
     model.fit(X, y)
-    message = "Row 1 of X has scores that are not finite: kernel='poly"
+    message = "The scores of row 1 of X are not finite: kernel='poly"
     told = np.errstate(all="ignore" if INTERPRETED else "warn")  # compiled loops warn of nothing
     with told, pytest.raises(ValueError, match=message):
         model.decision_function([X[0], [1e140, -1e140]])
@@ -122,7 +122,7 @@ def test_rows_that_a_kernel_would_overflow_for_are_refused_before_any_is_learned
     model.partial_fit(X, y, classes=np.unique(y))
     before, rows = model.decision_function(X), X[:3].copy()
     rows[1] *= 1e60
-    with pytest.raises(ValueError, match="Row 1 of X is too large for kernel='poly', where norms"):
+    with pytest.raises(ValueError, match="Row 1 of X is too large for kernel='poly': norms"):
         model.partial_fit(rows, y[:3])
     assert model.t_ == len(X)
     np.testing.assert_array_equal(model.decision_function(X), before)
@@ -150,10 +150,10 @@ def test_kernels_of_sequences_that_overflow_end_in_an_error():
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 def test_positions_that_are_too_large_are_named_where_nothing_is_standardised(optimizer):
     model = sk.OnlineStructuredPredictor("sequence", standardize=False, optimizer=optimizer)
-    with pytest.raises(ValueError, match="sequence 1 of X, position 2: This row is too large"):
+    with pytest.raises(ValueError, match="Sequence 1 of X, position 2: This row is too large"):
         model.fit([X, [*X[:2], [1e200, 0.0]]], [y, y[:3]])
     model.fit([X], [y])
-    with pytest.raises(ValueError, match="sequence 0 of X, position 2: This row is too large"):
+    with pytest.raises(ValueError, match="Sequence 0 of X, position 2: This row is too large"):
         model.partial_fit([[*X[:2], [1e200, 0.0]]], [y[:3]])
 
 
@@ -168,7 +168,7 @@ def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
 _matrix, _short = sparse.csr_matrix(X), ([X, X], [y, y[:-1]])
 #: What the ValueError says -> what was done.
 REFUSED = {
-    "sequence 1 of X must be a list as those before it": lambda: sk.SequenceTransformer(
+    "Sequence 1 of X must be a list, as those before it": lambda: sk.SequenceTransformer(
         StandardScaler()
     ).fit([[["a"]], _matrix]),
     "X must be .* got list": lambda: sk.streaming.array_chunks(X.tolist(), y),
@@ -176,7 +176,7 @@ REFUSED = {
     "chunk 0 must be a tuple .*, got csr_matrix": lambda: sk.streaming.fit_chunks(
         sk.OnlineStructuredPredictor(), [_matrix]
     ),
-    "sequence 1 has 12 positions in X, but 11 labels in y": lambda: (
+    "Sequence 1 has 12 positions in X, but 11 labels in y": lambda: (
         sk.QuadraticSurrogate("sequence").fit([X, X], [y, y]).score(*_short)
     ),
     "inconsistent numbers of samples": lambda: sk.QuadraticSurrogate().fit(X, y).score(X, y[:-1]),

@@ -270,7 +270,7 @@ def test_label_sequences(rng):
     unary[starts[1:] - 1] += model.end_
     np.testing.assert_allclose(np.vstack(model.embedding_scores(X)), unary, rtol=1e-9, atol=1e-9)
     X[7][0, 1] = np.inf
-    with pytest.raises(ValueError, match="sequence 7 of X, position 0"):
+    with pytest.raises(ValueError, match="Sequence 7 of X, position 0"):
         model.partial_fit(X, y)
 
 
@@ -472,7 +472,7 @@ def test_label_sequences_are_completed_by_positions(name, rng):
     ours, theirs = model.decision_function(X), plain.decision_function(filled)
     np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))
     X[7][0, 2] = np.inf
-    with pytest.raises(ValueError, match="sequence 7 of X, position 0"):
+    with pytest.raises(ValueError, match="Sequence 7 of X, position 0"):
         model.predict(X)
 
 

@@ -160,9 +160,9 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
     ("truth", "guess", "message"),
     [
         ([[0, 1, 2]], [[0, 1]], "y_true and y_pred must have .* shape, got .1, 3. and .1, 2."),
-        ([[0, 1, 2], [0, 2, 2]], [[0, 1, 2]], "row 1 of y.* ties at 2. Expected .* in y_true"),
-        ([[0, 1, 2]], [[1, 2, 4]], "row 0 of y.*outside that range. Expected .* in y_pred"),
-        ([[0, 1, 2], [1, 2, 3]], [[0, 1, 2]], "row 1 of y.* is not a permutation of 0..2"),
+        ([[0, 1, 2], [0, 2, 2]], [[0, 1, 2]], "Row 1 of y.* ties at 2. Expected .* in y_true"),
+        ([[0, 1, 2]], [[1, 2, 4]], "Row 0 of y.*outside that range. Expected .* in y_pred"),
+        ([[0, 1, 2], [1, 2, 3]], [[0, 1, 2]], "Row 1 of y.* is not a permutation of 0..2"),
         ([[0.5, 1, 2]], [[0, 1, 2]], "y must hold integers"),
     ],
 )

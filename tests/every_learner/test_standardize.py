@@ -201,7 +201,7 @@ def test_a_row_that_stops_a_pass_leaves_no_statistics(store, rng):
     model = online(optimizer=sk.optimizers.GradientDescent(eta=1e300))
     learn(model, store(X[:10]), y[:10])
     X[26, 0] = 1e12  # statistics would tell
-    with pytest.raises(ValueError, match="Row .* of X has scores that are not finite"):
+    with pytest.raises(ValueError, match="The scores of row .* of X are not finite"):
         learn(model, store(X[10:]), y[10:], weight[10:])
     scale, seen = RunningScale(4, True, True), model.t_
     assert 10 < seen <= 26

@@ -34,18 +34,23 @@ from skstructured.spaces import Simplex
 REFUSED = [
     ({"decoder": "nearest"}, {}, {}, "randomized decoder, not Nearest"),
     ({}, {"batch_size": 5}, {}, "not batches of 5"),
-    ({"optimizer": GradientDescent(eta=5.0)}, {}, {}, "step is too large"),
+    ({"optimizer": GradientDescent(eta=5.0)}, {}, {}, "eta is too large"),
     ({"optimizer": GradientDescent(feature_norm=0.5)}, {}, {}, "exceeded feature_norm=0.5"),
-    ({"loss": FenchelYoung(scale=0.5)}, {}, {}, "no surrogate gap"),
-    ({"optimizer": "parameter_free", "loss": FenchelYoung(scale=0.1)}, {}, {}, "no surrogate gap"),
+    ({"loss": FenchelYoung(scale=0.5)}, {}, {}, "until the surrogate gap"),
+    (
+        {"optimizer": "parameter_free", "loss": FenchelYoung(scale=0.1)},
+        {},
+        {},
+        "until the surrogate gap",
+    ),
     ({}, {}, {"delta": 0.05}, 'eta="high_probability"'),
-    ({"optimizer": "adaptive"}, {}, {"delta": 0.1}, "is about the expectation"),
-    ({"optimizer": "parameter_free"}, {}, {"delta": 0.1}, "is about the expectation"),
+    ({"optimizer": "adaptive"}, {}, {"delta": 0.1}, "only holds in expectation"),
+    ({"optimizer": "parameter_free"}, {}, {"delta": 0.1}, "only holds in expectation"),
     ({"optimizer": PiSTOL()}, {}, {}, r"needs a ≥ 2.25, got a=0.08"),
-    ({"optimizer": PiSTOL(a=3.0)}, {}, {}, r"give feature_norm, at least"),
-    ({"optimizer": PiSTOL(a=3.0, feature_norm=0.1)}, {}, {}, r"give feature_norm, at least"),
+    ({"optimizer": PiSTOL(a=3.0)}, {}, {}, r"set feature_norm to at least"),
+    ({"optimizer": PiSTOL(a=3.0, feature_norm=0.1)}, {}, {}, r"set feature_norm to at least"),
     ({"optimizer": PiSTOL(per_coordinate=True)}, {}, {}, r"needs a ≥ 2.25, got a=0.08"),
-    ({"optimizer": PiSTOL(a=3.0, per_coordinate=True)}, {}, {}, r"give feature_norm, at least"),
+    ({"optimizer": PiSTOL(a=3.0, per_coordinate=True)}, {}, {}, r"set feature_norm to at least"),
     ({"optimizer": PiSTOL(2.5, 1.0, 1e-3, per_coordinate=True)}, {}, {}, "Corollary 3 of PiSTOL"),
 ]
 
@@ -253,7 +258,7 @@ def test_pistol_classifiers_learn_every_weight_separately(rng):
     assert (constants["outputs"], constants["features"]) == (1, X.shape[1] + 1)
     other = clone(model).set_params(optimizer__per_coordinate=False).fit(X, y)
     assert np.abs(model.coef_ - other.coef_).max() > 0.01 * np.abs(other.coef_).max()
-    with pytest.raises(ValueError, match="moves every feature by itself"):
+    with pytest.raises(ValueError, match="has per-feature step sizes"):
         clone(model).set_params(kernel="rbf").fit(X, y)
     losses = sk.evaluation.progressive_validate(model, X, y, play="randomized").surrogate_loss
     assert losses.sum() <= model.fit(X, y).certificate().bound(60.0, 0.0)
@@ -305,7 +310,7 @@ class TestSquareLoss:
                 u = np.linalg.solve(X.T @ X + penalty * np.eye(3), X.T @ v)
                 own = ((1 - v * (X @ u)) ** 2).sum()
                 assert losses <= certificate.bound(own, np.linalg.norm(u))
-        with pytest.raises(GuaranteeError, match=r"needs eta ≤ .*, got eta=5"):
+        with pytest.raises(GuaranteeError, match=r"set eta ≤ .*; got eta=5"):
             clone(model).set_params(eta=5.0, max_iter=1).fit(X[:5], y[:5]).certificate()
         with pytest.raises(GuaranteeError, match="No bound is known for loss='hinge'"):
             clone(model).set_params(loss="hinge").fit(X, y).certificate()
@@ -428,10 +433,10 @@ class TestOnlineNewton:
 
     def test_steps_that_are_too_long_are_refused(self, rng):
         X, y = noisy_classes(rng, n=60, K=3)
-        with pytest.raises(GuaranteeError, match=r"need exp_concavity ≤ .*, got exp_concavity=0.1"):
+        with pytest.raises(GuaranteeError, match=r"set exp_concavity ≤ .*; got exp_concavity=0.1"):
             sk.OnlineNewtonClassifier().fit(X, y).certificate()
         model = sk.OnlineNewtonClassifier(exp_concavity=1e-9, decoder="min_risk").fit(X, y)
-        with pytest.raises(GuaranteeError, match="No theorem is stated for the decoder 'min_risk'"):
+        with pytest.raises(GuaranteeError, match="No bound is known for the decoder 'min_risk'"):
             model.certificate()
 
 

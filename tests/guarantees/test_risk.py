@@ -134,7 +134,9 @@ class TestRiskMonitor:
     )
     def test_parameters_are_chosen_before_the_losses(self, name, other, message):
         monitor = sk.RiskMonitor(window=5).update(0.5).set_params(**{name: other})
-        with pytest.raises(ValueError, match=f"{name} must stay as it was .* {message}"):
+        with pytest.raises(
+            ValueError, match=f"{name} must not change after the first losses: .* {message}"
+        ):
             monitor.update(0.5)
         assert monitor.n_ == 1
 
@@ -159,7 +161,7 @@ class TestRiskMonitor:
             with pytest.raises(ValueError, match=where):
                 monitor.update(bad)
         np.testing.assert_array_equal(monitor._runs[0].sums, before)
-        with pytest.raises(ValueError, match="losses must hold one loss or more"):
+        with pytest.raises(ValueError, match="losses must have one loss or more"):
             sk.guarantees.risk_bound([])
 
 
@@ -395,7 +397,9 @@ class TestMonitor:
         with warnings.catch_warnings(action="error"):
             monitor.update(losses[:1500])
             assert monitor.changed_ is False
-        with pytest.warns(sk.GuaranteeWarning, match="The risk rose: found after 1[5-7]"):
+        with pytest.warns(
+            sk.GuaranteeWarning, match="The risk increased; this was detected after 1[5-7]"
+        ):
             monitor.update(losses[1500:])
         assert monitor.changed_ is True
         with warnings.catch_warnings(action="error"):
@@ -436,7 +440,7 @@ class TestMonitor:
 
     def test_a_known_number_of_losses(self):
         losses = drifting()
-        with pytest.warns(sk.GuaranteeWarning, match="The risk rose"):
+        with pytest.warns(sk.GuaranteeWarning, match="The risk increased"):
             assert sk.guarantees.risk_bound(losses) == path(losses, 0.05, 3000)[1][-1]
         with warnings.catch_warnings(action="error"):
             sk.guarantees.risk_bound(losses[:1500])
@@ -466,7 +470,7 @@ class TestResults:
             return progressive_validate(self.model(), *rows, **self.given)
 
         result, still = run(400), run(250)
-        with pytest.warns(sk.GuaranteeWarning, match="The risk rose"):
+        with pytest.warns(sk.GuaranteeWarning, match="The risk increased"):
             result.risk_bound()
         with warnings.catch_warnings(action="error"):
             still.risk_bound()

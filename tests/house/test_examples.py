@@ -33,7 +33,7 @@ CLAIMS = {
     "sequences": lambda names: np.argmax(names["right"]) == 1,
     "words": lambda names: 2 * names["wrong"]["in a chain"].sum() < names["wrong"]["alone"].sum(),
     "outliers": lambda names: (
-        off_curve(names, 'PiSTOLRegressor("rbf")') < 0.2 * off_curve(names, "KernelRidge, searched")
+        off_curve(names, 'PiSTOLRegressor("rbf")') < 0.2 * off_curve(names, "KernelRidge, tuned")
     ),
     "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
     "parameter_free": lambda names: (
@@ -53,7 +53,7 @@ CLAIMS = {
         and np.all(names["merged"][0][3:] > names["single"][0][3:])
     ),
     "moving_stream": lambda names: (
-        names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimiser, averaged"] + 0.1
+        names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimizer, averaged"] + 0.1
         and names["leads"][19, : names["half"]].sum() < 0.5
         and np.all(names["leads"][[24, 44, 64], : names["half"]].sum(axis=1) > 0.5)
     ),

@@ -13,7 +13,7 @@ BANNED = {
     r"(?-i:what) (is|are|was|it|they|you|a|an|the|has|had|one|this|that)": "a noun",
     r"errs?|erred|told|tells?|says?|said|heard|wonts?|wants": "returns, predicts, needs",
     r"of (one's|your|its|their) own|(ours|yours|theirs)": "custom, its own; skstructured",
-    r"(?<!there )(is|are|was|were|be) no(?! longer)|(is|are|was|were|be) none": "is not a",
+    r"(?<!there )(is|are|was|were|be) no(?! longer)|(is|are|was|were) (?-i:none)": "is not a",
     r"beside|, also (?!known|called)|, so that": "compared with; including; so",
     r"some (ten|hundred|thousand|twenty|thirty|\d+)": "about",
     r"as (it|they) (comes?|goe?s?|is|are)(?! (in|not))": "online, unscaled",

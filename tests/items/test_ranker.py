@@ -249,12 +249,12 @@ def test_by_default_curves_are_learned_of_dense_rows_and_lines_of_others():
 def test_what_curves_do_not_take():
     X, y, qid = queries()
     model = ListwiseRanker(kernel="additive")
-    with pytest.raises(ValueError, match="call fit first"):
+    with pytest.raises(ValueError, match="call fit on a first batch"):
         model.partial_fit(X, y, qid)
     rows, grades = lists(X, y, qid)
-    with pytest.raises(ValueError, match="which a stream does not know"):
-        progressive_validate(model.fit(X, y, qid), rows, grades, play="randomized")
-    with pytest.raises(ValueError, match="is for dense rows"):
+    with pytest.raises(ValueError, match="needs the quantiles of the features"):
+        progressive_validate(model.fit(X, y, qid), rows, grades)
+    with pytest.raises(ValueError, match="is only supported for dense rows"):
         clone(model).fit(sparse.csr_array(X), y, qid)
     with pytest.raises(AttributeError, match="set by fit with kernel='additive'"):
         _ = ListwiseRanker(kernel="linear").fit(X, y, qid).steps_

@@ -182,5 +182,5 @@ def test_rows_of_second_order_learners_may_be_as_long_as_any(make, rng):
     seed = {} if make is second_order else {"random_state": 1}
     model = make(**seed).fit(X * 0.999e100, y)
     assert np.isfinite(model.coef_).all() and np.isfinite(model.decision_function(X)).all()
-    with pytest.raises(ValueError, match="Row 0 of X is too large.* rescale the features"):
+    with pytest.raises(ValueError, match="Row 0 of X is too large.* Rescale the features"):
         model.partial_fit(X * 1.001e100, y)

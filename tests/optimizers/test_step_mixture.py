@@ -223,7 +223,7 @@ def test_no_bound_is_stated_where_none_is_known(rng):
     X, y = rng.randn(30, 2), rng.randint(2, size=30)
     for given in ({"share": 0.01}, {"others": ()}):
         model = OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit(X, y)
-        with pytest.raises(GuaranteeError, match="thinning|None of the experts"):
+        with pytest.raises(GuaranteeError, match="thinning|No expert has a bound"):
             model.certificate().regret(1.0)
 
 

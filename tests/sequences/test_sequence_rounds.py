@@ -298,7 +298,7 @@ def test_after_a_sequence_that_stops_the_others_alone_are_counted():
         "average": False,
     }
     stopped, plain = (learned(X[:1], y[:1], None, **given) for _ in range(2))
-    with pytest.raises(ValueError, match="of X has scores that are not finite"):
+    with pytest.raises(ValueError, match="The scores of sequence .* of X are not finite"):
         stopped.partial_fit(X[1:], y[1:])
     n = stopped.t_
     assert 1 < n < len(X) - 1
@@ -368,5 +368,5 @@ def test_streams_of_sequences_mix_steps_and_passes_do_not():
     assert "RelativeStep(eta=256.0)" in stream.expert_names_
     passes = learner(optimizer="auto", max_iter=2).fit(X, y)
     assert isinstance(passes.optimizer_, sk.optimizers.ParameterFree)
-    with pytest.raises(AttributeError, match="experts are set by"):
+    with pytest.raises(AttributeError, match="Experts are set by"):
         _ = passes.expert_weights_

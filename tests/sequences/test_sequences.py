@@ -233,7 +233,7 @@ class TestUse:
         with pytest.raises(ValueError, match="feature names"):
             model.predict([frame[list("qprs")] for frame in frames])
         frames[3] = frames[3][list("qprs")]
-        with pytest.raises(ValueError, match="sequence 3 of X has the columns"):
+        with pytest.raises(ValueError, match="Sequence 3 of X has the columns"):
             model.predict(frames)
 
     def test_a_long_sequence(self):
@@ -290,7 +290,7 @@ class TestScores:
         assert label_f1(self.truth, self.predicted, labels=["b"]) == pytest.approx(2 / 3)
         assert label_f1(self.truth, self.predicted) == pytest.approx(np.mean(f1))
         with pytest.raises(
-            ValueError, match="sequence 1 has 2 positions in y_true, but 1 labels in y_p"
+            ValueError, match="Sequence 1 has 2 positions in y_true, but 1 labels in y_p"
         ):
             position_accuracy([["a"], ["a", "b"]], [["a"], ["a"]])
 
@@ -367,7 +367,7 @@ def test_empty_sequences_get_empty_answers(model):
             assert found[0].shape == shape and len(found[1]) == 3
     if hasattr(model, "predict_nbest"):
         assert model.predict_nbest([np.zeros((0, 3)), X[1]], 2)[0] == []
-    with pytest.raises(ValueError, match="sequence 1 of X is empty"):
+    with pytest.raises(ValueError, match="Sequence 1 of X is empty"):
         model.fit([X[0], X[1][:0]], y)
 
 

@@ -47,7 +47,7 @@ class TestClasses:
         if costs is None:
             A = STEPS if kind is OrdinalChain else STEPS > 0
         A = A / A.max()
-        risks = space.vertex_proba(mu) @ A.T  # of predicted classes
+        risks = space.vertex_proba(mu) @ A  # of predicted classes
         chosen = risks[np.arange(50), np.argmax(space.vertex_proba(y), axis=1)]
         np.testing.assert_allclose(chosen, risks.min(axis=1), atol=1e-12)
         np.testing.assert_allclose(MinimumRisk().most_likely(theta, mu, loss), y)
@@ -92,7 +92,7 @@ def test_risk_is_the_least_of_all_sequences(costs, scale, rng):
         every, scores = chains.all_scores(rows, pair)
         p = np.exp(scores - scores.max())
         p /= p.sum()
-        losses = A[every[:, None], every[None]].sum(axis=2) / M  # predicted, true
+        losses = A[every[None], every[:, None]].sum(axis=2) / M  # of the predicted, and the true
         risks = losses @ p
         mine = np.flatnonzero((every == labels).all(axis=1))[0]
         assert risks[mine] == pytest.approx(risks.min(), abs=1e-12)
@@ -104,7 +104,7 @@ def data(rng):
 
 
 class TestLearners:
-    costs = np.array([[0.0, 8.0, 1.0], [1.0, 0.0, 1.0], [1.0, 8.0, 0.0]])
+    costs = np.array([[0.0, 1.0, 1.0], [8.0, 0.0, 8.0], [1.0, 1.0, 0.0]])
 
     @pytest.mark.parametrize("space", ["simplex", "ordinal"])
     def test_costs_of_the_learner_are_those_of_the_space(self, space, rng):
@@ -115,9 +115,9 @@ class TestLearners:
         plain = ConditionalRandomField(space, decoder="min_risk").fit(X, y)
         np.testing.assert_array_equal(model.predict(X), twin.predict(X))
         np.testing.assert_array_equal(model.coef_, plain.coef_)
-        mean = costs[model.predict(X), y].mean() / 8.0
+        mean = costs[y, model.predict(X)].mean() / 8.0
         assert model.score(X, y) == twin.score(X, y) == pytest.approx(1.0 - mean)
-        assert mean < costs[plain.predict(X), y].mean() / 8.0 - 0.01
+        assert mean < costs[y, plain.predict(X)].mean() / 8.0 - 0.01
         np.testing.assert_array_equal(costs, before)
         again = model.score(X, y)
         with pytest.raises(ValueError, match="must be 0 on its diagonal, got 1 at .0, 0."):
@@ -152,7 +152,9 @@ class TestLearners:
 
         with pytest.raises(ValueError, match="cost_matrix was given twice"):
             ConditionalRandomField(Simplex(costs), cost_matrix=costs).fit(X, y)
-        with pytest.raises(ValueError, match="cost_matrix is for .* got the space Hypercube"):
+        with pytest.raises(
+            ValueError, match="cost_matrix is only supported for .*; got the space Hypercube"
+        ):
             ConditionalRandomField("hypercube", cost_matrix=costs).fit(X, np.eye(3)[y])
 
 
@@ -160,11 +162,11 @@ class TestLearners:
 @pytest.mark.parametrize("space", [Simplex, OrdinalChain])
 def test_costs_given_are_used_by_decoders_that_draw(space, decoder, rng):
     X, y = data(rng)
-    costs = np.array([[0.0, 20.0, 20.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    costs = np.array([[0.0, 1.0, 1.0], [20.0, 0.0, 1.0], [20.0, 1.0, 0.0]])
     model = OnlineStructuredPredictor(space(cost_matrix=costs), decoder=decoder, random_state=0)
     answers = model.fit(X, y).predict(X)
     score = model.score(X, y)
-    assert score == pytest.approx(1.0 - np.mean(costs[answers, y]) / 20.0)
+    assert score == pytest.approx(1.0 - np.mean(costs[y, answers]) / 20.0)
     np.testing.assert_array_equal(answers, model.set_params(decoder="min_risk").predict(X))
     assert score > model.set_params(decoder="nearest").score(X, y) + 0.02
 
@@ -191,7 +193,7 @@ def test_decoders_without_costs_warn(kind, decoder, rng):
 @pytest.mark.parametrize("space", ["simplex", "sequence"])
 def test_costs_given_are_used_by_the_defaults(space, rng):
     y = rng.randint(2, size=200)
-    X, costs = y[:, None] + rng.randn(200, 1), [[0, 10], [1, 0]]
+    X, costs = y[:, None] + rng.randn(200, 1), [[0, 1], [10, 0]]
     kind = {"simplex": Simplex, "sequence": LabelSequence}[space]
     if space == "sequence":
         X, y = X.reshape(40, 5, 1), y.reshape(40, 5)

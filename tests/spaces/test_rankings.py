@@ -88,13 +88,13 @@ def test_degenerate_scores_converge(kind, regularizer, rng):
 @pytest.mark.parametrize(
     ("space", "y", "message"),
     [
-        (Birkhoff(), [[0, 1, 2], [1, 2, 3]], r"row 1 of y.*looks 1-based, as ranks do"),
-        (Birkhoff(), [[0, 1, 2], [0, 0, 2]], r"row 1 of y.*ties at 0"),
-        (Birkhoff(), [[0, 1, 5]], r"row 0 of y.*outside that range.*position of item j"),
+        (Birkhoff(), [[0, 1, 2], [1, 2, 3]], r"Row 1 of y.*looks 1-based, as ranks do"),
+        (Birkhoff(), [[0, 1, 2], [0, 0, 2]], r"Row 1 of y.*ties at 0"),
+        (Birkhoff(), [[0, 1, 5]], r"Row 0 of y.*outside that range.*position of item j"),
         (Birkhoff(), [[0], [0]], "at least two items"),
         (Birkhoff(), [[0.5, 1.0]], "must hold integers"),
-        (Permutahedron(), [[1, 2, 3], [0, 1, 2]], r"row 1 of y.*looks 0-based, as positions do"),
-        (Permutahedron(), [[3, 2, 2]], r"row 0 of y.*ties at 2"),
+        (Permutahedron(), [[1, 2, 3], [0, 1, 2]], r"Row 1 of y.*looks 0-based, as positions do"),
+        (Permutahedron(), [[3, 2, 2]], r"Row 0 of y.*ties at 2"),
         (Permutahedron(), [[1]], "at least two items"),
         (Permutahedron(), [[1, np.nan]], "NaN"),
         (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "row 1 of y.*is not a vertex of KSubsets"),

@@ -100,8 +100,8 @@ def test_gamma_with_costs_is_their_bound(name, norm):
 
 
 @pytest.mark.parametrize("name", COSTLY)
-def test_expected_losses_are_costs_of_the_prediction_first(name):
-    space, A = COSTLY[name], costs(4)
+def test_expected_losses_are_costs_with_a_row_per_true_class(name):
+    space, A = COSTLY[name], costs(4).T
     V = space.vertices()
     i, j = np.indices((4, 4)).reshape(2, -1)
     np.testing.assert_allclose(space.expected_loss(V[i], V[j]), A[i, j], atol=1e-12)
@@ -133,7 +133,7 @@ def test_losses_of_sequences_are_means_over_their_own_positions():
     predicted, true = [[0, 1, 2], [1], [2, 2]], [[1, 1, 0], [2], [0, 1]]
     wanted = [
         np.mean([A[a, b] for a, b in zip(*both, strict=True)])
-        for both in zip(predicted, true, strict=True)
+        for both in zip(true, predicted, strict=True)
     ]
     np.testing.assert_allclose(space.target_loss(predicted, true), wanted, atol=1e-12)
 

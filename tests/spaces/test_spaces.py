@@ -156,7 +156,7 @@ def test_hypercube_reads_sparse_indicators():
 @pytest.mark.parametrize("missing", [None, np.nan])
 @pytest.mark.parametrize("space", [Simplex(), OrdinalChain()])
 def test_labels_that_are_missing_are_named_by_row(space, missing):
-    with pytest.raises(ValueError, match=f"y contains {missing} in row 2: every row needs a label"):
+    with pytest.raises(ValueError, match=f"y contains {missing} in row 2; every row needs a label"):
         space.fit(np.array(["a", "b", missing, "b", missing], dtype=object))
 
 

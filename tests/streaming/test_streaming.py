@@ -185,17 +185,17 @@ class OnlyFit(BaseEstimator):
 ROWS, NEW = rows(), OnlineStructuredPredictor
 ENDED, UNFITTED = iter([]), make_pipeline(OnlyFit(), OnlineStructuredPredictor())
 WRONG = [
-    (fit_chunks, MinMaxScaler(), ROWS, "chunk 0 must be a tuple .X, y. or .X, y, sample"),
+    (fit_chunks, MinMaxScaler(), ROWS, "Chunk 0 must be a tuple .X, y. or .X, y, sample"),
     (fit_chunks, NEW(), ROWS[0], "chunks must be an iterable of tuples"),
     (fit_chunks, NEW(), [], "one chunk or more, got none"),
-    (fit_chunks, NEW(), ENDED, "got none; a generator can be gone through once"),
-    (fit_chunks, NEW(), [(1, 2, 3, 4)], "chunk 0 .* got tuple of 4"),
-    (fit_chunks, UNFITTED, [ROWS], "step 'onlyfit' of the pipeline is not fitted"),
+    (fit_chunks, NEW(), ENDED, "got none. A generator can be iterated only once"),
+    (fit_chunks, NEW(), [(1, 2, 3, 4)], "Chunk 0 .* got tuple of 4"),
+    (fit_chunks, UNFITTED, [ROWS], "Step 'onlyfit' of the pipeline is not fitted"),
     (
         progressive_validate,
         NEW(),
         [ROWS, (*ROWS, 1)],
-        "chunk 1 must be a tuple .X, y., got tuple of",
+        "Chunk 1 must be a tuple .X, y., got tuple of",
     ),
     (progressive_validate, NEW(), ROWS[0], "chunks must be an iterable of tuples"),
     (progressive_validate, NEW(), ENDED, "one chunk or more"),
@@ -212,8 +212,8 @@ def test_other_errors_say_what_to_do():
     X, y = ROWS
     with pytest.raises(TypeError, match="must have .or end in .* partial_fit, got OnlyFit"):
         fit_chunks(OnlyFit(), [ROWS], classes=[0, 1])
-    with pytest.raises(ValueError, match="fixed at the first call: give all of them there, as cl"):
-        progressive_validate(NEW(), [ROWS, (X, y + 1)], play="randomized")
+    with pytest.raises(ValueError, match="fixed at the first call. Give all of them in the fi"):
+        progressive_validate(NEW(), [ROWS, (X, y + 1)])
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2.0"):
         progressive_validate(NEW(), [ROWS], delta=2.0, play="randomized")
 
@@ -281,7 +281,9 @@ def test_chunks_end_with_queries(tmp_path, chunk_bytes):
 def test_queries_whose_rows_stand_apart_are_told(tmp_path, chunk_bytes):
     path = tmp_path / "rows.svm"
     queries(path, apart=True)
-    with pytest.raises(ValueError, match="rows of query 0 stand apart in .*sort it by queries"):
+    with pytest.raises(
+        ValueError, match="Rows of query 0 are not contiguous in .*sort it by queries"
+    ):
         list(svmlight_chunks(path, 4, chunk_bytes, query_id=True))
     path.write_text("1 1:2.0\n2 1:1.0\n")
     with pytest.raises(ValueError, match="rows without qid:"):
@@ -366,8 +368,8 @@ class TestParquet:
     def test_errors_name_the_column(self, path):
         for target, columns, message in (
             ("z", None, "no column 'z'; it has a, b, c, d, label, other"),
-            ("a", ["a", "b"], "column 'a' is the target, and is among columns too"),
-            ("other", None, "column 'label' of .* holds .*string, not numbers"),
+            ("a", ["a", "b"], "Column 'a' is the target, and must not be among columns"),
+            ("other", None, "Column 'label' of .* has .*string, not numbers"),
         ):
             with pytest.raises(ValueError, match=message):
                 parquet_chunks(path, target, columns=columns)

@@ -90,7 +90,7 @@ def test_dates_have_an_hour_and_may_be_missing():
     names = encoder.get_feature_names_out()
     assert names[np.flatnonzero(Z[0, 2:])[0] + 2] == "x0_month_12"
     assert names[np.flatnonzero(Z[0, 2:])[1] + 2] == "x0_weekday_3"
-    refused(encoder, [["soon"]], "column 'x0' must hold dates such as 2024-05-31")
+    refused(encoder, [["soon"]], "Column 'x0' must contain dates such as 2024-05-31")
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,16 @@ def test_columns_are_found_by_name():
 
 @pytest.mark.parametrize(
     ("cell", "told"),
-    [("abc", "must hold numbers, got 'abc'"), (np.inf, "holds infinity"), ("1e999", "holds infin")],
+    [
+        ("abc", "must contain numbers, got 'abc'"),
+        (np.inf, "contains infinity"),
+        ("1e999", "contains infin"),
+    ],
 )
 def test_what_is_no_number_is_named(cell, told):
     encoder = TableEncoder().fit([[1.0, "x"], [2.0, "y"]])
-    refused(encoder, [[cell, "x"]], f"column 'x0' {told}")
-    with pytest.raises(TypeError, match="tables are dense"):
+    refused(encoder, [[cell, "x"]], f"Column 'x0' {told}")
+    with pytest.raises(TypeError, match="not supported by TableEncoder"):
         encoder.transform(sparse.csr_array([[1.0, 2.0]]))
 
 
@@ -308,7 +312,7 @@ class TestTypes:
             Z = encoder.transform(later)[0]
             assert Z[told[0]] == 19874.0 and Z[-1 - word] == 0.0 and Z[-2 - word] == 4.0
             wrong = {**later, "when": ["soon"]}
-            refused(encoder, wrong, "column 'when' must hold dates")
+            refused(encoder, wrong, "Column 'when' must contain dates")
             again = pickle.loads(pickle.dumps(encoder)).transform(later)
             np.testing.assert_array_equal(again[0], Z)
 
@@ -324,7 +328,7 @@ class TestTypes:
             ({"dates": ["c"]}, r"dates must be among the columns a, b; got 'c'"),
             ({"texts": "ab"}, r"texts must be among the columns a, b; got 'ab'"),
             ({"numbers": 3}, r"numbers must be among the columns a, b; got 3"),
-            ({"numbers": ["b"], "categories": [*"ab"]}, "column 'b' is in both numbers and categ"),
+            ({"numbers": ["b"], "categories": [*"ab"]}, "Column 'b' is in both numbers and categ"),
         ],
     )
     def test_types_of_no_column_and_two_types_of_one_are_refused(self, given, message):
@@ -407,7 +411,7 @@ class TestZones:
     @pytest.mark.parametrize("undecided", [None, {}, {"dates": ["x0"]}])
     def test_dates_with_and_without_a_zone_are_refused(self, method, undecided):
         mixed = [[self.ZONED[0]], ["2024-06-01T01:30"], [None]]
-        with pytest.raises(ValueError, match="column 'x0' must hold dates that all have a time zo"):
+        with pytest.raises(ValueError, match="Column 'x0' has dates with and without a time zone"):
             getattr(TableEncoder(), method)(mixed)
         for first, other in (mixed[:2], mixed[1::-1]):
             encoder = TableEncoder(**undecided or {})
@@ -416,5 +420,5 @@ class TestZones:
             else:
                 encoder.partial_fit([[None]]).partial_fit([first])
             for X in ([other], mixed):
-                refused(encoder, X, "got both. Convert them to UTC first")
+                refused(encoder, X, "time zone. Convert them to UTC first")
             assert np.isfinite(encoder.transform([first])).all()

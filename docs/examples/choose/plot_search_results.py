@@ -1,16 +1,16 @@
 """
-Rank search results as queries come
-===================================
+Learning to rank: search results, one query at a time
+=====================================================
 
-Each query has results of its own, and a grade for each. ``ListwiseRanker`` ranks a query, sees the
-grades and learns. A ridge regression of single grades, fitted anew after every ten queries, does
-not see that only results of one query compete.
+Each query has its own results, and a grade for each. ``ListwiseRanker`` ranks a query, sees the
+grades and learns. A ridge regression on single grades, fitted again after every ten queries,
+ignores that only results of one query compete.
 """
 
 # %%
-# Results have a match with the query, clicks and an age. How good they are in all depends on the
-# query: easy ones have many results of high grades, and long clicks, hard ones have none. That says
-# nothing of the order within a query.
+# The data are simulated. Results have a match with the query, clicks and an age. The overall level
+# of grades depends on the query: easy queries have many results with high grades and many clicks,
+# hard ones have few. That level has no information on the order within a query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +33,8 @@ for m in rng.integers(8, 25, size=QUERIES):
     grades.append(np.clip(np.round(liked), 0.0, 4.0))
 
 # %%
-# Every query is ranked before it is learned. Where all grades are 0, there is no order to find.
+# Every query is ranked before it is learned. If all grades are 0, there is no order to find, and
+# the query is left out.
 
 ranker = ListwiseRanker(random_state=0)
 ridge = make_pipeline(StandardScaler(), Ridge())
@@ -48,8 +49,9 @@ for t, (x, y) in enumerate(zip(queries, grades, strict=True)):
     ranker.partial_fit([x], [y])
 
 # %%
-# Means over the queries so far. What the second half says of new queries needs no test set: the
-# losses 1 − NDCG were taken before anything was learned of their queries.
+# The left panel shows the mean NDCG@5 of the queries so far; look at the gap between the ranker and
+# the ridge. The dotted line is a lower bound for new queries, from the losses 1 − NDCG of the
+# second half. It needs no test set, because each loss was computed before its query was learned.
 
 late = 1.0 - np.array(found["ListwiseRanker"])[len(found["ListwiseRanker"]) // 2 :]
 bound = 1.0 - risk_bound(np.clip(late, 0.0, 1.0), delta=0.05)
@@ -63,7 +65,8 @@ left.set(xlabel="query", ylabel="NDCG@5, mean so far", ylim=(None, 1.0))
 left.legend(fontsize=8)
 
 # %%
-# The ridge gives clicks a weight, which tell of the query. In units of deviations within queries:
+# The right panel compares the weights, in units of standard deviations within queries. Look at the
+# clicks: the ridge gives them a large weight, because they are a sign of easy queries.
 
 within = np.std(np.concatenate([x - x.mean(axis=0) for x in queries]), axis=0)
 sizes = {"ListwiseRanker": ranker.coef_, "ridge on grades": ridge[-1].coef_ / ridge[0].scale_}
@@ -75,3 +78,7 @@ right.axhline(0.0, color="k", linewidth=0.8)
 right.set_title("weights, the largest 1")
 right.legend(fontsize=8)
 plt.show()
+
+# %%
+# What we see: the ranker has the higher NDCG@5, and reaches it early. The ridge spends weight on
+# clicks, which separate queries but do not order the results within one.

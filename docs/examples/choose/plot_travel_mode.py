@@ -1,17 +1,18 @@
 """
-Learn what an hour is worth from choices of travel modes
-========================================================
+Discrete choice: the value of travel time
+=========================================
 
-Train, Swissmetro or car: a conditional logit weighs times and costs, says what an hour is worth,
-and how the shares of the modes move with a price.
+Train, Swissmetro or car: a conditional logit weights times and costs. It estimates the value of an
+hour, and how the shares of the modes change with a price.
 
-``choice_swissmetro.npz`` is read from the folder that the environment variable SKSTRUCTURED_DATA
-names; where it is not there, similar trips are generated.
+The trips are simulated, unless the environment variable SKSTRUCTURED_DATA names a folder with
+``choice_swissmetro.npz``, the survey data.
 """
 
 # %%
 # Each trip has three modes, some of them not available, with the time (in hundreds of minutes), the
-# cost (in hundreds of francs), and constants of train and car. People answered for several trips.
+# cost (in hundreds of francs), and alternative-specific constants of train and car. People answered
+# for several trips.
 
 import os
 from pathlib import Path
@@ -38,7 +39,7 @@ else:
     chosen = np.where(available, liked, -np.inf).argmax(axis=1)
 
 # %%
-# Standard errors are clustered by person: nine answers of one are not nine people.
+# Standard errors are clustered by person, because nine answers of one person are not independent.
 
 model = ConditionalLogit().fit(X, chosen, available=available, clusters=person)
 print(model.summary(feature_names=FEATURES))
@@ -46,7 +47,9 @@ value, error = model.willingness_to_pay(0, 1)
 print(f"\nan hour less is worth {-60 * value:.0f} ± {60 * error:.0f} francs")
 
 # %%
-# What if trains cost more, or less? Shares of the modes, at prices between half and double.
+# The left panel has the weights with 95% intervals. The middle panel has the shares of the modes if
+# trains cost between half and double. The right panel has the elasticities: how much the share of a
+# mode, and those of the others, change in percent if its cost changes by one percent.
 
 factors = np.linspace(0.5, 2.0, 16)
 shares = []
@@ -76,3 +79,7 @@ right.set_xticks(range(3), MODES)
 right.set_title("elasticity in the cost")
 right.legend()
 plt.show()
+
+# %%
+# What we see: both time and cost make a mode less likely, and their ratio is the value of an hour.
+# When trains cost more, their share falls and those of Swissmetro and car rise.

@@ -1,14 +1,14 @@
 """
-Raw features need no scaling: four data sets, one call of fit
-=============================================================
+Classify without scaling features: four data sets
+=================================================
 
-Raw features, every default, one call of ``fit``: `OnlineStructuredPredictor` beside scikit-learn's
-`SGDClassifier`, which is linear and fast as well, but wants its features scaled.
+Unscaled features, default parameters, one call of ``fit``: `OnlineStructuredPredictor` compared
+with scikit-learn's `SGDClassifier`, which is linear and fast too, but needs scaled features.
 """
 
 # %%
-# Four data sets of scikit-learn, just as they come. In wine one feature is of the order of 1000
-# and another of 0.1; the pixels of digits all lie between 0 and 16.
+# Four data sets of scikit-learn, unscaled. In wine one feature is of the order of 1000 and another
+# of 0.1; the pixels of digits are between 0 and 16.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,9 +44,9 @@ for name, values in accuracy.items():
     )
 
 # %%
-# Without a scaler the step size of `SGDClassifier` fits some of the sets and not others. The
-# online learner standardises features as rows arrive, and has no step size: it needs neither the
-# scaler nor a search.
+# The bars are accuracies in cross-validation. Compare the three bars of each data set: without a
+# scaler, the step size of `SGDClassifier` fits some of the sets and not others. The online learner
+# standardizes features as rows arrive, and has no step size to tune.
 
 figure, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
 for i, (name, values) in enumerate(accuracy.items()):
@@ -56,7 +56,7 @@ ax.set(ylim=(0.5, 1.0), ylabel="accuracy, 5 folds")
 figure.legend(loc="outside upper center", ncols=3)
 
 # %%
-# Nor do units matter. Here each feature of wine is multiplied by its own power of ten.
+# Units do not matter either. Here each feature of wine is multiplied by its own power of ten.
 
 X, y = data["wine"]
 units = 10.0 ** np.random.RandomState(0).randint(-6, 7, size=X.shape[1])
@@ -65,3 +65,7 @@ for name, model in models.items():
     print(f"{name:32} {before:.3f}, in other units {after:.3f}")
 
 plt.show()
+
+# %%
+# What we see: with default parameters `OnlineStructuredPredictor` has the highest mean accuracy,
+# and its accuracy does not change with the units. `SGDClassifier` needs a scaler for both.

@@ -2,8 +2,9 @@
 Learn digits in one pass, and bound the error of new rows
 =========================================================
 
-One pass over the digits as they are. Every row is predicted before it is learned, so that the
-errors so far are honest, and bound the error on new rows with a probability of 95%.
+One pass over the digits, unscaled. Every row is predicted before it is learned, so the errors so
+far are errors on unseen rows. They give an upper bound on the error of new rows, with 95%
+confidence.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,8 @@ bound = run.risk_bound(delta=0.05)
 print(f"new rows: at most {bound:.1%} wrong, with 95% confidence")
 
 # %%
-# The same for scikit-learn's learner of streams, which needs a step size and scaled features, and
-# was given neither here either. Ten rows are predicted at a time, then learned.
+# The same for scikit-learn's learner of streams, also without tuning. It needs a step size and
+# scaled features. Ten rows are predicted at a time, then learned.
 sgd, wrong = SGDClassifier(random_state=0), np.ones(len(y))
 for start in range(0, len(y), 10):
     ten = slice(start, start + 10)
@@ -32,7 +33,8 @@ for start in range(0, len(y), 10):
     sgd.partial_fit(X[ten], y[ten], classes=range(10))
 
 # %%
-# The bound is for the weights of the second half.
+# The figure shows the error over the last 200 rows. Look at the dashed line: it is the bound for
+# new rows, for the weights of the second half.
 
 
 def last_rows(losses, window=200):
@@ -50,3 +52,7 @@ ax.set(xlabel="rows seen, each once", ylabel="% wrong, last 200 rows", ylim=(0, 
 ax.set_title("digits, raw pixels, nothing tuned")
 ax.legend()
 plt.show()
+
+# %%
+# What we see: the error falls quickly in the first few hundred rows, and stays below that of
+# `SGDClassifier`. The bound is above the mean error of the second half, and needs no test set.

@@ -1,9 +1,9 @@
 """
-Good probabilities after few rows: second order beside first
-============================================================
+Second-order learners give better probabilities
+===============================================
 
-`FolkloreClassifier`, of second order, beside two learners of first order: one pass over the
-digits, raw, ten rows at a time. Each ten are predicted before they are learned.
+`FolkloreClassifier`, a second-order learner, compared with two first-order learners: one pass over
+the unscaled digits, ten rows at a time. Each ten rows are predicted before they are learned.
 """
 
 import matplotlib.pyplot as plt
@@ -29,13 +29,18 @@ def log_losses(model, X, y, chunk=10):
 
 
 # %%
-# None of the three was told a step size or a scale.
+# No learner has a step size or a scale to set here. The log loss measures the probabilities; low is
+# good.
 X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
 learners = {
     "FolkloreClassifier()": FolkloreClassifier(),
     "OnlineStructuredPredictor()": OnlineStructuredPredictor(),
     "SGDClassifier(loss='log_loss')": SGDClassifier(loss="log_loss", random_state=0),
 }
+# %%
+# The figure shows the mean log loss so far. Look at the left end: how good are the probabilities
+# after a few hundred rows?
+
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name, model in learners.items():
     losses = log_losses(model, X, y)
@@ -45,3 +50,8 @@ for name, model in learners.items():
 ax.set(xlabel="rows", ylabel="mean log loss so far", yscale="log", title="digits, raw, one pass")
 ax.legend()
 plt.show()
+
+# %%
+# What we see: `FolkloreClassifier` has the lowest mean log loss. The first-order
+# `OnlineStructuredPredictor` is close, and its gap is largest in the last 500 rows.
+# `SGDClassifier`, without scaling, has a much larger log loss.

@@ -1,15 +1,14 @@
 """
-Compare losses, decoders and optimisers in one grid search
+Compare losses, decoders and optimizers in one grid search
 ==========================================================
 
-What is learned by, how scores become answers and how weights move are parameters, so that one
-`GridSearchCV` compares them all. The score is the error of a draw of the decoder on rows that were
-not learned.
+The loss, the decoder and the optimizer are parameters of the learner, so one `GridSearchCV`
+compares them all. The score is the expected error of a random draw of the decoder on held-out rows.
 """
 
 # %%
-# Scikit-learn's digits, one pass. The star marks what keeps a guarantee: its `certificate` is a
-# number, the others raise `GuaranteeError`.
+# Scikit-learn's digits, one pass. A star marks combinations that have a regret bound: their
+# `certificate` is a number; the others raise a `GuaranteeError`.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -29,7 +28,7 @@ search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer, cv=3).fi
 
 
 def guaranteed(params):
-    """Whether a theorem bounds what the model loses while it learns."""
+    """Whether a theorem bounds the losses of the model while it learns."""
     try:
         return bool(model.set_params(**params).fit(X, y).certificate())
     except GuaranteeError:
@@ -37,7 +36,7 @@ def guaranteed(params):
 
 
 # %%
-# The best are at the top.
+# All combinations, the best first.
 
 found = search.cv_results_
 losses = {}
@@ -49,8 +48,15 @@ for place in found["rank_test_score"].argsort():
     print(f"{losses[name]:.3f}  {name}")
 
 # %%
+# Each bar is the expected error of one combination; a star marks those with a regret bound. Look at
+# whether the combinations with a bound are less accurate than the others.
 _, ax = plt.subplots(figsize=(7, 4))
 ax.barh(list(losses)[::-1], list(losses.values())[::-1])
 ax.set_xlabel("expected share of wrong answers")
 plt.tight_layout()
 plt.show()
+
+# %%
+# What we see: the most accurate combinations use "adagrad" or "ftrl" and have no regret bound.
+# Among those with a bound, "parameter_free" is the most accurate; gradient descent with the step
+# size of its bound learns little in one pass.

@@ -1,13 +1,15 @@
 """
-Kernels beside an SVM whose C and γ are searched
-================================================
+Kernel models compared with a tuned SVM
+=======================================
 
-For classes that no plane separates most people take an SVM with a Gaussian kernel, and search C and
-γ. `KernelStructuredPredictor` has neither, and takes features as they are.
+For classes that no plane separates, the usual model is an SVM with a Gaussian kernel, whose C and γ
+are tuned by grid search. `KernelStructuredPredictor` has neither to tune, and works on unscaled
+features.
 """
 
 # %%
-# Three arms of a spiral. One feature is in metres and the other in millimetres.
+# The data are simulated: three arms of a spiral. One feature is in meters and the other in
+# millimeters.
 
 from time import perf_counter
 
@@ -31,11 +33,12 @@ grid = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": [0.01, 0.1, 1, 10]}
 models = {
     "KernelStructuredPredictor()": KernelStructuredPredictor(random_state=0),
     "SVC()": SVC(),
-    "scaler, SVC, 20 C and γ": GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid),
+    "scaler, SVC, tuned C and γ": GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid),
 }
 
 # %%
-# Regions of the classes, learned from half of the rows; the dots are the others.
+# Each panel shows the regions of the classes, learned from half of the rows; the dots are the test
+# rows. Look at whether the regions follow the arms.
 
 X_old, X_new, y_old, y_new = train_test_split(X, y, random_state=0, test_size=0.5)
 across = np.meshgrid(np.linspace(-3.8, 3.8, 150), np.linspace(-3800, 3800, 150))
@@ -47,12 +50,12 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
         *across, regions, levels=[-0.5, 0.5, 1.5, 2.5], colors=["C0", "C1", "C2"], alpha=0.3
     )
     ax.scatter(*X_new.T, c=[f"C{k}" for k in y_new], s=4)
-    ax.set(title=f"{name}: {model.score(X_new, y_new):.1%}", xlabel="metres")
-axes[0].set_ylabel("millimetres")
+    ax.set(title=f"{name}: {model.score(X_new, y_new):.1%}", xlabel="meters")
+axes[0].set_ylabel("millimeters")
 
 # %%
-# Two data sets of scikit-learn, raw, with the time that each took. Pixels have one scale already:
-# there an SVC is better, and standardising does harm, to both. ``standardize=False`` leaves them.
+# Two data sets of scikit-learn, unscaled, with the time that each fit took. Pixels have one scale
+# already: there an SVC is better, and standardizing harms both. ``standardize=False`` turns it off.
 
 models["… standardize=False"] = KernelStructuredPredictor(standardize=False, random_state=0)
 for title, load in {"wine": load_wine, "digits": load_digits}.items():
@@ -64,3 +67,7 @@ for title, load in {"wine": load_wine, "digits": load_digits}.items():
         print(f"{title:7} {name:28} {score:.1%} right, {perf_counter() - start:.2f} s")
 
 plt.show()
+
+# %%
+# What we see: on the spiral and on wine the kernel model is as accurate as an SVM with scaled
+# features and tuned C and γ, in less time. On digits the SVM is more accurate.

@@ -1,9 +1,9 @@
 """
-Rings, grades and a curve by kernels with nothing to tune
-=========================================================
+Kernel models without hyperparameters
+=====================================
 
-Classes, ordinal classes and a curve with outliers, learned from raw features whose units are a
-factor of ten million apart.
+Classes, ordinal classes and a curve with outliers, learned from unscaled features whose units
+differ by a factor of ten million.
 """
 
 import matplotlib.pyplot as plt
@@ -11,12 +11,12 @@ import numpy as np
 
 from skstructured import KernelStructuredPredictor, PiSTOLClassifier, PiSTOLRegressor
 
-#: Units of the two features, which nobody has to know.
+#: Units of the two features.
 UNITS = np.array([1e4, 1e-3])
 
 
 def rings(n, seed):
-    """Rows in a disc, and in which of three rings they are; a tenth are mistaken."""
+    """Rows in a square, and their rings; a tenth of the labels are random."""
     rng = np.random.RandomState(seed)
     X = rng.uniform(-1.0, 1.0, (n, 2))
     ring = np.digitize(np.hypot(*X.T), [0.45, 0.8])
@@ -24,7 +24,7 @@ def rings(n, seed):
 
 
 def map_of(ax, model, title, new):
-    """Draw what a fitted model predicts on a grid, and how often it is right on new rows."""
+    """Draw the predictions of a fitted model on a grid, with its accuracy on new rows."""
     side = np.linspace(-1.0, 1.0, 100)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) * UNITS
     picture = model.predict(grid).reshape(len(side), -1)
@@ -38,7 +38,10 @@ def map_of(ax, model, title, new):
 # %%
 # Rings
 # -----
-# The same rows as classes, and as ordinal classes, which know which ring lies between which.
+#
+# The data are simulated: three rings, with a tenth of the labels replaced by random ones. The same
+# rows are learned as classes, and as ordinal classes, which use the order of the rings. Look at the
+# borders between the rings.
 X, y = rings(1500, 0)
 new = rings(5000, 1)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
@@ -50,7 +53,9 @@ map_of(axes[1], ordinal, "rings as ordinal classes", new)
 # %%
 # A curve
 # -------
-# One value in fifteen is far off, and the absolute loss does not follow it.
+#
+# One value in fifteen is an outlier. Look at whether the learned curve follows the outliers: with
+# the absolute loss it does not.
 rng = np.random.RandomState(0)
 x = np.sort(rng.uniform(0.0, 10.0, 300))
 y = np.sin(x) + 0.1 * rng.randn(300)
@@ -67,3 +72,8 @@ ax.plot(fine, found, lw=2, label="PiSTOLRegressor")
 ax.set_title("a curve, absolute loss")
 ax.legend(fontsize="small")
 plt.show()
+
+# %%
+# What we see: both models find the rings, with an accuracy near the 93% that the random labels
+# allow. The regression follows the curve and not the outliers, with default parameters except for
+# the loss and the number of passes.

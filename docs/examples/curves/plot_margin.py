@@ -1,9 +1,10 @@
 """
-Find the likeliest class where none has a majority
-==================================================
+Find the most likely class without a majority
+=============================================
 
-Max-min margins find the most likely class also where it has 42%; margins alone give all classes
-the same score there (the grey part), as nothing above one half is to be seen.
+Max-min margins find the most likely class even if its probability is 42%. The margins of a
+structural SVM give all classes the same score there (the gray part), because no class has more than
+one half.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,8 @@ def rows(n, seed):
 
 
 # %%
-# The same kernel and the same penalty for both.
+# The data are simulated. Both models have the same kernel and the same penalty. Look at the gray
+# part: which model has different scores for the classes?
 X, y = rows(1500, 0)
 grid = np.linspace(0.0, 1.0, 400)
 best = likely(grid).argmax(axis=1)
@@ -40,7 +42,12 @@ for ax, kind in zip(axes, (MaxMinMarginNetwork, StructuralSVM), strict=True):
     right = np.mean(model.predict(grid[:, None]) == best)
     ax.set_title(f"{kind.__name__}: the most likely class at {right:.0%}", fontsize=10)
     ax.axvspan(0.1, 0.9, color="0.5", alpha=0.15)
-    ax.set_xlabel("x (grey: no class is above a half)")
+    ax.set_xlabel("x (gray: no class is above a half)")
     print(f"{kind.__name__}: the most likely class at {right:.1%} of x")
 axes[0].set_ylabel("scores of the classes")
 plt.show()
+
+# %%
+# What we see: the max-min margin network separates the scores in the gray part, and predicts the
+# most likely class there. The structural SVM has almost equal scores, so its predictions are
+# arbitrary.

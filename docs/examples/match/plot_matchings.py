@@ -1,15 +1,16 @@
 """
-Assign dishes to positions, with a probability for each
-=======================================================
+Assignment: positions of dishes, with probabilities
+===================================================
 
 A ranking of m items gives each item a position and each position an item: an assignment. The mean
-prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, the probability of every
+prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, with a probability of every
 position for every item.
 """
 
 # %%
-# Six dishes, and guests who are described by five numbers. A guest's liking of a dish is linear in
-# them, with some noise; y[i, j] is the position of dish j in the ranking of guest i, 0 the first.
+# The data are simulated: six dishes, and guests who are described by five numbers. A guest's liking
+# of a dish is linear in them, with noise; y[i, j] is the position of dish j in the ranking of guest
+# i, 0 for the first.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,16 +31,16 @@ print(f"dishes at the right position: {model.score(X[1000:], y[1000:]):.2f}; gue
 print(f"Kendall's tau: {kendall_tau(predicted, y[1000:]).mean():.2f}")
 
 # %%
-# Two new guests: the one of whom the learner is surest, and the one of whom it is least sure. Rows
-# and columns of the matrices sum to one. Circles are the true positions: where the learner
-# is unsure, the mass stays among neighbours.
+# The panels show two new guests: the one with the most confident prediction, and the one with the
+# least. Rows and columns of the matrices sum to one. Circles are the true positions; look at how
+# the mass of the uncertain guest stays among neighboring positions.
 
 P = model.predict_proba(X[1000:])
 print("farthest from one that a sum is:", *(f"{abs(P.sum(axis=k) - 1).max():.0e}" for k in (1, 2)))
 sureness = P.max(axis=2).mean(axis=1)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, i, name in zip(
-    axes, (sureness.argmax(), sureness.argmin()), ("sure", "unsure"), strict=True
+    axes, (sureness.argmax(), sureness.argmin()), ("confident", "uncertain"), strict=True
 ):
     order = predicted[i].argsort()
     image = ax.imshow(P[i][order], vmin=0, vmax=1, cmap="Blues")
@@ -49,9 +50,10 @@ for ax, i, name in zip(
 figure.colorbar(image, ax=axes, label="probability")
 
 # %%
-# Can the probabilities be trusted? Of all pairs of a dish and a position with a probability of
-# about p, a share of about p comes true. They are a little cautious: likely pairs come true more
-# often than they say.
+# Are the probabilities calibrated? The figure groups all pairs of a dish and a position by their
+# probability, and shows the share of pairs that are true. On the diagonal the two would be equal.
+# Above it, likely pairs are true more often than predicted: the probabilities are a little too
+# cautious.
 
 happened = y[1000:, :, None] == np.arange(6)
 bins = np.digitize(P, np.linspace(0, 1, 11)[1:-1])
@@ -60,15 +62,19 @@ seen = [happened[bins == b].mean() for b in range(10)]
 figure, ax = plt.subplots(figsize=(4, 4), layout="constrained")
 ax.plot([0, 1], [0, 1], color="0.7")
 ax.plot(said, seen, "o-")
-ax.set(xlabel="probability said", ylabel="share that came true", aspect="equal")
+ax.set(xlabel="predicted probability", ylabel="share that is true", aspect="equal")
 
 # %%
-# One pass, each guest predicted before it is learned, says of new guests how many dishes are
-# misplaced at most.
+# One pass, with each guest predicted before it is learned, gives an upper bound on the share of
+# misplaced dishes for new guests.
 
 learner = OnlineStructuredPredictor("birkhoff", decoder="nearest")
 run = progressive_validate(learner, X, y, random_state=0)
 print(f"misplaced while learning: {run.expected_target_loss.mean():.1%}")
-print(f"of new guests at most {run.risk_bound(delta=0.05):.1%}, with 95% confidence")
+print(f"new guests: at most {run.risk_bound(delta=0.05):.1%}, with 95% confidence")
 
 plt.show()
+
+# %%
+# What we see: most dishes are at the right position, compared with one in six by guessing. The
+# probabilities are nearly calibrated, and the bound for new guests needs no test set.

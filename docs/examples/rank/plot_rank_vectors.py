@@ -1,14 +1,15 @@
 """
-Rank three drinks: predictions within a hexagon
-===============================================
+Label ranking: predictions within a hexagon
+===========================================
 
 The ranks of three items are a permutation of 1, 2, 3, with 3 for the best. The six rank vectors are
-corners of a hexagon, the permutahedron, and the mean prediction of the space ``"permutahedron"``
-is a point of it: a corner where the learner is sure, an inner point where it is not.
+corners of a hexagon, the permutahedron. The mean prediction of the space ``"permutahedron"`` is a
+point of it: a corner if the prediction is certain, an inner point if it is not.
 """
 
 # %%
-# Guests rank tea, coffee and juice. Their two features say how late it is and how hot.
+# The data are simulated: guests rank tea, coffee and juice. The two features are the time of day
+# and the temperature.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,10 +26,10 @@ model = OnlineStructuredPredictor("permutahedron", random_state=0).fit(X[:1000],
 print(f"Spearman's rho on new guests: {spearman_rho(model.predict(X[1000:]), y[1000:]).mean():.2f}")
 
 # %%
-# Rank vectors lie in a plane, as their sum is 6. Each point is the mean prediction for a
-# new guest, its colour the true favourite. Many points sit on corners and edges exactly: with the
-# squared norm as its regularizer the mean is a projection, by which the learner says that an order
-# of two items, or of all, is certain.
+# Rank vectors lie in a plane, because their sum is 6. Each point is the mean prediction for a new
+# guest, its color the true favorite. Look at the points exactly on corners and edges: with the
+# squared norm as regularizer the mean is a projection, and such a point means that the order of two
+# items, or of all, is certain.
 
 names = np.array(["tea", "coffee", "juice"])
 plane = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
@@ -46,6 +47,10 @@ for item in range(3):
     ax.plot(*((mean[favourite] - 2) @ plane.T).T, ".", ms=5, alpha=0.6, label=names[item])
 ax.set(xlim=(-2.5, 2.5), ylim=(-1.9, 1.9), aspect="equal")
 ax.set_axis_off()
-ax.legend(title="true favourite", loc="upper left", bbox_to_anchor=(0.85, 1))
+ax.legend(title="true favorite", loc="upper left", bbox_to_anchor=(0.85, 1))
 
 plt.show()
+
+# %%
+# What we see: the predictions lie near the corner of the true favorite, and many lie exactly on an
+# edge. Uncertain guests are inner points.

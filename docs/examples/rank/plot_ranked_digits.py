@@ -1,13 +1,13 @@
 """
-Rank the classes of a digit: ranks or assignments
-=================================================
+Label ranking of digits: ranks or assignments
+=============================================
 
-Not only which class a row has, but in which order all classes come into question: label ranking.
-The true order of the ten digits is that of a naive Bayes classifier, which sees the same pixels.
+Label ranking predicts the order of all classes, not only the most likely class. The true order of
+the ten digits is that of a naive Bayes classifier, which sees the same pixels.
 """
 
 # %%
-# ``y[i, j]`` is the position of class j for row i, 0 the first.
+# ``y[i, j]`` is the position of class j for row i, 0 for the first.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ y = (-scores).argsort(axis=1).argsort(axis=1)
 X, X_new, y, y_new = train_test_split(X, y, random_state=0, train_size=1000, test_size=500)
 
 # %%
-# Ranks are a permutation of 1 … m with the best m; the space "permutahedron" takes them.
+# Ranks are a permutation of 1 … m with m for the best; the space "permutahedron" needs them.
 
 tau = {}
 for kind in (OnlineStructuredPredictor, KernelStructuredPredictor):
@@ -39,8 +39,8 @@ for name, values in tau.items():
     print(f"{name:38} Kendall's tau {values.mean():.3f}")
 
 # %%
-# Agreement row by row, the worst first, and the probabilities of all positions for one new row
-# (circles are true).
+# The left panel shows the agreement row by row, the worst first; look at the left end. The right
+# panel shows the probabilities of all positions for one new row (circles are true).
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for name, values in tau.items():
@@ -52,3 +52,7 @@ axes[1].plot(y_new[0], range(len(y_new[0])), "o", ms=18, mfc="none", mec="tab:re
 axes[1].set(xlabel="position (0 = first)", ylabel="class", xticks=range(y.shape[1]))
 figure.colorbar(image, ax=axes[1], label="probability")
 plt.show()
+
+# %%
+# What we see: the space of ranks agrees most with the true order, with the linear and with the
+# kernel model. Assignments agree less, but give a probability of every position.

@@ -1,13 +1,14 @@
 """
-Predict the bulk of the outputs where some are outliers
-=======================================================
+Regression that ignores outliers
+================================
 
-A curve, and one output in five far above it. Least squares run after the outliers; a loss whose
-slope is bounded does not. `PiSTOLRegressor` has such a loss, and neither C nor bandwidth to search.
+A curve, with one output in five far above it. Least squares follow the outliers; a loss with
+bounded slope does not. `PiSTOLRegressor` has such a loss, and neither C nor a bandwidth to tune.
 """
 
 # %%
-# Outliers are among the rows that are learned. What counts is the distance to the curve itself.
+# The data are simulated, and the outliers are among the training rows. The error is the distance to
+# the curve itself.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +28,7 @@ grid = {"alpha": 10.0 ** np.arange(-4, 2), "gamma": 10.0 ** np.arange(-2, 2)}
 models = {
     'PiSTOLRegressor("rbf")': PiSTOLRegressor("rbf", random_state=0),
     "SVR()": SVR(),
-    "KernelRidge, searched": GridSearchCV(KernelRidge(kernel="rbf"), grid),
+    "KernelRidge, tuned": GridSearchCV(KernelRidge(kernel="rbf"), grid),
     "HuberRegressor()": HuberRegressor(),
 }
 found = {name: model.fit(X, y).predict(X) for name, model in models.items()}
@@ -35,8 +36,9 @@ for name, values in found.items():
     print(f"{name:22} off the curve by {np.abs(values - curve).mean():.2f} on average")
 
 # %%
-# `SVR` has a bounded slope too, and a C that fits a standard deviation of about one.
-# `HuberRegressor` is a straight line, and the best choice where the truth is one.
+# Look at which of the curves are pulled up by the outliers. `SVR` has a loss of bounded slope too,
+# and a C that fits a standard deviation of about one. `HuberRegressor` is a linear model, and the
+# best choice if the true curve is a line.
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.plot(X[:, 0], y, ".", color="0.75", label="rows")
@@ -47,7 +49,8 @@ ax.set(xlabel="x", ylabel="y")
 ax.legend(fontsize=8)
 
 # %%
-# Quantiles: nine of ten outputs are below the upper curve. Here the outliers are what is asked for.
+# Quantile regression: nine of ten outputs are below the upper curve. Here the outliers are part of
+# the answer.
 
 levels = (0.1, 0.5, 0.9)
 figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
@@ -60,3 +63,7 @@ for level in levels:
 ax.set(xlabel="x", ylabel="y")
 ax.legend()
 plt.show()
+
+# %%
+# What we see: `PiSTOLRegressor` and `SVR` stay close to the curve. `KernelRidge`, tuned on rows
+# with outliers, is pulled far above it, and the linear model cannot follow it.

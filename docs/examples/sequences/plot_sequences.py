@@ -1,13 +1,13 @@
 """
-Label the states of a machine, which follow each other
-======================================================
+Sequence labeling: the states of a machine
+==========================================
 
-Where labels follow each other, what comes before and after says much about each of them. The space
-``"sequence"`` learns scores of neighbouring labels along with the weights of features.
+In a sequence, the neighboring labels have information on each label. The space ``"sequence"``
+learns scores of neighboring labels along with the weights of features.
 """
 
 # %%
-# A made-up machine that is idle, runs or overheats. States last: it stays as it is with
+# The data are simulated: a machine that is idle, runs or overheats. It stays in its state with
 # probability 0.9, and may overheat only while it runs. Two noisy sensors are read at each step.
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ X, y = zip(*(machine(rng.randint(40, 100)) for _ in range(200)), strict=True)
 X, y, X_new, y_new = X[:100], y[:100], X[100:], y[100:]
 
 # %%
-# One model reads each step by itself, the other whole sequences.
+# One model reads each step separately, the other whole sequences.
 
 alone = OnlineStructuredPredictor(random_state=0).fit(np.vstack(X), np.concatenate(y))
 chain = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
@@ -44,8 +44,9 @@ for name, share in zip(predicted, right, strict=True):
     print(f"{name}: {share:.1%} of the states right")
 
 # %%
-# Probabilities of the states of a new sequence. By itself a step is hardly ever sure; the marginals
-# of the chain are, but for the moments of change. The bar below has the truth.
+# The figure shows the probabilities of the states of a new sequence; the bar at the bottom has the
+# true states. A single step is rarely certain. Look at the marginals of the chain: they are certain
+# except at the moments of change.
 
 i = next(i for i, labels in enumerate(y_new) if len(set(labels)) == 3 and len(labels) > 90)
 order = [list(chain.classes_).index(state) for state in states]
@@ -64,7 +65,8 @@ axes[2].set(yticks=[], xlabel="step", ylabel="truth")
 axes[0].legend(loc="upper right", ncols=3)
 
 # %%
-# What it learned of neighbours: to stay is likely, to jump from hot to running is not.
+# The scores of neighboring labels. Look at the diagonal: staying in a state is likely, and a jump
+# from hot to running is not.
 
 figure, ax = plt.subplots(figsize=(4, 3.2), layout="constrained")
 T = chain.transitions_[np.ix_(order, order)]
@@ -75,3 +77,7 @@ ax.set(xlabel="to", ylabel="from")
 figure.colorbar(image, label="score")
 
 plt.show()
+
+# %%
+# What we see: the chain labels far more states correctly than single steps do, because states last.
+# It has learned this from the labels, along with the transitions that never occur.

@@ -150,7 +150,7 @@ def new_numbers(n_estimators, lam):
 def root(c, a):
     """The root m of ``m + a(σ(m) − ½) = c``, a ≥ 0.
 
-    For c > 0 the left side is concave where m > 0: Newton's steps rise from below the root to it.
+    For c > 0 the left side is concave for m > 0: Newton's steps rise from below the root to it.
     """
     far = abs(c)
     m = max(far - 0.5 * a, far / (1.0 + 0.25 * a))
@@ -179,7 +179,7 @@ def log_share(m):
 
 @kernel(inline=True)
 def others_of(answer, s, p):
-    """Log Σ_{k≠l} exp s_k, and the sum; p = exp s is recomputed where it has underflowed."""
+    """Log Σ_{k≠l} exp s_k, and the sum; p = exp s is recomputed if it has underflowed."""
     total = 0.0
     for k in range(p.shape[0]):
         total += p[k] if k != answer else 0.0
@@ -245,8 +245,8 @@ def expert_shares(numbers, shares):
 def read_costs(code, answer, weight, state, p, saved):
     """What an answer saves of the largest cost, w(max C − C_k), into `saved` (K,).
 
-    The costs (C.1) of answering k when y is true are C_k = (p_k + 1 − p_y)/K, and C_y = 0. The
-    sums of the edge take w(1 − p_y), and what the weak answer has of it.
+    The costs (C.1) of answering k when y is true are C_k = (p_k + 1 − p_y)/K, and C_y = 0. The sums
+    of the edge add w(1 − p_y), and the share of the weak prediction.
     """
     rest, top, K = 0.0, 0.0, p.shape[0]
     for k in range(K):
@@ -293,7 +293,7 @@ def boost_rows(
 ):
     """Play and learn rows in `order`, the weak learners trees; how many rounds were learned.
 
-    `live` is how many were before. `votes` and `logs` (n, K) receive what was played.
+    `live` is the number of rounds before. `votes` and `logs` (n, K) receive the plays.
     """
     n, K = numbers.shape[0], votes.shape[1]
     x, s, p = np.zeros(width), np.empty(K), np.empty(K)

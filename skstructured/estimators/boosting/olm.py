@@ -55,7 +55,7 @@ def check_weak(estimator):
     if isinstance(estimator, type) or not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{wanted}, got {estimator!r}, which has no partial_fit.")
     if not (hasattr(estimator, "predict") and hasattr(estimator, "get_params")):
-        raise ValueError(f"{wanted}, got {estimator!r}, which is no scikit-learn classifier.")
+        raise ValueError(f"{wanted}, got {estimator!r}, which is not a scikit-learn classifier.")
     names = inspect.signature(estimator.partial_fit).parameters
     missing = [name for name in ("classes", "sample_weight") if name not in names]
     if missing:
@@ -157,97 +157,109 @@ class OtherLearners(State):
 
 @parameters
 class AdaBoostOLMClassifier(VotingLearner):
-    r"""Online boosting: many weak learners, each trained on what the others get wrong.
+    r"""Online boosting: many weak learners, each trained on the mistakes of the others.
 
-    For streams of raw features in any units, whose classes are no half-spaces. Trees of its own run
-    in a compiled loop; weak learners of scikit-learn take some hundred times as long.
+    Use it for streams of unscaled features whose classes are not linearly separable. Its own trees
+    run in a compiled loop; weak learners of scikit-learn take about a hundred times as long. The
+    algorithm is AdaBoost.OLM++ [1]_, with the improper learner of [2]_.
 
-    Round t, with :math:`s^0 = 0`: weak learner i answers a class l, and a binary AIOLI with the
-    row :math:`x = (½(s_l - \log\sum_{k≠l}e^{s_k}), 1)`, its first number clipped at
-    ±ln max(t, 2), says how the logits move, with m its logit:
+    In round t, with :math:`s^0 = 0`, weak learner i predicts a class l. A binary AIOLI with the row
+    :math:`x = (½(s_l - \log\sum_{k≠l}e^{s_k}), 1)`, its first entry clipped at ±ln max(t, 2), then
+    moves the logits, with m its logit:
 
     .. math:: s^i_l = \log σ(m), \quad
         s^i_k = s^{i-1}_k + \log σ(-m) - \log\sum_{j≠l} e^{s^{i-1}_j} \quad (k ≠ l).
 
-    Expert i answers argmax s^i. A hedge draws expert i with probability
-    :math:`v_i ∝ \exp(-\text{its mistakes}/m)`, m the largest weight of a row so far or 1: what
-    `play` and `sample` do; `predict` and probabilities follow the expert with the fewest mistakes.
-    Then weak learner i learns the costs of its answers: with σ the softmax of :math:`s^{i-1}` and
-    the true class y, ``C(y, k) = (σ_k + 1 − σ_y)/K`` for k ≠ y and ``C(y, y) = 0``.
+    Expert i predicts argmax s^i. A hedge draws expert i with probability :math:`v_i ∝
+    \exp(-\text{its mistakes}/m)`, with m the largest weight of a row so far or 1. This draw is used
+    by `play` and `sample`; `predict` and probabilities follow the expert with the fewest mistakes.
+    Then weak learner i learns the costs of its predictions. With σ the softmax of :math:`s^{i-1}`
+    and y the true class, they are ``C(y, k) = (σ_k + 1 − σ_y)/K`` for k ≠ y and ``C(y, y) = 0``.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        The weak learner: anything with ``partial_fit(X, y, classes=, sample_weight=)``. A round
-        gives it the row once per class k = 0 … K−1, as an example of class k with the weight
-        ``max_j C(y, j) − C(y, k)``, if that is positive: its weighted 0-1 loss is then the cost of
-        its answer, but for a constant. None is `OnlineTreeClassifier`.
+        Weak learner: any classifier with ``partial_fit(X, y, classes=, sample_weight=)``. None is
+        `OnlineTreeClassifier`. A round passes the row once per class k = 0 … K−1, as an example of
+        class k with the weight ``max_j C(y, j) − C(y, k)``, if that is positive. The weighted 0-1
+        loss is then the cost of the prediction, up to a constant.
     n_estimators : int, default=50
-        N, the number of weak learners and of experts.
+        Number N of weak learners and of experts.
     alpha : float, default=1.0
-        λ: the corrections are regularized by λ/2 ‖θ − (2, 0)‖²; θ = (2, α) adds α to the score of
-        every answer.
+        Regularization strength λ of the corrections, in λ/2 ‖θ − (2, 0)‖². Here θ = (2, α) adds α
+        to the score of every prediction.
     shuffle : bool, default=True
-        Whether `fit`, which is one pass, visits the rows in random order.
+        Whether `fit`, which makes one pass, visits the rows in random order.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print, once per second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
-        Seeds the weak learners, each with a number of its own, and the shuffling.
+        Seeds the weak learners, with a different number for each, and the shuffling.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     estimators_ : list
-        The weak learners; copies, where they are `OnlineTreeClassifier`.
+        The weak learners; copies if they are `OnlineTreeClassifier`.
     edges_ : ndarray of shape (N,)
-        γ_i in [−1, 1]: see Notes.
+        Edges γ_i in [−1, 1]: see Notes.
     expert_weights_, expert_mistakes_ : ndarray of shape (N,)
-        v_i/Σv, and the mistakes behind them, by sample weight.
+        Probabilities v_i/Σv, and the mistakes behind them, by sample weight.
     leader_ : int
-        The expert that `predict` follows: fewest mistakes; ties go to the first.
+        Index of the expert that `predict` follows: the one with the fewest mistakes, the first if
+        several have as many.
     correction_regrets_ : ndarray of shape (N,)
-        Bounds of the corrections' regrets: see Notes.
+        Bounds on the regrets of the corrections: see Notes.
     t_ : int
-        Rounds learned.
+        Number of rounds learned.
     space_, n_features_in_, feature_names_in_
-        As everywhere in the package.
+        As in scikit-learn.
+
+    See Also
+    --------
+    OnlineTreeClassifier : The default weak learner.
+    FolkloreClassifier : Online logistic regression, for linear problems.
+    KernelStructuredPredictor : Nonlinear models for streams, with random features.
 
     Notes
     -----
-    Before its first row every weak learner answers ``classes_[0]``. A sample weight multiplies the
-    costs, the correction's loss and the mistakes of experts. Weak learners predict labels, without
-    the costs of the round: trees predict the class whose total cost in the leaf is the least.
+    Before its first row every weak learner predicts ``classes_[0]``. A sample weight multiplies the
+    costs, the loss of the correction and the mistakes of experts. Weak learners predict labels
+    without the costs of the round: trees predict the class with the lowest total cost in the leaf.
 
-    With metadata routing, what ``partial_fit`` of `estimator` requests is handed on row by row, but
-    for `classes` and `sample_weight`: the weights made here contain those given.
+    With metadata routing, metadata that ``partial_fit`` of `estimator` requests are passed row by
+    row, except for `classes` and `sample_weight`: the weights of the rounds contain the given ones.
 
     With :math:`σ^i_t = \mathrm{softmax}(s^{i-1}_t)`, :math:`w_i = \sum_t 1 - σ^i_{t,y_t}` and
-    answers :math:`l_t`, the edge is
+    predictions :math:`l_t`, the edge is
 
     .. math:: γ_i = \frac{1}{w_i}\Big(\sum_{t: l_t = y_t} (1 - σ^i_{t,y_t})
         - \sum_{t: l_t ≠ y_t} σ^i_{t,l_t}\Big),
 
-    1 for a learner without mistakes, and 0 for one that guesses. What is proved (the last two for
-    all rows of weight 1; with other weights w, the second holds of Σ wℓ with the terms
-    w²½σ(m)(1 − σ(m))q and w ln(1 + e²/max(t, 2)²), t the rounds of weight above 0):
+    1 for a learner without mistakes, and 0 for one that guesses. The following bounds hold:
 
     - expected mistakes ≤ (mistakes of the best expert + m ln N)/(1 − 1/e), both by weight;
-    - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q +
-      Σ ln(1 + e²/max(t, 2)²)``, which is O(ln² T) and at most `correction_regrets_`; q is the
-      row's xᵀA⁻¹x;
+    - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q + Σ ln(1 +
+      e²/max(t, 2)²)``, which is O(ln² T) and at most `correction_regrets_`; q is the row's xᵀA⁻¹x;
     - ``Σ ℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ_i correction_regrets_``;
-    - hence some expert makes at most ``4 (T ln K + Σ_i correction_regrets_)/Σ γ_i²`` mistakes
-      (C.5), which `certificate` states, with the first line; with probability 1 − δ, mistakes are
-      at most ``e (that number + m ln N) + m ln(1/δ)``.
+    - hence some expert makes at most ``4 (T ln K + Σ_i correction_regrets_)/Σ γ_i²`` mistakes (C.5
+      in [1]_), which `certificate` returns, together with the first bound. With probability 1 − δ,
+      mistakes are at most ``e (that number + m ln N) + m ln(1/δ)``.
 
-    The original regularizer is centred at 0, where every
-    correction begins by forgetting s, and has λ(4 + α²)/2 in its bound in place of λα²/2.
+    The last two bounds are for rows of weight 1. With other weights w, the second holds for Σ wℓ
+    with the terms w²½σ(m)(1 − σ(m))q and w ln(1 + e²/max(t, 2)²), with t the rounds of weight above
+    0.
+
+    The original regularizer is centered at 0, which makes every correction start by forgetting s,
+    and has λ(4 + α²)/2 in its bound instead of λα²/2.
 
     References
     ----------
-    Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
-    Algorithms 3 and 4. Foster, Kale, Luo, Mohri, Sridharan (2018), COLT.
+    .. [1] Agarwal, Kale, Zimmert (2022). Efficient methods for online multiclass logistic
+       regression. ALT. Algorithms 3 and 4.
+
+    .. [2] Foster, Kale, Luo, Mohri, Sridharan (2018). Logistic regression: the importance of being
+       improper. COLT.
 
     Examples
     --------
@@ -373,7 +385,9 @@ class AdaBoostOLMClassifier(VotingLearner):
             check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
         edges = float(self.edges_ @ self.edges_) if hasattr(self, "classes_") else 0.0
         if edges == 0.0:
-            raise GuaranteeError("Proposition 4.4 needs rounds, and weak learners with edges.")
+            raise GuaranteeError(
+                "No bound before the first round, or if all edges of the weak learners are 0."
+            )
         K, regrets = self.space_.dim_, float(self.correction_regrets_.sum())
         total = self._numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
@@ -400,7 +414,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         rows = super()._rows(X, reset)
         if rows.is_sparse and not reads_sparse(self.estimator):
             raise ValueError(
-                f"X is sparse, and estimator={self.estimator!r} reads no sparse rows: give "
+                f"X is sparse, but estimator={self.estimator!r} does not support sparse rows. Use "
                 "X.toarray()."
             )
         return rows

@@ -28,13 +28,13 @@ __all__ = ["OnlineTreeClassifier"]
 class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
-    A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,
-    and plays without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
+    A subclass makes its state in `_setup(K)`, plays and learns a block in `_learn_block`, and plays
+    without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
     """
 
     @abstractmethod
     def _setup(self, K):
-        """Check the parameters and make what is learned, for K classes."""
+        """Check the parameters and make the state, for K classes."""
 
     @abstractmethod
     def _learn_block(self, rows, codes, weight, order, votes, logs, **given):
@@ -56,7 +56,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features, as they are.
+            Features, unscaled.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -82,7 +82,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features, as they are.
+            Features, unscaled.
         y : array-like of shape (n,)
             Labels.
         classes : array-like or None, default=None
@@ -117,7 +117,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        """The `Losses` of rounds with the current state; nothing is learned."""
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
@@ -130,7 +130,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, learn it, and go on; `Losses`."""
+        """Play each round, then learn it; the `Losses`."""
         votes, logs = self._learn(rounds, np.asarray(which))
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
@@ -144,7 +144,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._setup(space.dim_)
 
     def _learn(self, rounds, order, **given):
-        """Learn rows in `order`; votes and log probabilities of what was played."""
+        """Learn rows in `order`; votes and log probabilities of the plays."""
         rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
         votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
         for start in with_progress(self, range(0, len(order), size), len(order)):
@@ -212,46 +212,48 @@ DEEPEST = 12
 class OnlineTreeClassifier(VotingLearner):
     r"""A shallow tree of random tests: the default weak learner of `AdaBoostOLMClassifier`.
 
-    A leaf draws `n_tests` features, and tries each at its value in one of the leaf's first rows:
-    x_f > v. It keeps the weights of the classes on both sides, and every `patience` rows it splits
-    by the test that makes Gini's impurity smallest, if any makes it smaller. A row takes
-    `max_depth` comparisons and `n_tests` additions; nothing depends on the units of the features.
+    A leaf draws `n_tests` features, and tests x_f > v, with v the value of the feature in one of
+    the leaf's first rows. It keeps the weights of the classes on both sides. Every `patience` rows
+    it splits by the test with the lowest Gini impurity, if any test reduces it. A row takes
+    `max_depth` comparisons and `n_tests` additions. The units of the features do not matter.
 
     Parameters
     ----------
     max_depth : int, default=5
-        Tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
+        Number of tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
     n_tests : int, default=8
-        Features that a leaf tries, drawn with replacement.
+        Number of features that a leaf tests, drawn with replacement.
     patience : int, default=32
-        Rows of a leaf between two looks at its tests.
+        Number of rows of a leaf between two evaluations of its tests.
     shuffle : bool, default=True
-        Whether `fit`, which is one pass, visits the rows in random order.
+        Whether `fit`, which makes one pass, visits the rows in random order.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print, once per second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
-        Seeds the features tried, and the shuffling.
+        Seeds the choice of features, and the shuffling.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     t_ : int
-        Rounds learned.
+        Number of rounds learned.
     n_leaves_ : int
         Number of leaves so far.
     space_, n_features_in_, feature_names_in_
-        As everywhere in the package.
+        As in scikit-learn.
 
     See Also
     --------
-    AdaBoostOLMClassifier : Many of them, each for what those before it get wrong.
+    AdaBoostOLMClassifier : An ensemble of such trees, each trained on the mistakes of the others.
+    FolkloreClassifier : Online logistic regression, for linear problems.
 
     Notes
     -----
-    Before the first row it answers ``classes_[0]``, and so it does where classes are equally
-    heavy. It answers with certainty, so that `play` draws nothing. No theorem bounds its mistakes.
-    Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests deep.
+    Before the first row, and if several classes have the same weight, it predicts the first of them
+    in `classes_`. It predicts one class with certainty, so `play` does not draw. No theorem bounds
+    its mistakes. Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests
+    deep.
 
     Examples
     --------
@@ -270,9 +272,9 @@ class OnlineTreeClassifier(VotingLearner):
     random_state: Seed = None
 
     def predict_proba(self, X: Features) -> Floats:
-        """Shares of the classes, by weight, in the leaf of every row: (n, K).
+        """Predict the shares of the classes, by weight, in the leaf of every row: (n, K).
 
-        An empty leaf says 1/K.
+        They are 1/K in an empty leaf.
         """
         return self._thetas(self._fitted_rows(X))
 

@@ -45,27 +45,27 @@ def minimized(objective, Theta, max_iter, tol):
     with objective:
         start = evaluate(Theta)
         if not objective.gap(start[1]) <= tol:
-            Theta = minimize_lbfgs(evaluate, Theta, max_iter, add, maxcor=10).x
+            Theta = minimize_lbfgs(evaluate, Theta, max_iter, add, objective.bounds, maxcor=10).x
     if not curve:  # the start is good enough, or no step was found that is better
         add(*start)
     return Theta, np.array(curve)
 
 
 class Path(NamedTuple):
-    """What was tried: α (m,), and the mean losses of what was held out, (m,)."""
+    """The trials: α (m,), and the mean held-out losses, (m,)."""
 
     alphas: np.ndarray
     losses: np.ndarray
 
     @property
     def best(self):
-        """The largest α whose loss is hardly more than the least."""
+        """The largest α whose loss is close to the lowest one."""
         least = self.losses.min()
         return float(self.alphas[self.losses <= least + ALIKE * abs(least)][0])
 
 
 def held_out_losses(field, batch, share, held_out, learned):
-    """The losses of rounds held out as a function of α; each fit begins where the last ended."""
+    """The losses of held-out rounds as a function of α; each fit starts from the last one."""
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
     field.warm_start, field.random_state_ = field._is_linear(), rng
     field.max_iter = min(field.max_iter, BRIEF) if field.warm_start else field.max_iter

@@ -1,4 +1,4 @@
-"""Regularised mean losses of all rows or sequences, and their gradients in the weights."""
+"""Regularized mean losses of all rows or sequences, and their gradients in the weights."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.spaces.sequence import indicators
 
-__all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
+__all__ = ["ChainObjective", "ElasticNet", "Layout", "Objective", "VectorObjective"]
 
 
 #: What the score of a label after another goes by.
@@ -18,7 +18,7 @@ TRANSITIONS = ("bigram", "features", "none")
 
 
 class Layout:
-    """Where weights stand in Θ, a matrix with a row per feature and a column per score.
+    """Layout of weights in Θ, a matrix with a row per feature and a column per score.
 
     Features, the intercept, and for sequences starts, ends, transitions from each label, and for
     each feature its weights in the transitions from each label.
@@ -54,7 +54,7 @@ class Layout:
         return Theta[self.width] if self.intercept else np.zeros(self.dim)
 
     def edges(self, Theta):
-        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros where there are none."""
+        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros if not in use."""
         at = self.first_edge
         steps = Theta[at + 2 : at + 2 + self.dim] if self.steps else np.zeros((self.dim, self.dim))
         return Theta[at], Theta[at + 1], steps
@@ -109,16 +109,19 @@ class Objective:
     X : {ndarray, CSR matrix} of shape (N, p)
         Rows.
     offsets : ndarray of shape (n + 1,)
-        Where outputs begin among the rows, one row each but for sequences.
+        First row of each output; except for sequences, outputs have one row each.
     share : ndarray of shape (n,)
         c.
     alpha : float
         α.
     layout : Layout
-        Where weights stand.
+        Layout of the weights in Θ.
     block : int, default=4096
         Rows of a block, at least.
     """
+
+    #: Of weights, by which none is bounded.
+    bounds = None
 
     def __init__(self, X, offsets, share, alpha, layout, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
@@ -144,7 +147,7 @@ class Objective:
             self._pool.__exit__(*error)
 
     def _map(self, function, *args):
-        """What a function says of all blocks, in order: of as many at a time as are kept."""
+        """Values of a function for all blocks, in order, of as many at a time as are kept."""
         rest = (self.layout.shape[0] - self.layout.width) * self.layout.dim
         most, count = max(MOST_NUMBERS // max(rest, 1), self.threads), len(self.blocks)
         for first in range(0, count, most):
@@ -182,6 +185,51 @@ class Objective:
     def gap(self, gradient):
         """‖∇‖²/(2α), the duality gap of the weights and the means at their scores."""
         return float(np.vdot(gradient, gradient)) / (2.0 * self.alpha)
+
+
+class ElasticNet:
+    """An objective plus ``l1 Σ|Θ|``, for weights Θ = P − N that are a pair (P, N) of at least 0.
+
+    At the optimum one of each pair is 0, and both are for a weight that is 0. With the gradient u
+    of the mean loss, the gap between Θ and the means at its scores is
+    ``<Θ, u> + (α/2)‖Θ‖² + l1 Σ|Θ| + Σ max(|u| − l1, 0)²/(2α)``, by Fenchel's inequality.
+
+    Parameters
+    ----------
+    objective : Objective
+        With α > 0.
+    l1 : float
+        Strength of the sum of absolute weights.
+    """
+
+    bounds = (0.0, None)
+
+    def __init__(self, objective, l1):
+        self.objective, self.l1 = objective, l1
+
+    def __enter__(self):
+        return self.objective.__enter__()
+
+    def __exit__(self, *error):
+        self.objective.__exit__(*error)
+
+    def pair(self, Theta):
+        """(P, N) of weights Θ."""
+        return np.stack([np.maximum(Theta, 0.0), np.maximum(-Theta, 0.0)])
+
+    def value_and_gradient(self, pair):
+        """The objective, and its gradient in the pair."""
+        self._last = pair[0] - pair[1]
+        value, gradient = self.objective.value_and_gradient(self._last)
+        return value + self.l1 * pair.sum(), np.stack([self.l1 + gradient, self.l1 - gradient])
+
+    def gap(self, gradient):
+        """The duality gap of the weights evaluated last, whose gradient this is."""
+        Theta, alpha = self._last, self.objective.alpha
+        u = gradient[0] - self.l1 - alpha * Theta
+        penalty = 0.5 * alpha * np.vdot(Theta, Theta) + self.l1 * np.abs(Theta).sum()
+        dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2) / (2.0 * alpha)
+        return float(np.vdot(Theta, u) + penalty + dual)
 
 
 class VectorObjective(Objective):
@@ -273,7 +321,7 @@ MOST_SCORES = 1 << 22
 
 
 class EdgeObjective(ChainObjective):
-    """Objective of ``−ln p(y | x)`` where steps from row to row are scored by the features there.
+    """Objective of ``−ln p(y | x)`` with scores of steps that depend on the features of the row.
 
     The score of label j after i, at a row x, is ``T_ij + <U_ij, x>``; the gradient in U_ij is the
     sum over steps of their marginals, less the truth, times x.

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_bool, check_choice, check_positive
+from skstructured._base.validation import check_bool, check_choice, check_positive, check_real
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
@@ -22,6 +22,7 @@ from skstructured.estimators.crf._objective import (
     TRANSITIONS,
     ChainObjective,
     EdgeObjective,
+    ElasticNet,
     Layout,
     VectorObjective,
 )
@@ -39,118 +40,137 @@ __all__ = ["ConditionalRandomField"]
 
 @parameters
 class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredictor):
-    r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
+    r"""Predict label sequences, or outputs of other spaces, with a batch log-linear model.
 
-    The defaults are the place to start: features as they are, nothing to tune. It minimises
+    Start with the defaults: they work on unscaled features, and there are no hyperparameters to
+    tune. The model [1]_ minimizes
 
     .. math:: \frac{1}{n} \sum_i -\ln p_W(y_i | x_i) + \frac{α}{2} \|W\|^2, \qquad
               p_W(y | x) \propto \exp\,\langle W Φ(x), y\rangle.
 
-    For label sequences the score is ``Σ_m (coef_ x_m + intercept_)[y_m] + start_[y_1] +
-    Σ_m transitions_[y_m, y_{m+1}] + end_[y_M]``, and W is all of these weights. **All are
-    regularised**, the intercept too, which is a feature 1 (spec of Nowak-Vila et al. 2020), in
-    units of the features that are learned from: those of X, or standardised ones. For other spaces
-    the loss is the Fenchel–Young loss of the space's regularizer: ``−ln p`` on "simplex",
-    "hypercube" and "ordinal", entropic assignment on "birkhoff", squared norms on "permutahedron"
-    and spaces that are known by an oracle.
+    For label sequences the score is ``Σ_m (coef_ x_m + intercept_)[y_m] + start_[y_1] + Σ_m
+    transitions_[y_m, y_{m+1}] + end_[y_M]``, and W contains all of these weights. **All are
+    regularized**, including the intercept, which is a feature 1. The units are those of the
+    features that are learned from: of X, or of standardized features. For other spaces the loss is
+    the Fenchel–Young loss [2]_ of the space's regularizer. It is ``−ln p`` on "simplex",
+    "hypercube" and "ordinal", entropic assignment on "birkhoff", and squared norms on
+    "permutahedron" and on spaces with an oracle only.
 
-    Rows are learned by as many threads as joblib is told of, by one otherwise: in ``with
-    joblib.parallel_config(n_jobs=4)``. Any number gives the same bits, and it pays from some ten
-    thousand rows on. Iterations are logged by the logger "skstructured" at the level INFO.
+    Rows are learned by as many threads as joblib is configured for, by default one: use
+    ``with joblib.parallel_config(n_jobs=4)``. The result does not depend on their number. Threads
+    help from about 10,000 rows on. Iterations are logged by the logger "skstructured" at the level
+    INFO.
 
     Parameters
     ----------
     space : str or OutputSpace, default="sequence"
-        What an output is: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or a space.
+        Type of the outputs: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or an
+        `OutputSpace`.
     transitions : {"bigram", "features", "none"}, default="bigram"
-        What the score of a label after another goes by, for sequences: by the two labels; by the
-        features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
-        p k² weights more, whose marginals are found in some ten times the time; or by nothing,
-        which leaves labels that do not see each other.
+        Which scores pairs of neighboring labels have, for sequences. "bigram" has one score per
+        pair of labels. "features" also uses the features of the second row,
+        ``transitions_[i, j] + <transition_coef_[i, j], x>``. These are p k² more weights, and
+        marginals take about ten times as long. "none" has no scores, so labels do not depend on
+        each other.
     alpha : float or "auto", default="auto"
-        α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
-        ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each in 25 iterations from the weights of
-        the one before, until one loses more than the best on rows, or sequences, held out: of at
-        most 100 each once, of more the fifth part. It takes the largest within 0.3 % of the least.
+        Regularization strength α. Must be positive. The c2 of CRFsuite on n sequences is
+        ``α = 2 c2/n``, the C of LogisticRegression ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n,
+        …, each in 25 iterations from the weights of the one before, until the held-out loss exceeds
+        the lowest one. It uses the largest α within 0.3% of the lowest loss. At most 100 rows or
+        sequences are each held out once; of more, a fifth is.
+    l1_ratio : float, default=0.0
+        Share r of the L1 part of the elastic net, in [0, 1): the penalty of weights W is
+        ``α (r Σ|W| + (1 − r) ‖W‖²/2)`` [3]_. A positive share makes weights of rare features 0.
     decoder : str or Decoder, default="auto"
         How scores become outputs. "auto" is "min_risk" if costs are given, else "nearest".
-        "nearest": the output nearest to the mean. "map": the most likely output as a whole.
-        "min_risk": the output of the least expected cost, for sequences position by position.
-        "randomized" and "sampled" draw, see `sample`.
+        "nearest" predicts the output nearest to the mean, "map" the most likely output as a whole.
+        "min_risk" minimizes the expected cost, for sequences at each position. "randomized" and
+        "sampled" draw, see `sample`.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
-        0 where they are the same. Predictions and `score` use it; the weights do not.
-        The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
+        Cost matrix [true, predicted] of labels, in the order of `classes_`: not negative, and 0 on
+        the diagonal. Predictions and `score` use it; the weights do not. It is the same as
+        ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
         None is 1 for all mistakes, |i − j| for "ordinal".
     standardize : bool or "auto", default="auto"
-        Whether features are centred and divided by their deviation before they are learned; CSR
-        ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
-        entries are 0 and 1, as they are. `coef_` and `intercept_` are in units of X always.
+        Whether to center features and divide them by their standard deviation; CSR features are
+        divided by their largest entry and never centered. "auto" does not change indicators, whose
+        entries are 0 and 1. `coef_` and `intercept_` are always in units of X.
     missing : {"mean", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
-        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
-        those of the rows completed so.
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the
+        weighted mean of the feature over the rows of `fit` (0 if it is missing in all of them), in
+        `fit` and in predictions. "error" raises an error.
     fit_intercept : bool, default=True
-        Whether there is a feature 1. Without it, nothing is centred.
+        Whether to append a constant feature 1. Without an intercept, features are not centered.
     max_iter : int, default=1000
-        Most iterations of L-BFGS.
+        Maximum number of L-BFGS iterations.
     tol : float, default=1e-3
-        The duality gap, in units of the objective, to stop at.
+        Tolerance of the stopping rule: the duality gap, in units of the objective.
     warm_start : bool, default=False
-        Whether `fit` begins with the weights of the last one, which must have the same labels.
+        Whether `fit` starts from the weights of the last fit, which must have the same labels.
     kernel : str or callable, default="linear"
-        Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
-        "linear" are for spaces other than "sequence". They factor the matrix of kernels, which
-        takes n³/3 operations at most, and may take 4 GiB.
+        Kernel of rows, as in scikit-learn's ``pairwise_kernels``, plus 1 for the intercept. Kernels
+        other than "linear" are not supported for "sequence". They factor the kernel matrix, which
+        takes at most n³/3 operations and up to 4 GiB.
     gamma : float, "scale" or None, default=None
-        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
+        Kernel coefficient. None is "scale", ``1/(p Var X)`` of standardized rows.
     random_state : int, RandomState instance or None, default=None
-        Seeds what is held out for alpha="auto", and the draws of `sample`.
+        Seeds the choice of held-out rows for alpha="auto", and the draws of `sample`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
-        Weights of features, for the linear kernel; dim is the number of labels for sequences.
+        Weights of the features, for the linear kernel; dim is the number of labels for sequences.
     intercept_ : ndarray of shape (dim,)
-        Zeros without one.
+        Intercepts; zeros without one.
     dual_coef_, support_ : ndarray of shape (n, k) and (m,)
-        Coefficients of the rows of `fit`, and which are not 0, for other kernels.
+        Coefficients of the rows of `fit`, and indices of those that are not 0, for other kernels.
     transitions_ : ndarray of shape (k, k)
-        Scores of label j after label i, for sequences alone; zeros for transitions="none".
+        Scores of label j after label i, for sequences only; zeros for transitions="none".
     transition_coef_ : ndarray of shape (k, k, n_features_in_)
-        For transitions="features": what the features of a row add to the scores of label j there
-        after label i at the row before.
+        Weights of the features of a row in the score of its label j after label i of the row
+        before. Only for transitions="features".
     start_, end_ : ndarray of shape (k,)
-        Scores of labels at the first and the last position, for sequences alone.
+        Scores of labels at the first and the last position, for sequences only.
     alpha_ : float
-        α in use.
+        The α in use.
     alpha_path_ : ndarray of shape (m, 2)
-        For alpha="auto": α that were tried, and mean losses of what was held out.
+        Values of α that were tried, and their mean held-out losses, for alpha="auto".
     classes_ : ndarray
-        Labels, where the space has some.
+        Class labels, if the space has labels.
     space_, loss_ : components
-        Fitted.
+        The fitted space and loss.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
     loss_curve_ : ndarray of shape (n_iter_,)
-        The objective after each.
+        Objective after each iteration.
     duality_gap_ : float
-        At most so far is the objective from its least value: ``‖∇‖²/(2α)``, which is the gap
-        between W and the marginals at W.
+        Upper bound on the distance of the objective from its minimum: the gap between W and the
+        marginals at W, which is ``‖∇‖²/(2α)`` for ``l1_ratio=0``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+        Feature names, if X has string names.
 
     Warns
     -----
     ConvergenceWarning
-        Where the gap is above `tol` at the end, with the gap and the gradient's norm.
+        If the gap is above `tol` at the end.
+
+    See Also
+    --------
+    OnlineStructuredPredictor : The online learner for the same outputs and larger data sets.
+    MaxMinMarginNetwork : A consistent max-margin method for the same outputs.
+    skstructured.sequences.SequenceTransformer : Transformers of rows, applied to sequences.
+    skstructured.spaces.LabelSequence : The space of label sequences, with costs.
 
     References
     ----------
-    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Blondel, Martins, Niculae
-    (2020), "Learning with Fenchel–Young losses".
+    .. [1] Lafferty, McCallum, Pereira (2001). Conditional random fields: probabilistic models for
+       segmenting and labeling sequence data. ICML.
+
+    .. [2] Blondel, Martins, Niculae (2020). Learning with Fenchel–Young losses. JMLR.
+
+    .. [3] Zou, Hastie (2005). Regularization and variable selection via the elastic net. JRSS B.
 
     Examples
     --------
@@ -166,6 +186,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     space: str | OutputSpace = "sequence"
     transitions: Literal["bigram", "features", "none"] = "bigram"
     alpha: float | Literal["auto"] = "auto"
+    l1_ratio: float = 0.0
     decoder: str | Decoder = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
@@ -184,16 +205,20 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         super()._check_parameters()
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_positive("tol", self.tol)
+        check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, "lie in [0, 1)")
         check_run(self)
         if self.standardize != "auto":
             check_bool("standardize", self.standardize)
         if is_precomputed(self.kernel):
             raise ValueError(
-                "ConditionalRandomField takes a kernel by name or a callable, got "
-                "kernel='precomputed'."
+                "kernel must be a name or a callable for ConditionalRandomField, got 'precomputed'."
             )
+        if self.l1_ratio > 0.0 and not self._is_linear():
+            raise ValueError(f"kernel={self.kernel!r} needs l1_ratio=0, got {self.l1_ratio}.")
         if self.warm_start and not self._is_linear():
-            raise ValueError(f"kernel={self.kernel!r} needs warm_start=False, got True.")
+            raise ValueError(
+                f"warm_start=True is only supported for kernel='linear'; got {self.kernel!r}."
+            )
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -217,12 +242,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if self.cost_matrix is not None:
             if "cost_matrix" not in space.get_params():
                 raise ValueError(
-                    'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
-                    f"{type(space).__name__}, which has its own loss."
+                    'cost_matrix is only supported for "sequence", "simplex" and "ordinal"; got '
+                    f"the space {type(space).__name__}."
                 )
             if space.cost_matrix is not None:
                 raise ValueError(
-                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
+                    f"cost_matrix was given twice: as a parameter, and in space={space!r}."
                 )
             space.set_params(cost_matrix=self.cost_matrix)
         self.loss_ = self._loss_over(space.fit(y))
@@ -243,7 +268,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     def _learn(self, batch, share, before):
         if not self._is_linear():
             if over_sequences(self):
-                raise ValueError(f'kernel={self.kernel!r} is for spaces other than "sequence".')
+                raise ValueError(f"kernel={self.kernel!r} is not supported for space='sequence'.")
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
@@ -257,9 +282,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self.duality_gap_ <= self.tol:
             warnings.warn(
                 f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
-                f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
-                f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):.3g}: raise max_iter, alpha or "
-                "tol, or give features on one scale.",
+                f"{self.duality_gap_:0.3g} (tol={self.tol:g}). Increase max_iter, alpha or tol, or "
+                "scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -276,7 +300,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         chains = over_sequences(self)
         if self.transitions != "bigram" and not chains:
             raise ValueError(
-                f'transitions={self.transitions!r} is for space="sequence"; use "bigram".'
+                f"transitions={self.transitions!r} is only supported for space='sequence'; use "
+                "'bigram'."
             )
         layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains, self.transitions)
         first = self._first_weights(before, layout)
@@ -296,18 +321,23 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     def _minimized(self, Z, packed, share, layout, first):
         """Weights near the optimum, begun at the first; the iterations become attributes."""
-        given = share, self.alpha_, layout
+        given = share, self.alpha_ * (1.0 - self.l1_ratio), layout
         if layout.chains:
             objective = (EdgeObjective if layout.step_features else ChainObjective)(
                 Z, packed, *given
             )
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
-        Theta, curve = minimized(objective, first, self.max_iter, self.tol)
+        if self.l1_ratio > 0.0:
+            net = ElasticNet(objective, self.alpha_ * self.l1_ratio)
+            pair, curve = minimized(net, net.pair(first), self.max_iter, self.tol)
+            Theta = pair[0] - pair[1]
+        else:
+            Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(
-                "L-BFGS came to weights that are not finite numbers: features of this size need "
-                'standardize=True, or "auto", or a larger alpha.'
+                "L-BFGS diverged: weights are not finite numbers. Set standardize=True or increase "
+                "alpha."
             )
         self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
         self.duality_gap_ = float(curve[-1, 1])
@@ -322,15 +352,15 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
 
     def _first_weights(self, before, layout):
-        """Zeros, or those before where they fit; a ValueError where they do not."""
+        """Zeros, or those before if they fit; a ValueError if they do not."""
         if before is None:
             return np.zeros(layout.shape)
         coef, intercept, edges, steps, classes = before
         same = np.array_equal(classes, getattr(self, "classes_", None))
         if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
             raise ValueError(
-                "warm_start=True goes on from weights of the same features and labels, but the "
-                f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
+                "warm_start=True requires the same features and labels as the last fit, which had "
+                f"{coef.shape[1]} features and the labels {classes!r:0.80}."
             )
         if layout.step_features:
             steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps
@@ -352,7 +382,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)
 
     def _pairs(self, X, offsets):
-        """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""
+        """Scores of neighboring labels: (1, k, k), or (N, k, k) of each row and the next."""
         shared = self.transitions_[None]
         if not hasattr(self, "transition_coef_"):
             return shared

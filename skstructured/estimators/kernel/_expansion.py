@@ -5,9 +5,8 @@ block at a time. At its start the coefficients are fixed, and the scores that th
 one number per row and output; within it the loop of linear learners runs, over rows
 ``[scores at the start | kernels with the rows of the block]`` and Θ = [1; the block's own β].
 
-Support rows of the kernels computed here lie in blocks, `BLOCK` side by side; a function of the
-user's is handed rows as they are; of a precomputed matrix no row is kept but the number of its
-column.
+Support rows of the kernels computed here lie in blocks, `BLOCK` side by side; a custom function
+receives unchanged rows; for a precomputed matrix only the column number of each row is stored.
 """
 
 import copy
@@ -61,7 +60,7 @@ class Support(State):
     def add(self, Z, index, coefs=0.0):
         """Append rows Z, their numbers, and their coefficients (c, rows).
 
-        Without rows, which are known elsewhere, Z is None.
+        Z is `None` if the rows are known elsewhere.
         """
         stop = self.count + len(index)
         if stop > len(self.index):
@@ -73,7 +72,7 @@ class Support(State):
         self.count = stop
 
     def _reserve(self, rows):
-        """Room for so many rows, and some more where there are some."""
+        """Room for a number of rows, and some more if there are rows already."""
         room = -(-max(rows, 2 * len(self.index)) // BLOCK) * BLOCK
         more = room - len(self.index)
         self.coefs = np.pad(self.coefs, ((0, 0), (0, more)))
@@ -127,9 +126,9 @@ class BlockSupport(Support):
 class ForeignSupport(Support):
     """Rows as a function of the user's takes them, (rows, p).
 
-    What it returns for a pair of rows may depend on how many it is handed, so that streams hand it
-    a row at a time, with all that came before. Of rows of a precomputed matrix nothing is kept but
-    the numbers of their columns.
+    Its value for a pair of rows may depend on how many rows it receives, so streams call it once
+    per row, with all rows before. For a precomputed matrix only the column numbers of rows are
+    stored.
     """
 
     def _empty(self):
@@ -188,10 +187,11 @@ RIDGE = 1e-4
 
 
 def projected_onto_kept(G, coefs, stay, leave):
-    """Coefficients (c, rows) where those that stay stand for those that leave as well as they can.
+    """Coefficients (c, rows) with which the remaining rows best approximate the discarded ones.
 
-    ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to theirs, with
-    r = `RIDGE` times the mean k(x_j, x_j); nothing is where G is no matrix of a kernel.
+    ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to their
+    coefficients, with r = `RIDGE` times the mean k(x_j, x_j); nothing is added if G is not positive
+    definite.
     """
     out = coefs.copy()
     out[:, leave] = 0.0
@@ -218,10 +218,11 @@ class Expansion(State):
     dim : int
         Outputs.
     support : Support
-        An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
+        An empty one, whose rows have `dim` coefficients, or twice as many if sums are kept.
     budget : int or None, default=None
-        The most support rows, the block's own included; blocks are at most a quarter of it. Where
-        the next block finds no room a quarter of the rows leave, and hand their coefficients over.
+        Maximum number of support rows, the block's own included; blocks are at most a quarter of
+        it. If the next block has no room, a quarter of the rows is discarded, and their
+        coefficients are added to others.
     """
 
     def __init__(self, dim, support, budget=None):
@@ -284,7 +285,7 @@ class Expansion(State):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
         `index` are their numbers, places of support rows after `fill`. Rows that always come in the
-        same company may be scored `together`. Where kernels are kept, Z may be None.
+        same block may be scored `together`. If kernels are kept, Z may be `None`.
         """
         order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count
@@ -305,7 +306,7 @@ class Expansion(State):
         return self.data[place, self.dim + place]
 
     def keeping(self, count, Theta):
-        """The `Call` that says that so many of the rows taken were learned by Θ."""
+        """The `Call` that counts how many of the rows taken were learned by Θ."""
         now = {"count": self.count + count, "given": self.given + count, "Theta": Theta}
         return vars(self).update, now
 
@@ -338,9 +339,9 @@ class Expansion(State):
         self._open()
 
     def _forget(self):
-        """Let a quarter of the rows go where no block fits any more; by how much ‖Θ‖² falls.
+        """Discard a quarter of the rows if no block fits any more; the decrease of ‖Θ‖².
 
-        That is ``<Θ + Θ', Θ − Θ'>`` of Θ and what it becomes.
+        That is ``<Θ + Θ', Θ − Θ'>`` of Θ before and Θ' after.
         """
         support, dim, count = self.support, self.dim, self.support.count
         if self.budget is None or count <= self.budget - self.size:
@@ -367,8 +368,8 @@ class Expansion(State):
     def _divided(self, G, coefs):
         """Places of the rows that stay, and of those that leave: the least ‖β‖² k(x, x)/√age.
 
-        The first factors are what the function loses with a row alone; the last is for streams that
-        move, where rows of long ago stand for what is no more.
+        The first factors are the loss of the function without the row; the last is for drifting
+        streams, in which old rows are outdated.
         """
         age = self.given - self.arrived
         worth = np.einsum("ki,ki->i", coefs, coefs) * np.diag(G) / np.sqrt(age)

@@ -133,10 +133,10 @@ class FourierMap(RandomMap):
 class ReluMap(RandomMap):
     r"""φ(z) = √(2c/m) max(0, ω_jᵀz̃), j = 1 … m, with ω_j normal, for the arc-cosine kernel.
 
-    They are orthogonal to each other p + 1 at a time; each by itself is normal, so that with
+    They are orthogonal to each other in groups of p + 1, and each is normal. So with
     ``z̃ = (z, √coef0)`` ``E <φ(x), φ(z)> = c k(x, z)`` (Cho, Saul 2009, order 1) holds as without.
-    The factor c has the mean of ‖φ(z)‖² be `square`: over rows that are given to `balance`, or,
-    before any is, of a row with ‖z‖² = p. It does not depend on outputs.
+    The factor c makes the mean of ‖φ(z)‖² equal to `square`: over the rows given to `balance`, or,
+    before that, for a row with ‖z‖² = p. It does not depend on outputs.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ FEATURES_OF = dict.fromkeys(DRAWN, "fourier") | {"arc-cosine": "relu"}
 
 
 def features_of(kernel):
-    """The approximation that belongs to a kernel; None where there is none."""
+    """The random features of a kernel; None if it has no such features."""
     return FEATURES_OF.get(kernel) if isinstance(kernel, str) else None
 
 
@@ -205,17 +205,17 @@ def wants_features(learner, rows):
         return False
     if given not in ("auto", found):
         names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
-        right = f"{found!r} is for this one, and 'none'" if found else "'none'"
+        right = f"{found!r} or 'none'" if found else "'none'"
         raise ValueError(
-            f"approximation={given!r} is for kernel={names}, got kernel={kernel.function!r}; "
-            f"approximation={right} takes every kernel."
+            f"approximation={given!r} is only supported for kernel={names}; got "
+            f"kernel={kernel.function!r}. Use approximation={right}."
         )
     if found == "relu":
         check_coef0("arc-cosine", kernel.coef0)
     if kernel.budget is not None:
         raise ValueError(
-            f"budget is for support rows, and with approximation={given!r} there are none: set "
-            f"budget=None, got {kernel.budget!r}."
+            f"budget cannot be combined with approximation={given!r}, which keeps no support rows. "
+            f"Set budget=None; got {kernel.budget!r}."
         )
     return True
 
@@ -232,7 +232,7 @@ def choose_features(learner):
 
 
 def count_of(learner):
-    """Random features of a learner: an even number where each has a cosine and a sine."""
+    """Number of random features of a learner: even if each has a cosine and a sine."""
     count, pairs = learner.n_components, features_of(kernel_of(learner).function) == "fourier"
     if is_auto(count):
         count = MORE if learner._many_rows else USUAL
@@ -240,7 +240,7 @@ def count_of(learner):
 
 
 def new_features(learner, multiscale, rng):
-    """The map that makes φ, drawn anew; its width is still to be set."""
+    """A newly drawn map φ; its width is still to be set."""
     p, n, kernel = learner.n_features_in_, count_of(learner), kernel_of(learner)
     if kernel.function == ReluMap.kernel:
         return ReluMap(p, n, float(kernel.coef0), rng)
@@ -267,7 +267,7 @@ class MappedScale(State):
 
     @property
     def columns(self):
-        """Columns of rows as they are learned."""
+        """Number of columns of transformed rows."""
         return self.inner.columns + self.features.columns
 
     def makes_sparse(self, rows):
@@ -297,7 +297,7 @@ class MappedScale(State):
         return self._mapped(ready.matrix if self.used else ready.matrix[places])
 
     def transformed_matrix(self, rows):
-        """Rows as they are transformed now; they are not counted."""
+        """Rows by the current transformation; they are not counted."""
         return self.transformed(rows).matrix
 
     def transformed(self, rows):
@@ -330,7 +330,7 @@ def _with_data(rows, data):
 
 
 def dense(scale):
-    """A new `RunningScale`, told that rows are dense: CSR ones are then made so."""
+    """A new `RunningScale` for dense rows: CSR ones are converted."""
     scale.makes_sparse(Rows.from_array(np.empty((0, 1))))
     return scale
 
@@ -351,13 +351,13 @@ BALANCE = 3.0
 class FeatureModel(LinearModel):
     """A linear model over [z, φ(z)]; a mixture has as many experts over z alone.
 
-    The latter are the last ones; each has the optimiser of one of the former, which sees ‖z‖² in
-    the place of ‖[z, φ(z)]‖².
+    The latter are the last ones; each has the optimizer of one of the former, which sees ‖z‖²
+    instead of ‖[z, φ(z)]‖².
     """
 
     search = FOURIER
     without_kernels = (
-        "random features: last_weights_ are those of [z, phi(z)], z the rows as standardised"
+        "random features: last_weights_ are those of [z, phi(z)], with z the standardized rows"
     )
 
     #: One row is transformed by more than a kernel.
@@ -404,7 +404,7 @@ class FeatureModel(LinearModel):
         return raw
 
     def _new_scale(self, learner):
-        """What standardises rows and maps them; widths are those of a stream."""
+        """The standardization and the map of rows; widths are those of a stream."""
         if self.given_scale is not None:
             return self.given_scale
         inner = dense(scale_of(learner, learner.n_features_in_, True))
@@ -416,12 +416,12 @@ class FeatureModel(LinearModel):
         return MappedScale(inner, features)
 
     def check(self, learner, batch, stream):
-        """See `Model`: of features of what is not finite, nothing can be seen any more."""
+        """See `Model`; values that are not finite cannot be recognized after the map."""
         if batch.rows.is_sparse and batch.rows.width > WIDEST:
             raise ValueError(
-                f"Random features make CSR rows dense, which may have at most {WIDEST:,} columns, "
-                f"got {batch.rows.width:,}: put TruncatedSVD() before it in a pipeline, or take "
-                "OnlineStructuredPredictor, which is linear."
+                f"Random features are only supported for CSR rows with at most {WIDEST:,} columns; "
+                f"got {batch.rows.width:,}. Put TruncatedSVD() before the estimator in a "
+                "pipeline, or use OnlineStructuredPredictor, which is linear."
             )
         check_finite(learner, batch.rows)
 
@@ -441,7 +441,7 @@ class FeatureModel(LinearModel):
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):
-        """See `Model`; where rows held out are lost less to a line, the features are left."""
+        """See `Model`; features are dropped if the linear model has the lower held-out loss."""
         curve = super().tried(learner, batch, search)
         if curve is None:
             return None

@@ -140,8 +140,8 @@ class KeptKernels:
     matrix : ndarray of shape (kept, n)
         Kernels of the first rows with all, less `middle`, in single precision.
     middle : float
-        The median of the first of them: a mean would go by few rows that are far away.
-    centred : ndarray of shape (n, p) or None
+        The median of the first of them: a mean would depend on a few distant rows.
+    `centred` : ndarray of shape (n, p) or None
         Rows whose products give the kernels; None if differences of rows must.
     """
 

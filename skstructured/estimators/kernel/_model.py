@@ -29,11 +29,11 @@ PRODUCTS = 1 << 32
 
 
 def refuse_precomputed(learner, anew):
-    """Raise a ValueError if a learner of a precomputed kernel is to go on with a stream."""
+    """Raise a ValueError if a learner with a precomputed kernel is to resume a stream."""
     if is_precomputed(learner.kernel) and not anew:
         raise ValueError(
-            "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
-            "kernels; give partial_fit the features, and a kernel or a callable."
+            "kernel='precomputed' is only supported by fit. For partial_fit give the features, "
+            "and the name of a kernel or a callable."
         )
 
 
@@ -46,7 +46,7 @@ score_factor = property(_score_factor)
 
 
 class KernelModel(Model):
-    """A linear model over φ(x), where <φ(x), φ(z)> = k(x, z), as coefficients of rows.
+    """A linear model over φ(x), with <φ(x), φ(z)> = k(x, z), as coefficients of rows.
 
     It is made with the parameters `kernel` and `gamma` of a learner.
     """
@@ -58,12 +58,13 @@ class KernelModel(Model):
         optimizer, dim = self.optimizer, self.space.dim_
         if optimizer.mixes:
             raise ValueError(
-                f"optimizer={optimizer!r} is for rows and weights of features: kernels have no "
-                "loop for it."
+                f"optimizer={optimizer!r} is not supported for kernels. Use 'auto', "
+                "'parameter_free' or 'ogd'."
             )
         if optimizer.keeps_average or optimizer.blocks != (1, 0):
             raise ValueError(
-                f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
+                f"optimizer={optimizer!r} has per-feature step sizes, which are not supported for "
+                "kernels."
             )
         given = kernel_of(learner)
         self.kernel, self.degree, self.coef0 = given.function, given.degree, given.coef0
@@ -84,19 +85,19 @@ class KernelModel(Model):
         check_integer("budget", budget, lowest=2)
         if self.is_precomputed:
             raise ValueError(
-                f"budget must be None with kernel='precomputed', which keeps no rows, got "
-                f"{budget!r}."
+                f"budget is not supported for kernel='precomputed', which keeps no rows: set "
+                f"budget=None, got {budget!r}."
             )
         return budget
 
     def _new_expansion(self, Z=None, weight=None):
-        """One without rows; the kernel's width goes by weighted rows Z, where there are any."""
+        """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
         c = (1 + self.averaged) * self.space.dim_
         support = support_for(self._function(Z, weight), c, self.scale.columns, self.dtype)
         return Expansion(self.space.dim_, support, self.budget)
 
     def _function(self, Z=None, weight=None):
-        """The kernel, with a width that goes by weighted rows Z, where there are any."""
+        """The kernel, with a width chosen by weighted rows Z, if there are any."""
         foreign = foreign_kernel(self.kernel, self.intercept)
         if foreign is not None:
             return foreign
@@ -122,8 +123,8 @@ class KernelModel(Model):
         bad = rows.first_bad(False, 0.0, longest)
         if bad >= 0:
             raise ValueError(
-                f"Row {bad} of X is too large for kernel={self.kernel!r}, where norms are at most "
-                f"{longest:.4g}: rescale the features, or give standardize=True."
+                f"Row {bad} of X is too large for kernel={self.kernel!r}: norms must be at most "
+                f"{longest:0.4g}. Rescale the features, or set standardize=True."
             )
 
     def _prepared(self, X):
@@ -132,12 +133,13 @@ class KernelModel(Model):
         return self.expansion.support.function.prepared(np.ascontiguousarray(X, dtype=self.dtype))
 
     def prepare(self, learner, batch):
-        """Transform all rows, and keep their kernels where there is room."""
+        """Transform all rows, and keep their kernels if there is room."""
         passes = learner._most_passes()
         if self.budget is not None and passes > 1:
             raise ValueError(
-                "budget is for one pass, whose rows leave for good: set max_iter=1, or "
-                f"budget=None, got max_iter={learner.max_iter!r} and budget={self.budget!r}."
+                "budget is only supported for a single pass, because discarded rows are not "
+                "learned again: set max_iter=1, or budget=None; got "
+                f"max_iter={learner.max_iter!r} and budget={self.budget!r}."
             )
         self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
@@ -156,13 +158,13 @@ class KernelModel(Model):
         return twin
 
     def scores_of(self, batch, which, averaged):
-        """See `Model`: of rounds whose kernels are kept, where they are."""
+        """See `Model`; kernels of the rounds are used if they are kept."""
         self.expansion.close()
         coefs = self.coefficients(averaged)
         return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
     def finish_fit(self, n_rounds):
-        """Let rows without coefficients go."""
+        """Discard rows without coefficients."""
         self.expansion.finish_fit(n_rounds)
         self.given = None
 
@@ -175,7 +177,7 @@ class KernelModel(Model):
         return max(BLOCK, min(self._loop()[1], slow))
 
     def _learn(self, rows, block, V, weight, theta, record):
-        """Rows of weight 0 are played, and take no place, so that others fall into the same blocks.
+        """Rows of weight 0 are played, and take no place, so the blocks of others do not change.
 
         The place of the row that stopped it, or −1.
         """
@@ -196,7 +198,7 @@ class KernelModel(Model):
         return -1
 
     def _end_block(self):
-        """End the open block if it is full; some rows leave where no other would find room."""
+        """End the open block if it is full; discard some rows if another would have no room."""
         if self.expansion.room > 0:
             return
         (after, lost), vector = self.expansion.ended(), self.state.vector.copy()
@@ -248,18 +250,21 @@ class KernelModel(Model):
         square = self.expansion.length_sq(place)
         if square < 0.0:
             raise ValueError(
-                f"kernel={self.kernel!r} must be positive for a row with itself, got "
-                f"k(x, x) = {square:.4g} for row {row} of X."
+                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:0.4g} for row "
+                f"{row} of X."
             )
 
     def peek_scores(self, x, V, weight):
         """See `Model`."""
         if self.is_precomputed:
-            raise ValueError("kernel='precomputed' has no k(x, x) of a row that is not in X.")
+            raise ValueError(
+                "Expected losses are not available with kernel='precomputed', because k(x, x) "
+                "of new rows is unknown."
+            )
         return super().peek_scores(x, V, weight)
 
     def comparison(self, batch, weight):
-        """No comparator can be found by search: a GuaranteeError says what to use."""
+        """Raise a GuaranteeError: no comparator can be found by search."""
         raise GuaranteeError(
             "Comparators of a kernel learner are functions: use certificate().bound(loss, norm) "
             "with the surrogate loss and the norm of one."
@@ -268,7 +273,8 @@ class KernelModel(Model):
     def weights(self, averaged):
         """Raise an AttributeError: there are no weights."""
         raise AttributeError(
-            "coef_ and intercept_ are for a linear kernel: use dual_coef_ and support_vectors_."
+            "coef_ and intercept_ are only available for a linear kernel: use dual_coef_ and "
+            "support_vectors_."
         )
 
     def coefficients(self, averaged):
@@ -297,7 +303,7 @@ class KernelModel(Model):
         """See `Model`; a GuaranteeError once support rows have left."""
         if self.expansion.forgotten > 0:
             raise GuaranteeError(
-                f"No theorem is about rows that leave: {self.expansion.forgotten} did, for "
-                f"budget={self.expansion.budget}; budget=None keeps them all."
+                f"No regret bound: {self.expansion.forgotten} support rows were discarded "
+                f"(budget={self.expansion.budget}). Use budget=None to keep the guarantee."
             )
         return self.loss

@@ -26,7 +26,7 @@ from skstructured._learners.pass_selection import HoldoutFit
 
 @kernel
 def arc_cosine(product, x_sq, z_sq):
-    """``√(x_sq z_sq) (sin θ + (π − θ) cos θ)/π``, θ the angle whose cosine a product of rows says.
+    """``√(x_sq z_sq) (sin θ + (π − θ) cos θ)/π``, θ the angle between the rows.
 
     Double precision, and sin² θ as (1 − cos θ)(1 + cos θ): rows that are near lose no digits.
     """
@@ -51,7 +51,7 @@ SMALLEST = -700.0
 def _sums(squares, block, z, out):
     """Out = <x_i, z> of every row x_i of a block, or with `squares` ‖x_i − z‖².
 
-    Four features to a sweep; by differences, so that near rows lose no digits.
+    Four features to a sweep; by differences, so near rows lose no digits.
     """
     quads = z.shape[0] // 4 * 4
     for i in range(out.shape[0]):
@@ -154,7 +154,7 @@ def _add_scores(coefs, start, values, out):
 def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
 
-    Kernels of row r with a block go to values (n or 1, rows of a block), its last row where it has
+    Kernels of row r with a block go to values (n or 1, rows of a block), to its last row if it has
     none for r.
     """
     size = blocks.shape[2]
@@ -180,39 +180,49 @@ TOLERANCE = 1e-9
 
 @parameters
 class Kernel(Component):
-    """A kernel k(x, z), with what only some kernels have, and what is kept of rows.
+    """A kernel k(x, z), with its parameters and the memory that a learner may use for it.
 
-    A learner's `kernel` takes a name or function in its place where all else is as here.
+    The `kernel` of a learner also accepts the name or the function alone, if all other parameters
+    have their defaults.
 
     Parameters
     ----------
     function : str or callable, default="rbf"
-        The name of a kernel, a function ``kernel(X, Z)``, or "precomputed": see
+        Name of a kernel, a function ``kernel(X, Z)``, or "precomputed": see
         `KernelStructuredPredictor`.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=1.0
-        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
-        √coef0, without which planes go through 0, so that it is at least 0 there.
+        Constant added in "poly" and "sigmoid", and to <x, z> and squared norms in "arc-cosine". In
+        "arc-cosine" it is one more feature, √coef0, without which all planes contain 0; so it must
+        be at least 0.
     fit_intercept : bool or "auto", default="auto"
-        Whether 1 is added to the kernel. "auto" has an intercept where weights of features are
-        learned: with random features, which always have one, and with the "linear" of `PiSTOL`'s
-        learners and their baselines. With other kernels most learn slower for it.
+        Whether to add 1 to the kernel. "auto" has an intercept if weights of features are learned:
+        with random features, which always have one, and with the "linear" kernel of
+        `PiSTOLClassifier`, `PiSTOLRegressor` and their baselines. Most other kernels learn more
+        slowly with it.
     cache_size : float, default=500
-        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
-        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
-        computed in every pass.
+        Memory in MiB in which `fit` keeps the kernels of all pairs of rows between passes, in
+        single precision minus their mean: 11,000 rows need 484. If they do not fit, kernels are
+        recomputed in each pass.
     budget : int or None, default=None
-        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
-        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
-        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
-        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
-        an average over rounds, with a budget or none, is of what was and is no more.
+        Maximum number of support rows, at least 2. None keeps all rows. A block of 64 rows, or a
+        quarter of `budget` if that is less, is learned at a time. If the next block has no room, a
+        quarter of the rows is discarded, those with the least ‖β‖² k(x, x)/√age, and their
+        coefficients are added to similar rows. Only supported for a single pass: streams, or
+        ``max_iter=1``. For drifting streams set ``average=False``, with or without a budget,
+        because an average over all rounds keeps outdated functions.
 
     Raises
     ------
     ValueError
-        By the learner, when used: a parameter out of its range.
+        By the learner, when used, for a parameter out of its range.
+
+    See Also
+    --------
+    KernelStructuredPredictor : The learner with kernels over any output space.
+    PiSTOLClassifier : A kernel classifier with one function per class.
+    PiSTOLRegressor : Robust and quantile regression with kernels.
 
     Examples
     --------
@@ -239,7 +249,7 @@ def kernel_of(learner):
 
 
 def intercept_of(learner, auto):
-    """Whether the `Kernel` of a learner has an intercept, `auto` where that is left open."""
+    """Whether the `Kernel` of a learner has an intercept; `auto` decides for "auto"."""
     given = kernel_of(learner).fit_intercept
     if isinstance(given, str) and given == "auto":
         return auto
@@ -271,7 +281,7 @@ class KernelFunction(NamedTuple):
         return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
-        """Rows as they are kept: of "cosine" divided by their norms, by largest entries first."""
+        """Rows as stored: for "cosine" divided by their norms, by largest entries first."""
         if self.kind != COSINE:
             return Z
         largest = np.abs(Z).max(axis=1, keepdims=True).astype(np.float64)
@@ -318,8 +328,8 @@ def finite_scores(theta, kernel):
     finite = np.isfinite(theta).all(axis=1)
     if not finite.all():
         raise ValueError(
-            f"Row {int(np.argmin(finite))} of X has scores that are not finite: kernel={kernel!r} "
-            "overflows for features of this size."
+            f"The scores of row {int(np.argmin(finite))} of X are not finite: kernel={kernel!r} "
+            "overflows. Rescale the features."
         )
     return theta
 
@@ -331,7 +341,7 @@ def counted_rows(weight, most):
 
 
 def _median_distance(Z, weight):
-    """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
+    """Median ‖x − z‖² of different rows, among some of Z; 1 if all are the same."""
     some = counted_rows(weight, SAMPLED)
     few, share = Z[some], weight[some] / weight[some].max()
     squares = pdist(few, "sqeuclidean")
@@ -341,7 +351,7 @@ def _median_distance(Z, weight):
 
 
 def inverse_variance(Z, weight):
-    """1/(p var Z), as scikit-learn has "scale"; rows count as often as their `weight` says."""
+    """1/(p var Z), as for scikit-learn's "scale"; rows are weighted by `weight`."""
     share, p = weight / weight.sum(), Z.shape[1]
     if issparse(Z):
         share = np.repeat(share, np.diff(Z.indptr))
@@ -354,10 +364,7 @@ def inverse_variance(Z, weight):
 
 
 def width_of(gamma, kernel, p, Z=None, weight=None):
-    """γ, and whether it is the middle of three, from the parameter and, where known, the rows Z.
-
-    These count as much as their weights.
-    """
+    """γ, and whether it is the middle of three, from the parameter and any weighted rows Z."""
     gamma = "multiscale" if gamma is None else gamma
     if not isinstance(gamma, str):
         return check_positive("gamma", gamma), False
@@ -386,7 +393,7 @@ def kernel_function(kernel, width, coef0, degree, intercept):
 
 
 def check_coef0(kernel, coef0):
-    """The number `coef0`; a ValueError for what it may not be with a kernel."""
+    """The number `coef0`; a ValueError if the kernel does not allow it."""
     if kernel != "arc-cosine":
         return check_real("coef0", coef0, math.isfinite, "be a number")
     wanted = "be at least 0 with kernel='arc-cosine'"
@@ -419,7 +426,7 @@ def some_of(rounds):
 
 
 def losses_of(learner, rounds, gamma, learned, held_out):
-    """Surrogate losses of the rows held out after one pass over the others."""
+    """Surrogate losses of the held-out rows after one pass over the others."""
     trial = HoldoutFit(learner, rounds, held_out, np.sort(learned))
     features = trial.learner._model.scale.features
     features.set_width(gamma, features.square)
@@ -440,8 +447,8 @@ class ForeignKernel(NamedTuple):
     Attributes
     ----------
     function : callable or None
-        It returns the kernels (n, m) of all pairs. None where rows are those of a matrix, whose
-        columns stand for the rows of `fit`.
+        It returns the kernels (n, m) of all pairs. None if rows are those of a matrix, whose
+        columns correspond to the rows of `fit`.
     constant : float
         Added to every value, 1 for an intercept.
     """
@@ -454,14 +461,14 @@ class ForeignKernel(NamedTuple):
         return np.inf
 
     def prepared(self, Z):
-        """Rows as they are."""
+        """Rows, unchanged."""
         return Z
 
     def values(self, Z, rows):
         """Kernels (n, m) of rows Z with `rows`, or with columns of a matrix of kernels.
 
-        A ValueError for what the function may not return; it may not write to the rows, which are
-        those that are kept.
+        A ValueError for invalid values of the function. It must not write to the rows, which are
+        those that are stored.
         """
         if self.function is None:
             return Z[:, rows].astype(np.float64, copy=False) + self.constant
@@ -509,7 +516,7 @@ def foreign_kernel(kernel, intercept):
 
 
 class PairwiseKernel:
-    """k(x, z) + constant of standardised rows, by name, by a function, or computed before.
+    """k(x, z) + constant of standardized rows, by name, by a function, or precomputed.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class KernelParameters:
 
 
 class NormalisedText(LinearModel):
-    """A `LinearModel` that leaves CSR rows of one norm as they are, as text is once normalised."""
+    """A `LinearModel` that does not scale CSR rows with equal norms, such as normalized text."""
 
     def prepare(self, learner, batch):
         """See `Model`."""
@@ -75,7 +75,8 @@ def is_linear(learner):
     linear = isinstance(kernel.function, str) and kernel.function == "linear"
     if linear and kernel.budget is not None:
         raise ValueError(
-            f"budget must be None with kernel='linear', which keeps no rows, got {kernel.budget!r}."
+            "budget is not supported for kernel='linear', which keeps no rows: set budget=None, "
+            f"got {kernel.budget!r}."
         )
     return linear
 
@@ -96,7 +97,7 @@ def unfitted_loss(learner):
 
 
 def pistol_of(learner):
-    """The optimiser of a learner; without one `PiSTOL` with its parameters."""
+    """The optimizer of a learner; without one `PiSTOL` with its parameters."""
     if learner.optimizer is None:
         return PiSTOL(learner.a, getattr(learner, "b", 1.0))
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
@@ -113,7 +114,7 @@ class Errors:
         self.theta, self.loss, self.space = theta, loss, space
 
     def losses(self, V, random_state=None):
-        """`Losses` where V was true: |f(x) − y|."""
+        """`Losses` if V is true: |f(x) − y|."""
         surrogate, error = self.point_losses(V)
         return Losses(error, error, surrogate)
 
@@ -126,78 +127,91 @@ class Errors:
 @inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
 class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
-    r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
+    r"""PiSTOL: a classifier without hyperparameters to tune, linear or with a kernel.
 
-    Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is on most data about
-    as good as an SVC whose C and gamma were searched for, in one fit and as a stream.
-    `KernelStructuredPredictor` is the same for every output space.
+    Use it instead of an SVM: ``PiSTOLClassifier(kernel="rbf")`` is on most data about as accurate
+    as an SVC with tuned C and gamma, in a single fit or on a stream. `KernelStructuredPredictor` is
+    the same for every output space.
 
-    Two classes have one function f, K > 2 one against the rest each, which share one length. With
-    the sum of gradients ``g_t = −Σ_{i≤t} s_i k(x_i, ·)``, s_i the derivative of the loss,
+    With two classes there is one function f. With K > 2 there is one per class, against the rest,
+    and all share one length. With the sum of gradients ``g_t = −Σ_{i≤t} s_i k(x_i, ·)``, and s_i
+    the derivative of the loss, it is [1]_
 
     .. math:: f_t = g_{t-1} \frac{b}{α_{t-1}} \exp\Big(\frac{\|g_{t-1}\|^2}{2 α_{t-1}}\Big),
         \quad α_t = a L N_t \Big(L N_t + \sum_{i \le t} \|s_i\| \|x_i\|\Big),
 
     with ``‖x‖² = k(x, x)``, N_t the largest ‖x_i‖ so far, and L the largest ‖s‖. The length of f is
-    found on the way: no step size, no C.
+    learned, so there is no step size and no C.
 
     Parameters
     ----------
     {KernelStructuredPredictor: kernel}
-        "linear" learns the weights of features themselves, in time that goes by the stored values
-        of CSR rows.
+        "linear" learns the weights of the features themselves, in time proportional to the stored
+        values of CSR rows.
     {KernelStructuredPredictor: gamma}
         None is "multiscale".
     loss : {"logistic", "smooth_hinge", "hinge"}, default="logistic"
-        φ of the loss ``Σ_k φ(v_k f_k(x))``, v_k = ±1: "logistic" is ``log₂(1 + exp(−z))`` and has
-        probabilities; "smooth_hinge" is ``1 − 2z`` where z ≤ 0 and ``max(1 − z, 0)²`` elsewhere,
-        "hinge" ``max(1 − z, 0)``: with these two, rows beyond the margin are no support rows.
+        Loss ``Σ_k φ(v_k f_k(x))``, with v_k = ±1. For "logistic", φ(z) is ``log₂(1 + exp(−z))``,
+        which has probabilities. For "smooth_hinge" it is ``1 − 2z`` if z ≤ 0, else
+        ``max(1 − z, 0)²``, and for "hinge" ``max(1 − z, 0)``. With the last two, rows beyond the
+        margin are not support rows.
     a : float, default=0.08
-        Caution, see `PiSTOL`. Theorem 1 needs 2.25; the paper's experiments have 0.125.
+        Caution of the steps, see `PiSTOL`. Must be positive. Theorem 1 of Orabona (2014) needs
+        2.25; the paper's experiments use 0.125.
     b : float, default=1.0
-        Scale of the first functions.
+        Scale of the first functions. Must be positive.
     optimizer : PiSTOL or None, default=None
-        None is ``PiSTOL(a, b)``. Another one has an `a` and `b` of its own, and `feature_norm`, a
-        bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks, or
-        `per_coordinate`, which learns every weight separately and needs ``kernel="linear"``.
+        Optimizer of the functions. None is ``PiSTOL(a, b)``. A given one uses its own `a` and `b`.
+        It can have `feature_norm`, a bound on ``√k(x, x)`` that `certificate` needs (1 for "rbf"
+        without an intercept). With `per_coordinate` each weight is learned separately, which
+        requires ``kernel="linear"``.
     {KernelStructuredPredictor: class_weight, average, standardize}
-        With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
-        text that was normalised.
+        With a linear kernel and "auto", `fit` does not scale CSR rows if all have the same norm, as
+        in normalized text.
     {KernelStructuredPredictor: missing}
     max_iter : int, default=20
-        Passes of `fit`, all of which are made; with 1 what is proved of a single pass holds.
+        Number of passes (epochs) of `fit`, all of which are made. With 1, the guarantees for a
+        single pass hold.
     {KernelStructuredPredictor: shuffle, verbose, random_state}
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     coef_, intercept_ : ndarray of shape (1 or K, p), (1 or K,)
-        Weights, with a linear kernel.
+        Weights and intercepts, with a linear kernel.
     missing_coef_ : ndarray of shape (1 or K, p)
-        With a linear kernel and ``missing="indicator"``: what a missing feature adds to scores.
+        Change of the scores if a feature is missing, with a linear kernel and
+        ``missing="indicator"``.
     dual_coef_ : ndarray of shape (1 or K, n_support)
         Coefficients of the support rows; not with a linear kernel.
     support_vectors_ : ndarray of shape (n_support, p)
-        Rows as they were transformed; not with a linear kernel.
+        Transformed support rows; not with a linear kernel.
     {KernelStructuredPredictor: space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_,
     feature_names_in_}
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, NaN or inf in X, labels that are not among the
-        classes, a budget for more than one pass; the fitted state is then unchanged.
+        When used: for a parameter out of its range, NaN or inf in X, labels that are not among the
+        classes, and a budget with several passes. The fitted state is then unchanged.
+
+    See Also
+    --------
+    PiSTOLRegressor : The same for numbers.
+    KernelStructuredPredictor : Kernel models for every output space.
+    AveragedKernelSGDClassifier : Kernel gradient descent with a fixed step size.
+    KernelPerceptronClassifier : The Perceptron with a kernel.
 
     Notes
     -----
-    Functions of their own lengths, as one-vs-rest SVMs have them:
-    ``OneVsRestClassifier(PiSTOLClassifier())`` of scikit-learn.
+    If each class needs a function with its own length, as in one-vs-rest SVMs, use scikit-learn's
+    ``OneVsRestClassifier(PiSTOLClassifier())``.
 
     References
     ----------
-    Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
-    learning", Algorithm 3, Theorem 1 and Corollary 3.
+    .. [1] Orabona (2014). Simultaneous model selection and optimization through parameter-free
+       stochastic learning. NeurIPS. Algorithm 3, Theorem 1 and Corollary 3.
 
     Examples
     --------
@@ -229,34 +243,35 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
 @inherit_parameters(PiSTOLClassifier, KernelStructuredPredictor)
 @parameters_with(KernelParameters)
 class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
-    r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
+    r"""PiSTOL for numbers: robust and quantile regression without hyperparameters to tune.
 
-    Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
-    whose slopes are 1 at most. `fit` takes the median m of y off first and divides by the mean of
-    the distances |y − m| between their quantiles ½ and ⅘, in units of a normal deviation, and gives
-    both back in predictions; a stream cannot, and its y **must be of the order of 1**: subtract and
-    divide beforehand.
+    It is linear or uses a kernel. The functions f_t are those of `PiSTOLClassifier` [1]_, with s_t
+    the derivative of the loss of ``f(x) − y``, whose slope is at most 1. `fit` subtracts the median
+    m of y. It divides by the mean of |y − m| between its quantiles ½ and ⅘, in units of a standard
+    normal deviate. Predictions are in the original units of y. A stream cannot do that, so for
+    `partial_fit` **y must be scaled to about 1**: subtract its median and divide by its spread
+    beforehand.
 
-    Huber's loss, beyond a small ε, has the slopes of the absolute one: what is learned is about the
-    median of y given x: a fifth of outliers on one side move little, and of outputs of which
-    most are the same it is this one and not the mean. Ten passes and a more cautious `a` than
-    `PiSTOLClassifier` has are the choice of ``benchmarks/defaults/regression.py``: more passes fit
-    the noise, and below about ``a ε = 0.05`` steps become so bold that rounding errors grow.
+    Beyond a small ε, Huber's loss [2]_ has the slope of the absolute loss. So the model learns the
+    median of y given x, not the mean. A fifth of outliers on one side has little effect. If most
+    values of y are the same, the prediction is that value. The defaults, ten passes (epochs) and a
+    larger `a` than in `PiSTOLClassifier`, are chosen on data sets: more passes overfit noise. If
+    ``a ε`` is below about 0.05, steps become so large that rounding errors grow.
 
     Parameters
     ----------
     {PiSTOLClassifier: kernel, gamma}
     loss : str or ResidualLoss, default="huber"
-        Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
-        "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``, "quantile" the pinball loss
-        ``max(−q r, (1 − q) r)``, with which the quantile q of y given x is learned.
-        A `ResidualLoss` has an ε of its own, in units of what `fit` divides y by, and for streams
-        in those of y; for the words it is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
+        Loss of the residual r. "huber" is ``r²/(2ε)`` if |r| < ε, else ``|r| − ε/2``; "absolute" is
+        |r|; "epsilon_insensitive" is ``max(|r| − ε, 0)``. "quantile" is the pinball loss
+        ``max(−q r, (1 − q) r)``, which learns the quantile q of y given x. ε is 0.2 for "huber" and
+        0.1 for "epsilon_insensitive". A `ResidualLoss` sets its own ε, in units of scaled y in
+        `fit`, and of y itself in streams.
     quantile : float, default=0.5
-        q in (0, 1), of ``loss="quantile"`` alone.
+        Quantile q in (0, 1); only used by ``loss="quantile"``.
     {PiSTOLClassifier: a}
     optimizer : PiSTOL or None, default=None
-        None is ``PiSTOL(a)``, see `PiSTOLClassifier`.
+        Optimizer of the functions, see `PiSTOLClassifier`. None is ``PiSTOL(a)``.
     {KernelStructuredPredictor: approximation}
     {PiSTOLClassifier: average, standardize, missing, max_iter, shuffle, verbose, random_state}
 
@@ -265,25 +280,42 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     coef_ : ndarray of shape (p,)
         Weights, with a linear kernel: ``predict(X) = X coef_ + intercept_``.
     missing_coef_ : ndarray of shape (p,)
-        With a linear kernel and ``missing="indicator"``: what a missing feature adds.
+        Change of the prediction if a feature is missing, with a linear kernel and
+        ``missing="indicator"``.
     intercept_ : ndarray of shape (1,)
-        What is added to the scores.
+        Constant added to the scores.
     dual_coef_ : ndarray of shape (1, n_support)
         Coefficients of the support rows; not with a linear kernel.
     {PiSTOLClassifier: support_vectors_, space_, loss_, optimizer_, t_, n_iter_, n_features_in_,
     feature_names_in_}
     loss_curve_ : ndarray of shape (n_iter_, 2)
-        Mean loss, as learned, and mean |f(x) − y|, in units of y, of each pass of `fit`.
+        Mean loss, and mean |f(x) − y| in units of y, of each pass of `fit`.
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, NaN or inf in X or y.
+        When used, for a parameter out of its range, and NaN or inf in X or y.
+
+    See Also
+    --------
+    StructuredRegressor : A mixture of four of these, the regressor to try first.
+    PiSTOLClassifier : The same for classes.
+    skstructured.losses.surrogates.ResidualLoss : The losses, with a custom ε.
+
+    Notes
+    -----
+    Theorem 1 of [1]_ holds for every convex Lipschitz loss, and so for those above. The pinball
+    loss is that of [3]_.
 
     References
     ----------
-    Orabona (2014), Algorithm 3 and Theorem 1, which hold for every convex Lipschitz loss; Huber
-    (1964); Koenker, Bassett (1978).
+    .. [1] Orabona (2014). Simultaneous model selection and optimization through parameter-free
+       stochastic learning. NeurIPS. Algorithm 3 and Theorem 1.
+
+    .. [2] Huber (1964). Robust estimation of a location parameter. Annals of Mathematical
+       Statistics.
+
+    .. [3] Koenker, Bassett (1978). Regression quantiles. Econometrica.
 
     Examples
     --------
@@ -335,8 +367,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
         """Learn the rows in order, one round each; chunks of any size give the same weights.
 
-        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
-        of 1.
+        In contrast to `fit`, y is not scaled, so it must be scaled to about 1 beforehand.
 
         Parameters
         ----------
@@ -380,17 +411,17 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
+        """Weights of shape (p,), in units of y over those of X; only for a linear kernel."""
         return super().coef_[0] * self.space_.scale
 
     @property
     def missing_coef_(self) -> Array:
-        """What a missing feature adds to predictions, (p,), in units of y."""
+        """Change of predictions if a feature is missing, (p,), in units of y."""
         return super().missing_coef_[0] * self.space_.scale
 
     @property
     def intercept_(self) -> Array:
-        """Intercept of shape (1,), in units of y: what is added to scores of rows."""
+        """Intercept of shape (1,), in units of y."""
         self._fitted_model("intercept_ is")
         own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
         return np.zeros(1) + own * self.space_.scale + self.space_.centre
@@ -407,21 +438,23 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
 class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
-    r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
+    r"""Averaged gradient descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
-    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step
-    has to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
+    The update is ``f_{t+1} = f_t − η s_t k(x_t, ·)`` [1]_ [2]_, and predictions use an average of
+    the functions of all rounds. You must tune the step size η: the best one is near ``‖f*‖/(L√T)``,
+    which is unknown.
 
     Parameters
     ----------
     {PiSTOLClassifier: kernel, gamma}
     loss : {"smooth_hinge", "logistic", "hinge", "square"}, default="smooth_hinge"
-        φ, as for `PiSTOLClassifier`; "square" is ``(1 − z)²``, for which `certificate` has a bound.
+        Loss φ, as in `PiSTOLClassifier`. "square" is ``(1 − z)²``, for which `certificate` has a
+        bound.
     eta : float, default=0.3
-        η, the step. With "square" it must be below ``1/k(x, x)``, or scores diverge; the bound
+        Step size η. With "square" it must be below ``1/k(x, x)``, or scores diverge; the bound
         needs a quarter of that.
     {PiSTOLClassifier: class_weight, average}
-        The mean of Algorithm 1 is "uniform".
+        "uniform" is the mean of Algorithm 1 of Orabona (2014).
     {PiSTOLClassifier: standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
@@ -430,9 +463,18 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    PiSTOLClassifier : The same without a step size to tune.
+    KernelPerceptronClassifier : The Perceptron with a kernel.
+
     References
     ----------
-    Orabona (2014), Algorithm 1; Kivinen, Smola, Williamson (2004), "Online learning with kernels".
+    .. [1] Orabona (2014). Simultaneous model selection and optimization through parameter-free
+       stochastic learning. NeurIPS. Algorithm 1.
+
+    .. [2] Kivinen, Smola, Williamson (2004). Online learning with kernels. IEEE Transactions on
+       Signal Processing.
 
     Examples
     --------
@@ -472,11 +514,11 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         state = self._model.state.vector
         step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
         if loss.kind != "square":
-            raise GuaranteeError(f"No bound is known for loss={loss.kind!r}; 'square' has one.")
+            raise GuaranteeError(f"No bound is known for loss={loss.kind!r}: use loss='square'.")
         if step > 0.25:
             raise GuaranteeError(
-                f"Bound (3) needs eta ≤ {0.25 / state[LARGEST_SQ]:.6g}, which is 1/(4 C²) for the "
-                f"rows learned, got eta={eta:g}."
+                f"eta is too large for a bound: set eta ≤ {0.25 / state[LARGEST_SQ]:0.6g}, which "
+                f"is 1/(4 C²) for the rows learned; got eta={eta:g}."
             )
         numbers = {"eta": eta, "C": math.sqrt(state[LARGEST_SQ]), "rounds": float(state[CLOCK])}
         offset = 4.0 * step * state[CLOCK] * loss.space.dim_
@@ -488,13 +530,13 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
 class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
-    ``f ← f + v k(x, ·)`` where ``v f(x) ≤ 0``, v = ±1; with K > 2 classes for each
-    against the rest. Only rows that were mistaken become support rows.
+    The update is ``f ← f + v k(x, ·)`` if ``v f(x) ≤ 0``, with v = ±1 [1]_. With K > 2 classes
+    there is one function per class, against the rest. Only misclassified rows become support rows.
 
     Parameters
     ----------
     {PiSTOLClassifier: kernel, gamma, class_weight, average}
-        Algorithm 2 takes the last.
+        Algorithm 2 of Orabona (2014) uses the last functions.
     {PiSTOLClassifier: standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
@@ -503,10 +545,23 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
+    See Also
+    --------
+    PiSTOLClassifier : A more accurate kernel classifier, with probabilities.
+    AveragedKernelSGDClassifier : Kernel gradient descent with a fixed step size.
+    MulticlassPerceptron : The linear Perceptron.
+
+    Notes
+    -----
+    The average is that of [2]_.
+
     References
     ----------
-    Orabona (2014), Algorithm 2; Freund, Schapire (1999), "Large margin classification using the
-    Perceptron algorithm", for the average.
+    .. [1] Orabona (2014). Simultaneous model selection and optimization through parameter-free
+       stochastic learning. NeurIPS. Algorithm 2.
+
+    .. [2] Freund, Schapire (1999). Large margin classification using the Perceptron algorithm.
+       Machine Learning.
 
     Examples
     --------

@@ -29,135 +29,159 @@ __all__ = ["KernelStructuredPredictor"]
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
 class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
-    r"""Predict structured outputs by kernels, with nothing to tune.
+    r"""Predict structured outputs with kernels, without hyperparameters to tune.
 
-    The defaults are the place to start where rows are at most some ten thousands and classes are
-    not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
-    `space` by what an output is; ``partial_fit`` for streams, whose rows are kept but for those
-    without a coefficient; ``approximation="fourier"`` for more rows, and streams without end.
+    Start with the defaults for nonlinear problems with up to a few tens of thousands of rows. They
+    work on unscaled features, and there is no step size, no bandwidth and no C to tune. Then choose
 
-    It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
-    are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
+    - `space`, by the type of the outputs;
+    - ``partial_fit`` for streams, whose rows are kept unless their coefficients are 0;
+    - ``approximation="fourier"`` for larger data sets and for unlimited streams.
+
+    It is `OnlineStructuredPredictor` [1]_ with θ_t = W_t φ(x_t) for a map φ with <φ(x), φ(z)> =
+    k(x, z) [2]_. The weights are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round needs the kernels of its
+    row with all earlier rows,
 
     .. math:: θ_t = s \sum_{i<t} β_i k(x_i, x_t), \quad β_t = u_t c(\hat y_Ω(θ_t) - y_t),
 
-    with the scale s and the step u_t of the optimiser, for which ``‖φ(x)‖² = k(x, x)`` and scores
-    are all that is to be known. What is proved of the linear learner holds, with norms of U in the
-    space of the kernel. With `PiSTOL` it is the parameter-free kernel method of Orabona (2014).
+    with the scale s and the step u_t of the optimizer. The optimizer only needs the scores and
+    ``‖φ(x)‖² = k(x, x)``. The guarantees of the linear learner apply, with norms of U in the space
+    of the kernel. With `PiSTOL` it is the parameter-free kernel method of [3]_.
 
     Parameters
     ----------
     {OnlineStructuredPredictor: space, regularizer, loss}
     kernel : str, callable or Kernel, default="rbf"
-        k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
-        "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
-        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros, "arc-cosine" of
-        order 1, ``‖x̃‖‖z̃‖(sin θ + (π − θ) cos θ)/π``, θ the angle of ``x̃ = (x, √coef0)`` and z̃, for
-        functions with bends, as wide networks of one layer are. With "precomputed" X is the matrix
-        (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them in `predict`;
-        it is not standardised, and `partial_fit` refuses it. A function ``kernel(X, Z)`` of rows as
-        standardised returns the matrix (n, m), as for `SVC`; a stream calls it for each row alone.
-        A `Kernel` brings also `degree` and `coef0`, an intercept, a `budget` of support rows, and
-        the memory for kernels between passes. For functions and "precomputed" `gamma`, `degree` and
-        `coef0` are ignored, and `gamma` for "linear", "cosine" and "arc-cosine".
+        Kernel function k(x, z). "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear"
+        ``<x, z>``, "poly" ``(γ<x, z> + coef0)^degree``, and "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for
+        a row of zeros. "sigmoid" is ``tanh(γ<x, z> + coef0)``, which is not positive definite.
+        "arc-cosine" (of order 1) is ``‖x̃‖‖z̃‖(sin θ + (π − θ) cos θ)/π``, with θ the angle between
+        ``x̃ = (x, √coef0)`` and z̃. It suits functions with bends, like those of wide networks with
+        one layer. With "precomputed", X is the matrix (n, n) of kernels of training rows in `fit`,
+        and (m, n) of new rows with training rows in `predict`. It is not standardized, and
+        `partial_fit` refuses it. A function ``kernel(X, Z)`` of standardized rows returns the
+        matrix (n, m), as for `SVC`; a stream calls it once per row. A `Kernel` also sets `degree`
+        and `coef0`, an intercept, a `budget` of support rows, and the memory for kernels between
+        passes. For functions and "precomputed", `gamma`, `degree` and `coef0` are ignored; for
+        "linear", "cosine" and "arc-cosine", `gamma` is.
     gamma : float, "multiscale" or "scale", default="multiscale"
-        γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
-        median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
-        numbers of X. `fit` takes median and variance from the rows as standardised; a stream, which
-        cannot, takes 2p and 1, what they are for standardised features that are independent. With
-        random features and more than 200,000 rows, `fit` also tries 2, 4, 8 and 16 times the γ
-        of "multiscale" on rows held out.
+        Kernel coefficient γ. For "rbf", "multiscale" is the mean of three kernels, with γ/4, γ and
+        4γ, and γ is one over the median of ‖x−z‖² over pairs of rows. For other kernels it is
+        "scale". "scale" is 1/(p v), with v the variance of all entries of X. `fit` computes the
+        median and the variance from standardized rows. A stream uses 2p and 1 instead, their values
+        for independent standardized features. With random features and more than 200,000 rows,
+        `fit` also tries 2, 4, 8 and 16 times the γ of "multiscale" on held-out rows.
     {OnlineStructuredPredictor: decoder, optimizer}
-        With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
-        by itself are refused. With random features it is as above, but in a `fit` of more than
-        200,000 rows "parameter_free".
+        With kernels, "auto" is "parameter_free"; "mixture" and optimizers with per-feature step
+        sizes are refused. With random features it is chosen by the rule above, except that `fit`
+        with more than 200,000 rows uses "parameter_free".
     {OnlineStructuredPredictor: average, standardize}
-        With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
-        the start.
+        With a kernel, `fit` uses the mean and standard deviation of all rows from the start.
     {OnlineStructuredPredictor: missing}
     {OnlineStructuredPredictor: max_iter, shuffle, class_weight}
     approximation : {"none", "fourier", "relu", "auto"}, default="none"
-        "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
-        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
-        same however many there are, and none is kept. "fourier" is for "rbf" and "laplacian",
-        "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
-        more than 5,000 rows without a budget, and "none" otherwise, or where there is none.
+        Whether random features approximate the kernel. "none" uses the kernel itself. The others
+        are a linear learner over [z, φ(z)], with z the standardized row and φ random features with
+        <φ(x), φ(z)> ≈ k(x, z). The cost per row is then constant, and no rows are kept. "fourier"
+        is for "rbf" and "laplacian", "relu" for "arc-cosine". "auto" uses the features of the
+        kernel in a `fit` with more than 5,000 rows and without a budget; otherwise, and for kernels
+        without random features, it is "none".
     n_components : int or "auto", default="auto"
-        Random features; of "fourier" a cosine and a sine for each frequency, odd numbers are
-        rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
-        for "fourier" and √5 for "relu". "auto" is 1200, and 4000 in
-        a `fit` of more than 200,000 rows.
+        Number of random features. "fourier" has a cosine and a sine per frequency, so odd numbers
+        are rounded up. Relative to ‖φ(x)‖‖φ(z)‖, errors are about ``1/sqrt(n_components)``, times
+        at most √2 for "fourier" and √5 for "relu". "auto" is 1200, and 4000 in a `fit` with more
+        than 200,000 rows.
     {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
     ----------
     support_vectors_ : ndarray of shape (n_support, p)
-        Rows as they were transformed (with "cosine" divided by their norms), without those whose
-        coefficients are 0; float32 where the first rows were. With "precomputed" there are none.
+        Transformed rows with nonzero coefficients (with "cosine" divided by their norms); float32
+        if the first rows were. Not set with "precomputed".
     support_ : ndarray of shape (n_support,)
-        Their numbers: places in X of `fit`, and from there on, or from 0, the order of a stream.
+        Indices of the support rows: in X of `fit`, and after it, or from 0, in the order of the
+        stream.
     dual_coef_ : ndarray of shape (dim, n_support)
-        Their coefficients in what predicts: averaged with `average`, else the last; times
-        `score_factor_`.
+        Coefficients of the support rows in predictions: averaged with `average`, else the last;
+        times `score_factor_`.
     score_factor_ : float
-        At most 1: with ``max_iter="auto"`` predictions are less sure where rows held out say so.
+        Factor of all scores, at most 1. With ``max_iter="auto"`` it is below 1 if predictions on
+        held-out rows are overconfident.
     n_components_ : int
-        With random features, how many there are: 0 where `fit` found that a line does as well.
+        Number of random features, with an approximation; 0 if `fit` found that a linear model is as
+        good.
     last_weights_, average_weights_ : ndarray of shape (dim, p + n_components_ + 1)
-        With random features, the last and the averaged weights of [z, φ(z), 1].
+        The last and the averaged weights of [z, φ(z), 1], with random features.
     {OnlineStructuredPredictor: classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_,
     n_features_in_, feature_names_in_}
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, an optimiser that moves each feature by itself, a
-        budget for more than one pass, a precomputed matrix that is not square, a `kernel` that
-        `approximation` is not for, a budget, a `coef0` below 0 or CSR rows of more than 4,096
-        columns with random features, and as
-        `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
-        returns what is not finite, or not of the right shape: rows before it were learned.
+        When used: for a parameter out of its range, an optimizer with per-feature step sizes, a
+        budget with several passes, a precomputed matrix that is not square, or a `kernel` that
+        `approximation` does not support. With random features also for a budget, a `coef0` below 0,
+        or CSR rows with more than 4,096 columns. Otherwise as `OnlineStructuredPredictor`. The
+        fitted state is then unchanged. Also if a function `kernel` returns values that are not
+        finite or have the wrong shape; rows before it were learned.
     GuaranteeError
-        By `certificate`, once rows have left for a budget.
+        By `certificate`, if support rows were discarded because of a budget.
+
+    See Also
+    --------
+    StructuredPredictor : A mixture of three kernels and a linear model, the estimator to try first.
+    OnlineStructuredPredictor : The linear learner, for sparse data and millions of rows.
+    Kernel : Degree, intercept, budget and cache of a kernel.
+    PiSTOLClassifier : A kernel classifier with one function per class, an alternative to `SVC`.
 
     Notes
     -----
-    Memory: support rows, and in `fit` all rows once more and the `Kernel`'s `cache_size`. Rows
-    without a coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose
-    losses can be 0, that is most of them where classes are easy to tell apart. float32 rows stay
-    float32, at half the memory; coefficients and sums are float64. CSR rows are made dense.
-    Kernels of streams, of one pass and of predictions are computed by differences of rows, so
-    offsets lose no digits; those between passes are products of matrices if these are exact to
-    1e-9. Scores are the same in chunks of any size to 1e-12 of their size.
+    Memory: support rows, and in `fit` one copy of all rows and the `cache_size` of `Kernel`. Rows
+    without a coefficient are dropped, 64 rows at a time. With ``regularizer="squared"``, whose
+    losses can be 0, these are most rows if the classes are easy to separate. float32 rows are kept
+    in float32, with half the memory; coefficients and sums are float64. CSR rows are converted to
+    dense ones. For streams, single passes and predictions, kernels are computed from differences of
+    rows, so offsets do not reduce the precision. Between passes they are matrix products if these
+    are exact to 1e-9. Scores do not depend on the size of chunks, up to 1e-12 of their size.
 
-    "fourier" is, with m frequencies ω_j drawn by `random_state` from the Fourier transform of the
-    kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy of
-    scale γ for "laplacian"; a third of them for each γ of "multiscale"),
+    "fourier" [4]_ uses m frequencies ω_j, drawn by `random_state` from the Fourier transform of the
+    kernel. For "rbf" they are normal with variance 2γ, and orthogonal to each other in groups of p
+    [5]_. For "laplacian" they are Cauchy with scale γ. "multiscale" has a third of them for each γ.
 
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    three times what ‖z‖² is on average. "relu" is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal ω_j. Its
-    ‖φ‖² grows with rows: c has it be 3p on average over rows of `fit`, and in a stream where ‖z‖²
-    is p.
+    which is three times the average of ‖z‖². "relu" [6]_ is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal
+    ω_j. Its ‖φ‖² grows with the norm of a row. The factor c makes it 3p on average over the rows of
+    `fit`, and, in a stream, if ‖z‖² is p.
 
-    They are computed by blocks, from rows as standardised on the way; CSR rows are made dense a
-    block at a time. Certificates hold as they are, for U over [z, φ(z), 1].
+    Features are computed for one block of rows at a time, and CSR rows are converted to dense ones
+    per block. Certificates apply, for U over [z, φ(z), 1].
 
-    In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
-    from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
-    ``max_iter="auto"`` and at most 50,000 rows `fit` also tries the line, without φ, on the rows
-    held out, and leaves φ where these are lost less to it. Widths are tried by one pass over a
-    twentieth of the rows, 20,000 at most, each: γ is the one that as many other rows are lost least
-    with.
+    In a stream and in a single pass, "auto" is a mixture, in which as many experts learn from z
+    alone as from [z, φ(z)]. So if a linear model is right, the features cost little accuracy, see
+    `StepMixture`. With ``max_iter="auto"`` and at most 50,000 rows, `fit` also tries the linear
+    model, without φ, on the held-out rows, and drops φ if the linear model has the lower loss. Each
+    width is tried with one pass over a twentieth of the rows, at most 20,000. `fit` uses the γ with
+    the lowest loss on as many other rows.
 
     References
     ----------
-    Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
-    learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
-    (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
-    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Cho, Saul (2009), "Kernel methods for
-    deep learning".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
+       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+
+    .. [2] Kivinen, Smola, Williamson (2004). Online learning with kernels. IEEE Transactions on
+       Signal Processing.
+
+    .. [3] Orabona (2014). Simultaneous model selection and optimization through parameter-free
+       stochastic learning. NeurIPS.
+
+    .. [4] Rahimi, Recht (2007). Random features for large-scale kernel machines. NeurIPS.
+
+    .. [5] Yu, Suresh, Choromanski, Holtmann-Rice, Kumar (2016). Orthogonal random features.
+       NeurIPS.
+
+    .. [6] Cho, Saul (2009). Kernel methods for deep learning. NeurIPS.
 
     Examples
     --------
@@ -165,8 +189,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     >>> from sklearn.model_selection import train_test_split
     >>> from skstructured import KernelStructuredPredictor
     >>> X, y = load_digits(return_X_y=True)
-    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
-    >>> KernelStructuredPredictor(random_state=0).fit(X, y).score(X_new, y_new) > 0.97
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = KernelStructuredPredictor(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.97
     True
     """
 
@@ -196,7 +221,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         """Random features in use; set by `fit` or `partial_fit` with an approximation."""
         model = self._fitted_model("n_components_ is")
         if not isinstance(model, FeatureModel):
-            raise AttributeError("n_components_ is for random features; here kernels are exact.")
+            raise AttributeError(
+                "n_components_ is only available with random features; here kernels are exact."
+            )
         return model.scale.features.columns
 
     @property
@@ -204,7 +231,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         """Not available: there are `dual_coef_`, or with random features `last_weights_`."""
         model = self._fitted_model("weights are")
         raise AttributeError(
-            "coef_ and intercept_ are for linear models: use "
+            "coef_ and intercept_ are only available for linear models: use "
             + (model.without_kernels or "dual_coef_ and support_vectors_.")
         )
 
@@ -236,8 +263,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
             raise ValueError(
-                "space='sequence' has no kernels: put features that stand for one before the "
-                "linear learner, make_pipeline(SequenceTransformer(Nystroem()), "
+                "Kernels are not supported for space='sequence'. Approximate one with "
+                "make_pipeline(SequenceTransformer(Nystroem()), "
                 "OnlineStructuredPredictor('sequence'))."
             )
         return super()._read(X, reset)

@@ -52,7 +52,7 @@ WIDEST = 1e60
 @locked
 @parameters
 class LogisticLearner(DecodedPredictions, OnlineLearner):
-    """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
+    """Rounds of dense rows, standardized on arrival, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
     `feature_norm`.
@@ -68,10 +68,10 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @abstractmethod
     def _new_weights(self, K, width):
-        """Check the parameters; what is learned, for rows of `width` features."""
+        """Check the parameters; the learned state, for rows of `width` features."""
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch, rows in random order; `partial_fit` learns them in theirs.
+        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         Raises
         ------
         ValueError
-            For what `fit` refuses, and for labels that are not among the classes.
+            For the same errors as `fit`, and for labels that are not among the classes.
         """
         learn_stream(self, X, y, classes, sample_weight)
         return self
@@ -149,7 +149,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @property
     def _row_limits(self):
-        above = f"above feature_norm={self._R:g}; give a larger one, or None for no limit."
+        above = f"above feature_norm={self._R:g}. Increase it, or set it to None for no limit."
         return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if math.inf > self._R else []
 
     def _loss(self, space):
@@ -172,9 +172,13 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Raise an error unless a theorem on the sum of the logistic losses covers the play."""
         check_is_fitted(self, "classes_")
         if delta is not None:
-            raise GuaranteeError(f"{theorem} bounds the expectation: leave delta out.")
+            raise GuaranteeError(
+                f"{theorem} holds in expectation only: call certificate() without delta."
+            )
         if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
-            raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
+            raise GuaranteeError(
+                f"No bound is known for the decoder {self.decoder!r}: use 'map' or 'sampled'."
+            )
 
     def _bound(self, theorem, quadratic, offset, constants):
         """The `Certificate` of a bound in nats, in the unit of `loss_`."""
@@ -189,7 +193,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._logits(self._weights, self._scale, rounds.rows)
         return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
@@ -205,7 +209,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, learn it, and go on; `Losses`."""
+        """Play each round, then learn it; the `Losses`."""
         theta = self._learn(rounds, np.asarray(which))
         return self._losses(theta, self.space_.unpack(rounds.packed[which]), random_state)
 
@@ -219,7 +223,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         return self._decoder().expected_loss(*same, V, self.loss_)
 
     def comparison(self, rounds: Batch) -> Comparison:
-        """What a comparator is measured by: over the rows as they were standardised."""
+        """The data by which comparators are measured, over the rows as standardized in learning."""
         rows = self._scale.reset_copy().apply(rounds.rows)[0]
         return Comparison(
             self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
@@ -288,10 +292,10 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
             return self._logits(self._weights, self._scale, batch.rows)
 
     def _warn_diagnostics(self) -> None:
-        """Tell of predictions whose equations were not solved."""
+        """Warn about predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:.1g}): radius, "
+                f"Logits did not converge (relative error {self._weights.residual:0.1g}): radius, "
                 "alpha or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -299,5 +303,5 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     @property
     def longest_row(self) -> float:
-        """The largest norm of a row that is taken as it is."""
+        """The largest norm of an unchanged row."""
         return LONGEST

@@ -56,9 +56,8 @@ def largest_curvature(a):
 
     .. math:: f = \max_p p(1-p) (\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
 
-    which grows with a from 2, and is at most 2 + a (docs/theory.md has the proof). It is
-    interpolated by cubics in ln(1 + a), which `MARGIN` keeps above f; beyond the table it is taken
-    to be 2 + a.
+    which grows with a from 2, and is at most 2 + a. It is interpolated by cubics in ln(1 + a),
+    which `MARGIN` keeps above f; beyond the table it is taken to be 2 + a.
     """
     place = PER_UNIT * math.log1p(a)
     if not place < LAST:
@@ -87,6 +86,6 @@ def reach_of(K, B, R=0.0):
 
 @kernel(inline=True)
 def curvature(x, reach):
-    """κ of a row, for the `reach_of` K, B and R; R, where it is not 0, is taken for ‖x‖."""
+    """κ of a row, for the `reach_of` K, B and R; R, if it is not 0, replaces ‖x‖."""
     norm = reach[2] if reach[2] > 0.0 else math.sqrt(inner(x, x))
     return largest_curvature(reach[0] * norm + reach[1])

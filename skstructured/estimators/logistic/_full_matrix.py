@@ -48,7 +48,7 @@ def add_products(block, sign, left, right, start, count):
     """Row a of block ← itself + sign Σ_m left[m, start + a] right[m, start:], m below `count`.
 
     Four m at a time, the last ones again times 0, but for one that is left by itself. `start` is an
-    ``np.int64``: numba would compile anew for a literal.
+    ``np.int64``: numba would recompile for a literal.
     """
     n, width, last = block.shape[0], block.shape[1], count - 1
     tile, quads = max(TILE // width, 1), count if count % 4 != 1 else count - 1
@@ -213,14 +213,14 @@ class RoundLimit:
         return self.power == 0 or weight.max(initial=0.0) ** self.power > most
 
     def check(self, Z, weight, places):
-        """A ValueError for the first of the rows Z that is too large; `places` tell it in X."""
+        """A ValueError for the first row of Z that is too large; `places` are indices in X."""
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         fits = (weight ** (0.5 * self.power) * norms <= self.longest) | (weight == 0.0)
         if not fits.all():
             at = int(np.argmin(fits))
             raise ValueError(
-                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
-                f"standardised, and sample_weight {weight[at]:.4g}: {self.trouble}"
+                f"Row {places[at]} of X has norm {norms[at]:0.4g}, standardized and with the "
+                f"intercept, and sample_weight {weight[at]:0.4g}: {self.trouble}"
             )
 
 
@@ -232,8 +232,8 @@ def limit_of_matrix(start, power, name):
     longest = float(np.sqrt(DIGITS * start))
     size = "norm * sqrt(sample_weight)" if power == 1 else "norm * sample_weight"
     trouble = (
-        f"with {name}, {size} must be at most {longest:.4g}, or the matrix that is inverted has no "
-        "digit left. Divide all weights by their mean, or change the parameter."
+        f"with {name}, {size} must be at most {longest:.4g} for a numerically stable update. "
+        "Divide sample_weight by its mean, rescale X, or change the parameter."
     )
     return RoundLimit(longest, power, trouble)
 
@@ -241,8 +241,8 @@ def limit_of_matrix(start, power, name):
 class SecondOrderRounds(State):
     """Rounds of a kernel: ``rounds(X, truth, weight, learns, *constants, learned, Q, logits)``.
 
-    It plays the rows, learns them if it `learns`, and writes what was played. A subclass has the
-    kernel, its `constants`, the arrays that are `_learned`, the `lam` of its limit and P = A⁻¹.
+    It plays the rows, learns them if it `learns`, and writes the plays. A subclass has the kernel,
+    its `constants`, the arrays that are `_learned`, the `lam` of its limit and P = A⁻¹.
     """
 
     learned = 0
@@ -251,7 +251,7 @@ class SecondOrderRounds(State):
     in_place = True
 
     def learn(self, X, truth, weight):
-        """Play and learn rows; what was played (n, K)."""
+        """Play and learn rows; the plays (n, K)."""
         logits = np.empty(truth.shape)
         cuts = [0, *range(LOOK - self.learned % LOOK, len(X), LOOK), len(X)]
         for part in itertools.starmap(slice, itertools.pairwise(cuts)):
@@ -260,7 +260,7 @@ class SecondOrderRounds(State):
         return logits
 
     def calls(self, X, truth, weight, logits):
-        """The calls that learn rows, up to a multiple of `LOOK`, and write what was played."""
+        """The calls that learn rows, up to a multiple of `LOOK`, and write the plays."""
         given = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
         return (self.rounds, *given), (vars(self).update, {"learned": self.learned + len(X)})
 
@@ -271,7 +271,7 @@ class SecondOrderRounds(State):
         return logits
 
     def tidy(self):
-        """Look after what was learned, between two calls."""
+        """Maintain the learned state, between two calls."""
 
     @property
     def products(self):
@@ -310,7 +310,7 @@ class FullMatrix(SecondOrderRounds):
         self.numbers, self.refactored = np.zeros(3), 0
 
     def tidy(self):
-        """Look at P, and invert A anew if it has drifted."""
+        """Check P, and recompute it from A if it has drifted."""
         if self.learned and self.learned % LOOK == 0 and not self.drift() <= DRIFT:
             self.refactor()
 
@@ -330,12 +330,12 @@ class FullMatrix(SecondOrderRounds):
         return float(np.linalg.norm(times(self.P, times(self.A, probe)) - probe))
 
     def refactor(self):
-        """Invert A anew."""
+        """Recompute the inverse of A."""
         self.add_waiting()
         set_inverse(self.A, self.P, *self.G.shape)
         self.refactored += 1
 
     @property
     def potential(self):
-        """Σ ¼ w² tr(A⁻¹ H) over the rounds: what the theorem adds to λ‖U‖²."""
+        """Σ ¼ w² tr(A⁻¹ H) over the rounds, which the theorem adds to λ‖U‖²."""
         return float(self.numbers[POTENTIAL])

@@ -119,7 +119,7 @@ def _residual(A, s, work):
 def _descend(A, g, cold, value, residual, unit, z, s, work):
     """Add the step to q, halved until it goes down; the objective there, and whether it does.
 
-    Down from `value`, or where rounding hides that, from `residual`. A step that fails leaves q.
+    Down from `value`, or if rounding hides that, from `residual`. A step that fails leaves q.
     """
     q, u, before, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
     for k in range(K):
@@ -150,8 +150,8 @@ def _is_zero(v):
 def _settle(A, g, cold, enough, unit, z, s, work):
     """Newton's method from q, for A and g times `cold`; the residual that is left.
 
-    A singular A leaves a part of s − q as it is, in which digits of the rest are lost. If that is
-    why no step is found, s takes the place of q, once: it has nothing of that part.
+    A singular A does not change a part of s − q, in which digits of the rest are lost. If that is
+    why no step is found, s replaces q, once: it does not have that part.
     """
     value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
     for step in range(MOST_STEPS + 1):
@@ -176,10 +176,10 @@ def improper_logits(A, g, z, s, work):
     """z with ``z = g − A s``, ``s = softmax(z)``, for A ⪰ 0; the residual that is left.
 
     A diagonal A is given as its vector; `work` has `WORK` rows of K numbers. The function
-    ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
+    ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimized over q by Newton's method, whose steps
     ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
-    Where A is large, shares are 0 or 1 nearly everywhere, and steps are lost: then A and g are
-    first taken at a fraction of their size, which is brought up to 1.
+    If A is large, shares are nearly always 0 or 1, and steps are lost: then A and g are first
+    multiplied by a fraction, which is increased to 1.
     """
     widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):

@@ -1,11 +1,11 @@
 """Rounds of FOLKLORE, and of other learners that keep the inverse of a sum of Hessians.
 
-``A = λI + Σ κ h ⊗ xxᵀ`` with ``h ⪯ diag s − ssᵀ``, which says nothing of the direction (1, …, 1)
-of the classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
+``A = λI + Σ κ h ⊗ xxᵀ`` with ``h ⪯ diag s − ssᵀ``, which is 0 in the direction (1, …, 1) of the
+classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
 ``λI + Σ κ (Q h Qᵀ) ⊗ xxᵀ``, and λI in the direction left out.
 
-The basis is Helmert's, row i of it c_i (1, …, 1, −(i + 1), 0, …), so that products with it are
-sums, and take K² in place of K³.
+The basis is Helmert's, row i of it c_i (1, …, 1, −(i + 1), 0, …). So products with it are sums, and
+take K² instead of K³.
 """
 
 import math
@@ -34,7 +34,7 @@ MANY, LEAST = 10, 0.2
 
 
 class Scratch(NamedTuple):
-    """Room for what a round computes: products with P, small matrices, and vectors of classes."""
+    """Scratch arrays of a round: products with P, small matrices, and vectors of classes."""
 
     V: Any  # (r, r p)
     L: Any  # rows that P is downdated by
@@ -381,7 +381,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
 
 
 class ClassBlocks(SecondOrderRounds):
-    """The blocks of A of one class each, kept as inverses (K, p, p): where all of A is too large.
+    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large.
 
     Parameters
     ----------

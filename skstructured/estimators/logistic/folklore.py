@@ -50,7 +50,7 @@ def alpha_of(learner, B):
 
 
 def longest_row_of(learner: Any) -> float:
-    """The largest norm of a row that is taken as it is."""
+    """The largest norm of an unchanged row."""
     least = min(math.sqrt(alpha_of(learner, B)) for B in grid_of(learner.radius))
     return min(LONGEST, least * LONGEST_OF_UNIT)
 
@@ -88,13 +88,13 @@ class RadiusMixtureCertificate(Certificate):
 class Mixture(SecondOrderRounds):
     r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
-    In round t, with m the largest weight up to it, or 1 where that is less,
+    In round t, with m the largest weight up to it, at least 1,
 
     .. math:: v_i ∝ \exp\Big(-\frac1m \sum_{s<t} w_s ℓ_s(p_i)\Big).
 
     Its loss is at most that of the best learner plus m ln N, N how many they are: with rate 1/m,
-    ``exp(−w ℓ(p)/m)`` is a power of p that is concave, so that a round costs at most what
-    ``−m ln mean_i exp(−L_i/m)`` grows by, and that only falls when m grows.
+    ``exp(−w ℓ(p)/m)`` is a concave power of p. So a round costs at most the increase of
+    ``−m ln mean_i exp(−L_i/m)``, which only falls when m grows.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Mixture(SecondOrderRounds):
         return sum(part.products for part in self.parts)
 
     def calls(self, X, truth, weight, logits):
-        """See `SecondOrderRounds`; what is played are the logarithms (n, K) of the mixture."""
+        """See `SecondOrderRounds`; the plays are the logarithms (n, K) of the mixture."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
@@ -167,11 +167,11 @@ def kind_of(learner, K, width):
     many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
     if K * width**2 > most**2:
         raise ValueError(
-            f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
+            f"{many}one matrix per class would have {K * width**2:,} entries. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."
         )
     warnings.warn(
-        f"{many}structure='classes' is used, to which the theorem does not apply.",
+        f"{many}structure='classes' is used, which has no regret bound.",
         GuaranteeWarning,
         stacklevel=2,
     )
@@ -180,113 +180,128 @@ def kind_of(learner, K, width):
 
 @parameters
 class FolkloreClassifier(LogisticLearner, BaseEstimator):
-    r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
+    r"""Online logistic regression whose regret grows like log T, without a factor e^B.
 
-    The place to start for a stream of rows with up to a few hundred weights a class, where every
-    row counts: probabilities after one pass are about as good as those of a batch fit, from
-    features as they come and with nothing to tune. A round takes about (Kp)²K/2 products for K
-    classes and p features. Wider rows: `OnlineStructuredPredictor`.
+    Use it for streams with up to a few hundred weights per class if every row counts. After one
+    pass (epoch) its probabilities are about as good as those of a batch fit, on unscaled features
+    and without hyperparameters to tune. A round takes about (Kp)²K/2 products for K classes and p
+    features. For wider rows use `OnlineStructuredPredictor`.
 
-    Round t, x its row as standardised, with A and G of the rounds before it:
+    In round t, with x its standardized row and A and G from the rounds before [1]_,
 
     .. math:: z = \tilde g - \tilde A\,\mathrm{softmax}(z), \quad
         \tilde A_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x, \quad
         \tilde g_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩ + \tfrac12 \tilde A_{kk},
 
-    are the logits, and s = softmax(z) the prediction: there is no W behind it (it is *improper*).
-    Then, with ``h = diag s − ssᵀ`` and κ the largest for which theory holds (see Notes), from ‖x‖,
-    or from R if `feature_norm` is given,
+    are the logits, and s = softmax(z) is the prediction. There is no weight matrix W that predicts
+    the same: the learner is *improper*. Then, with ``h = diag s − ssᵀ`` and κ the largest number
+    that theory allows (see Notes), from ‖x‖, or from R if `feature_norm` is given,
 
     .. math:: A ← A + κ\, h ⊗ xx^⊤, \quad G ← G + (s - y - 2κ h z) ⊗ x.
 
-    Of ten classes and more, those of a share below .2/K are one cell, and h is the covariance of
-    the class as far as its cell tells it, which is at most diag s − ssᵀ: what is proved holds as
-    before, and a round takes about (Kp)²m/2 products, m the classes that are likely.
+    With ten or more classes, those with a probability below 0.2/K form one cell. Then h is the
+    covariance of the class as far as its cell determines it, which is at most diag s − ssᵀ. The
+    bound holds for it too, and a round takes about (Kp)²m/2 products, with m the number of likely
+    classes.
 
-    A starts at λI. A⁻¹ is kept by Woodbury's formula over the K − 1 directions that classes
-    differ in, checked every 1024 rounds and inverted anew where it has drifted.
+    A starts at λI. A⁻¹ is updated by Woodbury's formula over the K − 1 directions in which classes
+    differ. It is checked every 1024 rounds, and recomputed if rounding errors are too large.
 
     Parameters
     ----------
     radius : float or sequence of float, default=1.5
-        B: the comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
-        standardised features. Smaller settles sooner, larger goes on following what changes. A
-        sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
-        how well each has done, which loses at most ln(len(radius)) nats more than the best, times
-        the largest weight of a row where that is above 1.
+        Norm B of the comparators of the guarantee: ‖U_k‖ ≤ B for every class k, in units of the
+        standardized features. A smaller one converges sooner, a larger one follows changes longer.
+        A sequence such as ``(0.25, 1, 4)`` runs one learner for each, and predicts a mixture of
+        them by their losses. The mixture loses at most ln(len(radius)) nats more than the best one,
+        times the largest weight of a row if that is above 1.
     feature_norm : float or None, default=None
-        R: the largest norm of a row as standardised, the intercept's 1 included; a longer one, to
-        learn or to predict, is a ValueError. None needs none: every round has the κ of its own row.
+        Largest norm R of a standardized row, the intercept's 1 included. A longer row, in learning
+        or prediction, raises a ValueError. None has no limit: each round uses the κ of the current
+        row.
     alpha : float or None, default=None
-        λ; None is 1.5/B, or with `feature_norm` the 2R/B of theory.
+        Regularization strength λ. Must be positive. None is 1.5/B, or with `feature_norm` the 2R/B
+        of theory.
     structure : {"auto", "full", "classes"} or int, default="auto"
-        What is kept of A: all of it, or the K blocks of a class each, K p² numbers. "auto" is
-        "full" up to 4096 weights (K−1)p, the intercept's included, then "classes" with a
-        `GuaranteeWarning`, since the theorem needs all of A, and an error if K p² is above 4096².
-        An integer is "auto" with this number of weights in place of 4096.
+        Which part of A to keep: all of it, or one block per class, K p² numbers. "auto" is "full"
+        up to 4096 weights (K−1)p, the intercept's included. Beyond, it is "classes" with a
+        `GuaranteeWarning`, because the theorem needs all of A, and an error if K p² is above 4096².
+        An integer is "auto" with this number of weights instead of 4096.
     decoder : str or Decoder, default="map"
-        What `sample` and the losses are about: "map", the most likely class, or "sampled", one
-        drawn by the probabilities. `predict` always gives the most likely one.
+        How `sample` chooses a class, and which losses are reported: "map" or "nearest" for the most
+        likely class, "sampled" for a draw by the probabilities. `predict` always returns the most
+        likely class.
     standardize : bool or "auto", default="auto"
-        Whether features are centred and scaled by their mean and deviation over the rows so far,
-        the row itself included; "auto" is True. CSR rows are divided by the largest entry of each
-        column so far and not centred, so that they give other predictions than the same rows dense;
-        they are made dense block by block.
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
+        Whether to center and scale each feature by its mean and standard deviation over the rows so
+        far, the current row included. "auto" is True. CSR rows are divided by the largest entry of
+        each column so far and not centered, so they give different predictions than the same rows
+        in dense form. They are converted to dense blocks.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
+        of the rows so far, and "error" raises an error. "indicator" imputes the mean and appends
+        one column per feature: 1 if the value is missing, else 0.
     fit_intercept : bool, default=True
-        Append a constant feature 1. Without it, `standardize` does not centre.
+        Whether to append a constant feature 1. Without an intercept, `standardize` does not center.
     verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
+        Whether to print, once per second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
-        Seeds the order of `fit`, and the draws.
+        Seeds the order of rows in `fit`, and the draws of `sample`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        Labels.
+        Class labels.
     space_, loss_ : OutputSpace, FenchelYoung
-        The simplex, and the logistic loss: in bits for "map", in nats for "sampled".
+        The simplex, and the logistic loss: in bits for "map" and "nearest", in nats for "sampled".
     t_ : int
-        Rounds learned.
+        Number of rounds learned.
     random_state_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, a row longer than R, labels that are not among the
-        classes, more features than `structure` allows; nothing is then learned.
+        When used: for a parameter out of its range, a row longer than R, labels that are not among
+        the classes, and more features than `structure` allows. Nothing is then learned.
+
+    See Also
+    --------
+    AioliClassifier : The same for two classes.
+    OnlineNewtonClassifier : The proper second-order learner, for comparison.
+    GaussianAggregatingForecaster : Probabilities averaged over a Gaussian of weights.
+    OnlineStructuredPredictor : The first-order learner, for wide or sparse rows.
+    GaptronClassifier : Online classification with a bound on the number of mistakes.
 
     Notes
     -----
-    Memory: K(K−1)p² doubles, half of it A and half its inverse; as much again while it is
-    inverted anew.
+    Memory: K(K−1)p² doubles, half of it for A and half for its inverse; twice as much while the
+    inverse is recomputed.
 
-    For all rows, and every U with ‖U_k‖ ≤ B,
+    For any sequence of rows, and every U with ‖U_k‖ ≤ B,
 
     .. math:: \sum_t ℓ_t(z_t) - ℓ_t(U) \le λ\|U\|_F^2
         + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
 
-    in nats, with H the Hessian ``h ⊗ xxᵀ``; where rows have weights w, all losses and H have the
-    factor w, and A sums w κ H. `certificate` has the right side as a number, whatever R turns out
-    to be, in the unit of `loss_`, which its `unit` names: bits, that is nats/ln 2, for "map", and
-    nats for "sampled".
-    The matrix of weights U is not what predicts, so that there is no ``coef_``.
+    in nats, with H the Hessian ``h ⊗ xxᵀ``. If rows have weights w, all losses and H are multiplied
+    by w, and A is the sum of w κ H. `certificate` returns the right-hand side as a number, for rows
+    of any norm. It is in the unit of `loss_`, which its `unit` names: bits (nats/ln 2) for "map"
+    and "nearest", nats for "sampled". Predictions do not use a weight matrix, so there is no
+    ``coef_``.
 
     The quadratics lie below the losses for ``κ = 1/f(q)``, ``q = 1/(1 + (K−1) exp(2B‖x‖))``,
 
     .. math:: f(q) = \max_p p(1-p)(\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
 
-    and for none that is larger (docs/theory.md has the proof): 1.6 to 1.75 times
-    ``1/(2B‖x‖ + ln(K−1) + 2)``. With R, κ is one number, the certificate's ``constants["kappa"]``,
-    and with its λ the regret is at most ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. A prediction
-    is wrong at most as often as its log loss has bits.
+    and for no larger κ. It is 1.6 to 1.75 times ``1/(2B‖x‖ + ln(K−1) + 2)``. With R, κ is one
+    number, ``constants["kappa"]`` of the certificate, and with the default λ the regret is at most
+    ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. The number of wrong predictions is at most the log
+    loss in bits.
 
     References
     ----------
-    Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
-    Algorithm 1, with the linear part of its surrogate (3.2) and the largest κ of Lemma 3.1.
+    .. [1] Agarwal, Kale, Zimmert (2022). Efficient methods for online multiclass logistic
+       regression. ALT. Algorithm 1, with the linear part of its surrogate (3.2) and the largest κ
+       of Lemma 3.1.
 
     Examples
     --------
@@ -308,14 +323,14 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         return new_weights(self, K, width)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """The regret of the rounds seen so far, from the matrices they made; see Notes.
+        """Bound the regret of the rounds seen so far, from their matrices; see Notes.
 
         Returns
         -------
         Certificate
-            Its ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and "nearest",
-            "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and
-            with `feature_norm` kappa.
+            Bound whose ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and
+            "nearest", "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and with
+            `feature_norm` kappa.
 
         Raises
         ------
@@ -323,12 +338,12 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
             For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
             or a `delta`.
         """
-        self._check_certified("Theorem 3.3", delta)
+        self._check_certified("The bound of Agarwal et al. (2022)", delta)
         parts = getattr(self._weights, "parts", (self._weights,))
         if parts[0].structure != "full":
             raise GuaranteeError(
-                "Theorem 3.3 needs all of A, which structure='full' keeps, not "
-                f"{parts[0].structure!r}."
+                f"No bound with structure={parts[0].structure!r}: set structure='full' (memory "
+                "grows with (features × classes)²)."
             )
         bounds = [_bound_of(self, part) for part in parts]
         if len(bounds) == 1:
@@ -347,11 +362,11 @@ def _bound_of(learner, part):
 @inherit_parameters(FolkloreClassifier)
 @parameters
 class AioliClassifier(LogisticLearner, BaseEstimator):
-    """Binary online logistic regression: `FolkloreClassifier` for K = 2, p² products per row.
+    """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
-    of ``m + q(σ(m) − ½) = c``, and then ``a = 2κσ(m)(1 − σ(m))``, ``C ← C − a Cx(Cx)ᵀ/(1 + aq)``
-    and ``g ← g + (σ(m) − y)x − a m x``.
+    of ``m + q(σ(m) − ½) = c``. Then ``a = 2κσ(m)(1 − σ(m))``, ``C ← C − a Cx(Cx)ᵀ/(1 + aq)`` and
+    ``g ← g + (σ(m) − y)x − a m x``. The algorithm is that of [1]_, with the constants of [2]_.
 
     Parameters
     ----------
@@ -366,12 +381,20 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
     Raises
     ------
     {FolkloreClassifier: ValueError}
-        At the first call to learn, for more than two classes.
+        Also at the first call to learn, for more than two classes.
+
+    See Also
+    --------
+    FolkloreClassifier : The same for any number of classes.
+    AdaBoostOLMClassifier : Online boosting, whose weak learners are corrected by it.
 
     References
     ----------
-    Jézéquel, Gaillard, Rudi (2020), "Efficient improper learning for online logistic regression";
-    the constants are those of Agarwal, Kale, Zimmert (2022), appendix D.
+    .. [1] Jézéquel, Gaillard, Rudi (2020). Efficient improper learning for online logistic
+       regression. COLT.
+
+    .. [2] Agarwal, Kale, Zimmert (2022). Efficient methods for online multiclass logistic
+       regression. ALT. Appendix D.
 
     Examples
     --------
@@ -393,7 +416,7 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
-                "FolkloreClassifier takes any number."
+                "use FolkloreClassifier."
             )
         return new_weights(self, K, width)
 

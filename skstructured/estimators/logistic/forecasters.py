@@ -64,9 +64,9 @@ def _sigmoid(x):
 def mean_sigmoid(mean, deviation):
     """E σ(u), u Gaussian, for mean ≤ 0: 1e-12 off at most, whatever the deviation s.
 
-    By the trapezoidal rule, whose error falls like ``exp(−2π d/h)`` where the integrand is analytic
-    in a strip of half width d. For s ≤ 1 it goes over the Gaussian, where d = π/s; for larger s
-    over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, where d = π.
+    By the trapezoidal rule, whose error falls like ``exp(−2π d/h)`` for an integrand that is
+    analytic in a strip of half width d. For s ≤ 1 it integrates over the Gaussian, with d = π/s;
+    for larger s over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, with d = π.
     """
     total = 0.0
     if deviation <= 1.0:
@@ -94,7 +94,7 @@ def mean_of_two(Q, variance, m, mean):
 
 @kernel
 def mean_shares(Q, points, space):
-    """Centre = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
+    """`centre` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
     (r, K), S, half, C = Q.shape, space.S, space.hessian, space.root
     m, mean, z, s = space.score, space.centre, space.logit, space.share
     if r == 1:
@@ -172,30 +172,31 @@ class GaussianMatrix(FullMatrix):
 
     @property
     def constants(self):
-        """`reach`, and the points that means go over, which are no part of what is learned."""
+        """`reach`, and the points of the averages, which are not part of the learned state."""
         return self.reach, gaussian_points(len(self.Q))
 
 
 @inherit_parameters(FolkloreClassifier)
 @parameters
 class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
-    r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
+    r"""Predict the mean of softmax over a Gaussian of weights, as in Bayesian averaging.
 
-    With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)``. A row x then has
-    logits ``z ∼ N(m, S)``, and the prediction is ``E softmax(z)``:
+    With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)`` [1]_. A row x then
+    has logits ``z ∼ N(m, S)``, and the prediction is ``E softmax(z)``:
 
     .. math:: m_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩, \quad S_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x.
 
-    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is one
-    integral for two classes, taken to 1e-10, and goes over 2048 points of Sobol's sequence, always
-    the same, for more, or 256 of them where it is narrow: probabilities are then off by at most
-    0.01 up to 26 classes, whatever B (by about 0.002 for three classes, and 0.005 for five).
+    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. For two classes the
+    mean is one integral, exact to 1e-10. For more classes it is an average over 2048 points of
+    Sobol's sequence, always the same, or 256 of them if the Gaussian is narrow. The error of
+    probabilities is then at most 0.01 for up to 26 classes and any B (about 0.002 for three
+    classes, and 0.005 for five).
 
     Parameters
     ----------
     radius : float, default=1.0
-        Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
-        Smaller settles sooner, larger goes on following what changes.
+        Bound B on ‖U_k‖ of every class, which determines κ, in units of the standardized features.
+        A smaller one converges sooner, a larger one follows changes longer.
     {FolkloreClassifier: feature_norm, alpha, decoder, standardize, missing, fit_intercept, verbose,
     random_state}
 
@@ -208,15 +209,20 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
     ------
     {FolkloreClassifier: ValueError}
 
+    See Also
+    --------
+    FolkloreClassifier : The faster learner, with a regret bound.
+    AggregatingForecaster : An average over all weights of a ball, for very small problems.
+
     Notes
     -----
-    Memory: K(K−1)p² doubles. No bound is stated. Its paper's bound has no explicit constants,
-    and κ is that of `FolkloreClassifier`.
+    Memory: K(K−1)p² doubles. No bound is available. The bound in its paper has no explicit
+    constants, and κ is that of `FolkloreClassifier`.
 
     References
     ----------
-    Jézéquel, Gaillard, Rudi (2021), "Mixability made efficient: fast online multiclass logistic
-    regression".
+    .. [1] Jézéquel, Gaillard, Rudi (2021). Mixability made efficient: fast online multiclass
+       logistic regression. NeurIPS.
 
     Examples
     --------
@@ -243,8 +249,8 @@ class GaussianAggregatingForecaster(LogisticLearner, BaseEstimator):
 class Particles(SecondOrderRounds):
     """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is renewed.
 
-    Particles are weighed by their losses. Where fewer than half of them count, they are drawn
-    anew by their weights and then moved by random walks that keep the density.
+    Particles are weighted by their losses. If fewer than half of them count, they are resampled by
+    their weights and then moved by random walks that keep the density.
 
     Parameters
     ----------
@@ -255,7 +261,7 @@ class Particles(SecondOrderRounds):
     n_particles, n_moves : int
         Particles, and steps of the random walk.
     rng : RandomState
-        Where the draws come from.
+        Generator of the draws.
     """
 
     in_place, residual, limits = False, 0.0, ()
@@ -271,7 +277,7 @@ class Particles(SecondOrderRounds):
         self._past = ([], [], [])
 
     def calls(self, X, truth, weight, logits):
-        """See `SecondOrderRounds`; what is played are logarithms of probabilities."""
+        """See `SecondOrderRounds`; the plays are logarithms of probabilities."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
@@ -331,27 +337,27 @@ class Particles(SecondOrderRounds):
 @inherit_parameters(FolkloreClassifier)
 @parameters
 class AggregatingForecaster(LogisticLearner, BaseEstimator):
-    r"""Predicts the mean of softmax over a ball of weights, each counting by how well it predicted.
+    r"""Predict the mean of softmax over a ball of weights, each weighted by its past predictions.
 
-    Statistically the best there is, and for toy sizes only: the reference for the others. With
-    the density ``∝ exp(−Σ ℓ_t(W))`` on ``{‖W_k‖ ≤ B}``, the prediction is its mean of
-    ``softmax(Wx)``, by `n_particles` particles that are drawn anew and moved when few of them
-    count, against all rows so far.
+    It has the best known regret and is only feasible for very small problems: use it as a reference
+    for other learners. With the density ``∝ exp(−Σ ℓ_t(W))`` on ``{‖W_k‖ ≤ B}``, the prediction is
+    the mean of ``softmax(Wx)`` [1]_ [2]_. The mean is over `n_particles` particles. If few of them
+    have weight, they are resampled and moved, using all rows so far.
 
     Parameters
     ----------
     radius : float, default=3.0
-        B, in units of the standardised features.
+        Radius B of the ball of each class, in units of the standardized features.
     feature_norm : float or None, default=None
-        Largest norm of a row as standardised, the intercept's 1 included. None needs none.
+        Largest norm of a standardized row, the intercept's 1 included. None has no limit.
     n_particles : int, default=500
-        Particles.
+        Number of particles.
     n_moves : int, default=5
-        Steps of a random walk when they are moved.
+        Number of steps of the random walk that moves particles after resampling.
     max_weights : int, default=60
-        The most weights Kp, the intercept's included, that are taken.
+        Maximum number of weights Kp, the intercept's included.
     {FolkloreClassifier: decoder, standardize, missing, fit_intercept, verbose, random_state}
-        It draws the particles too.
+        It seeds the particles too.
 
     Attributes
     ----------
@@ -361,19 +367,26 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
     Raises
     ------
     {FolkloreClassifier: ValueError}
-        At the first call to learn, for more than `max_weights` weights; it says how much work
-        they would be.
+        Also at the first call to learn, for more than `max_weights` weights.
+
+    See Also
+    --------
+    FolkloreClassifier : The learner for larger problems, with a regret bound.
+    GaussianAggregatingForecaster : An average over a Gaussian of weights, which is faster.
 
     Notes
     -----
-    The rows are kept. With exact integrals the regret is at most
-    ``5(K−1)p ln(BRT/((K−1)p) + e)``. No bound is stated: the theorem needs exact integrals, and
-    particles approximate them.
+    All rows are kept in memory. With exact integrals the regret is at most
+    ``5(K−1)p ln(BRT/((K−1)p) + e)``. No bound is available for this class: the theorem needs exact
+    integrals, and particles approximate them.
 
     References
     ----------
-    Foster, Kale, Luo, Mohri, Sridharan (2018), "Logistic regression: the importance of being
-    improper", Theorem 3; Vovk (1998), "A game of prediction with expert advice".
+    .. [1] Foster, Kale, Luo, Mohri, Sridharan (2018). Logistic regression: the importance of being
+       improper. COLT. Theorem 3.
+
+    .. [2] Vovk (1998). A game of prediction with expert advice. Journal of Computer and System
+       Sciences.
 
     Examples
     --------
@@ -397,9 +410,10 @@ class AggregatingForecaster(LogisticLearner, BaseEstimator):
         if K * width > self.max_weights:
             cost = self.n_particles * self.n_moves * K * width
             raise ValueError(
-                f"{K} classes and {width} features, the intercept included, are {K * width} "
-                f"weights, more than max_weights={self.max_weights}: a renewal of the particles "
-                f"would take {cost:,} products for every row so far. Use FolkloreClassifier."
+                f"AggregatingForecaster supports at most max_weights={self.max_weights} weights "
+                f"(classes × features, with the intercept), got {K} × {width} = {K * width}: "
+                f"resampling would take {cost:,} products per row so far. Use "
+                "FolkloreClassifier."
             )
         seed = self.random_state_.randint(2**31 - 1)
         given = (check_size("radius", self.radius), self.n_particles, self.n_moves)

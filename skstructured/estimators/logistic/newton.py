@@ -142,9 +142,9 @@ class NewtonMatrix(FullMatrix):
 class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
-    In theory its regret has a factor e^B, which no learner that predicts by a fixed W can do
-    without; it is here to compare with. Round t, with W projected in the norm of A on
-    ``|W x|_∞ ≤ B‖x‖`` when x arrives:
+    Use it for comparisons [1]_. In theory its regret has a factor e^B, which no learner that
+    predicts with a fixed W can avoid [2]_. In round t, with W projected in the norm of A on
+    ``|W x|_∞ ≤ B‖x‖`` when x arrives,
 
     .. math:: g = (\mathrm{softmax}(Wx) - y) ⊗ x, \quad A ← A + gg^⊤, \quad
         W ← W - \tfrac1γ A^{-1} g.
@@ -154,12 +154,13 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     Parameters
     ----------
     radius : float, default=1.0
-        B: bound on ‖W_k‖ of every class, in units of the standardised features.
+        Bound B on ‖W_k‖ of every class, in units of the standardized features.
     feature_norm : float or None, default=None
-        R: the largest norm of a row, the intercept's 1 included; only "theory" needs it.
+        Largest norm R of a row, the intercept's 1 included. Only required if `exp_concavity` is
+        "theory".
     exp_concavity : float or "theory", default=0.1
-        γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
-        which is too small to learn with unless BR is.
+        Exp-concavity γ, an inverse step size. "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for
+        which the regret is bounded. It is too small to learn with unless BR is small.
     {FolkloreClassifier: decoder, standardize, missing, fit_intercept, verbose, random_state}
 
     Attributes
@@ -170,21 +171,29 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     Raises
     ------
     {FolkloreClassifier: ValueError}
-        Also where a row's norm times its weight is above 1e6/(γB√K), or γB below 1e-100 or above
-        1e100, which leave no digit of A.
+        Also if the norm of a row times its weight is above 1e6/(γB√K), or γB is below 1e-100 or
+        above 1e100, because then A is lost to rounding.
+
+    See Also
+    --------
+    FolkloreClassifier : The improper learner, without the factor e^B.
+    OnlineStructuredPredictor : The first-order learner, for wide or sparse rows.
 
     Notes
     -----
-    With ``γ ≤ ½ min{1/(4B‖x‖), e^{−2B‖x‖}/(K−1)}/w`` in every round the regret is at most
-    ``‖U‖²/(2γKB²) + Σ gᵀA⁻¹g/(2γ)``, A after the round, in nats: what `certificate` has.
+    With ``γ ≤ ½ min{1/(4B‖x‖), e^{−2B‖x‖}/(K−1)}/w`` in every round, the regret is at most
+    ``‖U‖²/(2γKB²) + Σ gᵀA⁻¹g/(2γ)`` in nats, with A after the round. `certificate` returns this
+    bound.
 
     Memory: K(K+1)p² doubles; a round reads and writes half of them once.
 
     References
     ----------
-    Hazan, Agarwal, Kale (2007), "Logarithmic regret algorithms for online convex optimization"; on
-    the factor e^B Hazan, Koren, Levy (2014), "Logistic regression: tight bounds for stochastic and
-    online optimization".
+    .. [1] Hazan, Agarwal, Kale (2007). Logarithmic regret algorithms for online convex
+       optimization. Machine Learning.
+
+    .. [2] Hazan, Koren, Levy (2014). Logistic regression: tight bounds for stochastic and online
+       optimization. COLT.
 
     Examples
     --------
@@ -212,13 +221,13 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         if not (isinstance(self.exp_concavity, str) and self.exp_concavity == "theory"):
             return check_size('exp_concavity, unless it is "theory",', self.exp_concavity)
         if self.feature_norm is None:
-            raise ValueError('exp_concavity="theory" needs feature_norm, got feature_norm=None.')
+            raise ValueError('exp_concavity="theory" requires feature_norm, got feature_norm=None.')
         reach = self.radius * self.feature_norm
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
     @property
     def longest_row(self) -> float:
-        """The largest norm of a row that is taken as it is."""
+        """The largest norm of an unchanged row."""
         return 1e5 / check_size("radius", self.radius)
 
     def certificate(self, delta: float | None = None) -> Certificate:
@@ -235,9 +244,9 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
-                "Online Newton steps need exp_concavity ≤ "
-                f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned, "
-                f"got exp_concavity={gamma:g}, which learns faster."
+                "exp_concavity is too large for a regret bound: set exp_concavity ≤ "
+                f"{1.0 / learned.numbers[SHARPEST]:0.4g} for the rows learned; got "
+                f"exp_concavity={gamma:g}."
             )
         constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
         offset, quadratic = 0.5 * learned.potential / gamma, 0.5 * gamma * learned.lam

@@ -88,7 +88,7 @@ def pivot(D, row, column):
 
 @kernel
 def _first_row(D, size):
-    """The row that the artificial variable has to lift most; −1 where none is negative."""
+    """The row that the artificial variable has to lift most; −1 if none is negative."""
     found, least = -1, 0.0
     for i in range(size):
         value = D[i, size + 1] / D[i, size]
@@ -187,7 +187,7 @@ def solve_saddle(G, s, B, group, R, groups, p, nu):
     Returns
     -------
     bool
-        Whether p and ν are mixtures; where not, they are to be left.
+        Whether p and ν are mixtures; if not, do not use them.
     """
     P = len(p)
     size = P + R + 1 + groups
@@ -322,7 +322,7 @@ def bend(k, q, K, d, out):
 
 @kernel
 def rest_of(columns, weights, count, mu):
-    """What μ has beside its atoms into column 0, of mass 1; its mass, 0 where it is light."""
+    """The part of μ outside its atoms into column 0, of mass 1; its mass, 0 if it is light."""
     mass, weights[0] = 1.0, 0.0
     mean_of(columns, count, weights, columns[0])
     for c in range(1, count):
@@ -364,7 +364,7 @@ def best_mixture(k, rows, marks, count, tables, p, x):
     """The best mixtures of columns, p, and of marked rows, x; whether there are such.
 
     Of sequences a row is a label of a position, and each position has a mixture. One of a single
-    row is no group, but goes into the scores. So does the heaviest row where there is no room.
+    row is not a group, but is added to the scores. So is the heaviest row if there is no room.
     """
     G, s, costs, R, groups = tables[0], tables[1][:count].copy(), tables[2][:count], 0, 0
     most, width = min(int(marks.sum()), ROWS), k if k > 0 else max(len(marks), 1)
@@ -393,7 +393,7 @@ def best_mixture(k, rows, marks, count, tables, p, x):
 
 @kernel
 def grow(places, weights, count, vertex):
-    """Add a vertex where it is new; where they end then."""
+    """Add a vertex if it is new; the end of the vertices."""
     for c in range(count):
         same = True
         for j in range(len(vertex)):
@@ -416,7 +416,7 @@ def mark(marks, column, row, nu):
 
 @kernel
 def with_room(atoms, weights, first, most):
-    """The heaviest atoms from number `first` on, with weights and room for more; where they end."""
+    """The heaviest atoms from number `first` on, with weights and room for more; their end."""
     least = np.sort(weights)[-most - 1] if len(weights) > most else 0.0
     heavy = weights > max(least, 0.0)
     places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + heavy.sum()
@@ -454,7 +454,7 @@ def begin(game, v, mu, columns, rows, is_game):
 
 @kernel
 def extend(game, mu, v, new, columns, p, count, rows, x, many, marks, tables, nu):
-    """Add a column and a prediction, and find the best mixtures; where they end, and whether so."""
+    """Add a column and a prediction, and find the best mixtures; their end, and success."""
     (column, row, is_later), before, marked = new, (count, many), False
     count = grow(columns, p, count, column)
     if count > before[0]:
@@ -476,7 +476,7 @@ def extend(game, mu, v, new, columns, p, count, rows, x, many, marks, tables, nu
 def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
     """An upper bound on max H by ν, whose best output is `column`, and H at a point.
 
-    `row` is the best prediction for the point; it is empty where the loss is linear.
+    `row` is the best prediction for the point; it is empty if the loss is linear.
     """
     (A, a, b), reached = loss, dot(v, point) + dot(loss[1], point)
     if len(row) > 0:
@@ -494,12 +494,12 @@ def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
 
 
 def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
-    r"""The best mean of an output, where ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²`` is largest.
+    r"""The best mean of an output, with the largest ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²``.
 
-    It is a mixture of atoms. Where it is best for those known, with ν, the best mixture of
-    predictions against it, the atom of the largest score with the costs of ν is added; it tells
-    what is left to gain. q = 0 makes it the max-min oracle. It ends with the best point, of equals
-    that with the least gap, and with the ν of it.
+    It is a mixture of atoms. Once it is best for the known ones, with ν the best mixture of
+    predictions against it, the atom of the largest score with the costs of ν is added; its score
+    bounds the remaining gain. q = 0 makes it the max-min oracle. It ends with the best point (if
+    several are equal, that with the least gap) and its ν.
 
     Parameters
     ----------
@@ -510,14 +510,14 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
         Scores, for the structural SVM with its costs, and the present mean.
     columns, rows : tuples of ndarray (c, dim) and (c,)
         Atoms that make up μ_i but for a rest, and predictions whose mixture is ν, with their
-        weights. Sequences have all labels of a position in the place of predictions.
+        weights. Sequences have all labels of a position instead of predictions.
     nu : ndarray (dim,)
         ν, which is moved.
 
     Returns
     -------
     ndarray (dim,), tuple, tuple
-        The mean, and atoms and predictions as they are now.
+        The mean, and the new atoms and predictions.
     """
     best_output, k, loss = as_oracle(oracle), game[0], loss_of(game[0], game[1], len(mu))
     game, costs, out = (k, loss, game[2], game[3]), mu.copy(), mu.copy()
@@ -552,7 +552,7 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
 def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
     """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ.
 
-    V, μ and ν are those of all outputs, which begin where `begins` says.
+    V, μ and ν are those of all outputs, which start at `begins`.
     """
     best_output, found = as_oracle(oracle), np.empty((2, len(which)))
     for t in range(len(which)):

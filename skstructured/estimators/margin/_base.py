@@ -1,4 +1,4 @@
-"""What the batch learners of margins share: `alpha`, matrices of kernels, and predictions."""
+"""Parts shared by the batch max-margin learners: `alpha`, kernel matrices, and predictions."""
 
 import warnings
 from typing import Any
@@ -62,14 +62,15 @@ class MarginLearner(BatchPredictor):
         found = self._solve(outputs, packed, inputs, before, self.alpha_)
         if not (np.isfinite(found.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
-                "The coefficients or losses are not finite numbers: features of this size need "
-                "standardize=True, or a larger alpha."
+                "The coefficients or losses are not finite numbers. Set standardize=True or "
+                "increase alpha."
             )
         self._keep(found, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
-                f"{self.duality_gap_:.3g}, above tol={self.tol:g}: raise max_iter, alpha or tol.",
+                f"{self.duality_gap_:0.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
+                "tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -77,7 +78,7 @@ class MarginLearner(BatchPredictor):
     def _path(self, outputs, packed, inputs):
         """Target losses of all α that are tried, on a fifth of the rows.
 
-        `_solve` begins each fit where the one before ended.
+        `_solve` starts each fit from the one before.
         """
         rng = check_random_state(self.random_state)
         order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
@@ -103,7 +104,7 @@ class MarginLearner(BatchPredictor):
         return Inputs(Z, K, batch.offsets, share, bool(self.fit_intercept))
 
     def _kernels(self, Z, weight):
-        """The matrix of kernels of all rows; a ValueError where it is none, or too large."""
+        """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
         computed, n = is_precomputed(self.kernel), Z.shape[0]
         if computed and n != Z.shape[1]:
             raise ValueError(
@@ -117,8 +118,8 @@ class MarginLearner(BatchPredictor):
         if len(wrong):
             i = int(wrong[0])
             raise ValueError(
-                f"kernel={self.kernel!r} must be positive for a row with itself, got "
-                f"{K[i, i] - self._kernel.constant:.4g} for row {i} of X."
+                f"kernel={self.kernel!r} is not positive definite: k(x, x) = "
+                f"{K[i, i] - self._kernel.constant:0.4g} for row {i} of X."
             )
         return K
 

@@ -36,7 +36,7 @@ class Means(NamedTuple):
     Attributes
     ----------
     begins : ndarray of shape (n + 1,)
-        Where blocks begin in `mu` and `nu`.
+        First index of each block in `mu` and `nu`.
     mu : ndarray
         Of rows their means (dim,), one after the other. A sequence has the marginals (M, k) of its
         positions and then the sums (k, k) of those of its steps.
@@ -97,7 +97,7 @@ class Blocks:
         self._rows = Rows.from_array(inputs.Z if inputs.K is None else np.zeros((0, 0))).arrays
 
     def at(self, i):
-        """Where block i is in `Means.mu`."""
+        """Slice of block i in `Means.mu`."""
         return slice(self.begins[i], self.begins[i + 1])
 
     def joined(self, values, T):
@@ -117,7 +117,7 @@ class Blocks:
         return self.squares[i] * self.steps[i] * (d @ d)
 
     def shift(self, i, d):
-        """Move the mean of block i by d, and what is learned with it."""
+        """Move the mean of block i by d, and the weights with it."""
         self.means.mu[self.at(i)] += d
         follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
 
@@ -126,12 +126,12 @@ class Blocks:
         return Means(self.begins, self.truth.copy(), np.empty(0), [], [])
 
     def begin(self, before):
-        """Means at φ(y), or those of a fit before; a ValueError where those do not fit."""
+        """Means at φ(y), or those of a fit before; a ValueError if those do not fit."""
         if before is not None and not np.array_equal(before.begins, self.begins):
             raise ValueError(
-                "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had {len(before.begins) - 1} outputs, these are {self.n}, or "
-                "have other lengths."
+                "warm_start=True requires the same training rows and classes as the last fit, "
+                f"which had {len(before.begins) - 1} outputs; now there are {self.n}, or their "
+                "lengths differ."
             )
         self.means = self.at_truth() if before is None else before.copy()
         if self.plays:
@@ -145,7 +145,7 @@ class Blocks:
         return moved * spread(self.steps, self.inputs.offsets)[:, None]
 
     def refresh(self):
-        """Weights or scores anew, and the weights of first and last labels and of steps."""
+        """Recomputed weights or scores, and the weights of first and last labels and of steps."""
         D, K, k = self.dual(), self.inputs.K, self.k
         if K is None:
             self._learned = self._rows, np.zeros((0, 0)), self.inputs.weights_of(D), D[:0]
@@ -249,14 +249,14 @@ class AtomBlocks(Blocks):
         return Means(self.begins, self.truth.copy(), self.truth.copy(), atoms, rows)
 
     def _closed(self, atoms):
-        """Atoms as they are kept: of sequences their labels."""
+        """Atoms as stored: for sequences their labels."""
         if not self.k:
             return atoms
         points = atoms[0][:, : -(self.k**2)].reshape(len(atoms[0]), -1, self.k)
         return points.argmax(axis=2).astype(np.int16), atoms[1]
 
     def _target(self, means, i, v, q):
-        """Where a block's mean goes to, and its mixtures kept."""
+        """The new mean of a block, and its mixtures."""
         at, atoms = self.at(i), means.atoms[i]
         if self.k:
             atoms = points_of(self.k, atoms[0]), atoms[1]
@@ -329,7 +329,7 @@ PART = 0.1
 
 
 class Ascent:
-    """Passes over `Blocks`, and what they are away from the best.
+    """Passes over `Blocks`, and their distance from the optimum.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ class Ascent:
     def run(self, rule, max_iter, tol, rng, verbose=0):
         """Passes in random order until the duality gap is at most `tol`; objectives and gaps.
 
-        The gap is computed after each pass, of scores that were computed anew in the last one.
+        The gap is computed after each pass, from scores that are recomputed in the last one.
         """
         curve, blocks, counted = [], self.blocks, self.blocks.counted
         for t in range(max_iter):
@@ -407,7 +407,7 @@ class Ascent:
         return share @ losses + 0.5 * norm, share @ (bounds - reached)
 
     def _play(self, V, bounds, reached, part):
-        """Upper bounds on max H, moved to what is reached by playing the games of blocks.
+        """Upper bounds on max H, tightened by playing the games of blocks.
 
         A game is visited again if its bounds are apart by more than its `slack`, and than a `part`
         of its gap, and came nearer in the last visit.

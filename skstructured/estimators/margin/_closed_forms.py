@@ -1,6 +1,6 @@
 r"""Rows whose blocks have closed forms, and compiled passes over them.
 
-A block is solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest over conv(Y).
+Solve a block exactly: the μ with the largest ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` over conv(Y).
 """
 
 import numpy as np
@@ -69,9 +69,9 @@ def _on_simplex(z, ordered, top, mass, out):
 def zero_one(A, v, ell, q, mu, out):
     r"""``max_μ c (1 − max_r μ_r) + <v, μ> − …`` over the simplex.
 
-    For q = 0, μ is uniform on the set S of the largest scores that maximises
+    For q = 0, μ is uniform on the set S of the largest scores that maximizes
     ``(Σ_S v + c (|S| − 1))/|S|`` (Fathony et al. 2016; Nowak-Vila, Bach, Rudi 2020). Else, with
-    ``z = μ_i + v/q`` and μ ≤ s, it is clip(z − τ, 0, s), where s is best if ``Σ (z − a)_+ = c/q``
+    ``z = μ_i + v/q`` and μ ≤ s, it is clip(z − τ, 0, s), and s is best if ``Σ (z − a)_+ = c/q``
     with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
     """
     k, cost = v.shape[0], A[1, 0]
@@ -167,8 +167,8 @@ def hamming(A, v, ell, q, mu, out):
 
     The Hamming loss ``c Σ_m ν_m (1 − μ_m) + (1 − ν_m) μ_m`` is a sum over labels and so is the set
     of ν, hence its least value is ``c Σ_m min(μ_m, 1 − μ_m)``. Every term is concave in μ_m with
-    kinks at 0, ½ and 1, where it is 0, (c + v_m)/2 and v_m: for q = 0, μ_m is 1 where v_m > c, 0
-    where v_m < −c, and ½ between. Else it is μ_i + v/q moved towards ½ by c/q, not beyond.
+    kinks at 0, ½ and 1, and is 0, (c + v_m)/2 and v_m there: for q = 0, μ_m is 1 if v_m > c, 0 if
+    v_m < −c, and ½ between. Else it is μ_i + v/q moved towards ½ by c/q, not beyond.
     """
     value, cost = 0.0, A[0, 0]
     for m in range(v.shape[0]):
@@ -286,7 +286,7 @@ def h_plus(kind, A, v, mu, ell):
 
 @kernel(fastmath=FASTMATH)
 def read_row(learned, i, v):
-    """v = the scores of row i: as they are kept over kernels, else Wᵀx, W (p + intercept, dim)."""
+    """v = the scores of row i: the stored ones with kernels, else Wᵀx, W (p + intercept, dim)."""
     (data, indices, indptr, width), K, W, scores = learned
     if K.shape[0] > 0:
         for k in range(v.shape[0]):
@@ -326,7 +326,7 @@ def follow_row(learned, i, d, step):
 
 @kernel
 def read_scores(learned, ends, T, i, v):
-    """v = the scores of a sequence that begins at row i; of a row, where there are no labels."""
+    """v = the scores of a sequence that begins at row i; of a row, if there are no labels."""
     k = len(T)
     last = len(v) - k * k
     width = k if k > 0 else last
@@ -362,7 +362,7 @@ def chord_step(gain, bend):
 
 @kernel
 def shrink(gamma, d):
-    """d ← γd, without what is rounding; whether anything is left."""
+    """d ← γd, without rounding errors; whether anything is left."""
     moved = False
     for k in range(d.shape[0]):
         d[k] = gamma * d[k] if abs(gamma * d[k]) > STILL else 0.0

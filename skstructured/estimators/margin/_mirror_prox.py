@@ -66,7 +66,7 @@ def _gains(loss, v, at, gains):
 
 
 def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, start):
-    """Means of the half-steps of μ and ν, (2, dim), from where they start."""
+    """Means of the half-steps of μ and ν, (2, dim), from their starting points."""
     mean_of, (sides, dim) = as_loss(mean), start.shape
     main, half, gains, means = start.copy(), start.copy(), start.copy(), np.zeros((sides, dim))
     zeros, theta, none, scratch = np.zeros(dim), np.zeros(dim), np.empty(0), np.zeros(work)
@@ -84,7 +84,7 @@ mirror_prox = kernel(mirror_prox_in_python)
 
 
 class MirrorProx:
-    """Moves blocks towards what mirror prox finds, from where it ended at the last visit.
+    """Moves blocks towards the result of mirror prox, started from that of the last visit.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class MirrorProx:
     n_iter : int or None
         K; None is 20, or 10 times the length of a sequence.
     warm : bool
-        Whether a visit begins with what the last one of the block found.
+        Whether a visit starts from the result of the last visit of the block.
 
     Attributes
     ----------

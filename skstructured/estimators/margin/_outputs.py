@@ -52,10 +52,10 @@ def random_vertices(space, n):
 
 
 def target_costs(space, V):
-    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError where the loss is not so.
+    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError if the loss has another form.
 
-    They are what ``space.target_costs(V)`` returns, where there is such a method, and else come
-    from ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
+    They are the values of ``space.target_costs(V)``, if that method exists, else they come from
+    ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
     """
     n, dim = V.shape
     if hasattr(space, "target_costs"):
@@ -88,7 +88,7 @@ def _check(space, found, given, wanted):
 def affine_costs(space, V):
     """A, a, b and the number a₀ of ``L(y', y) = <y', A y + b> + <a, y> + a₀``; else a ValueError.
 
-    Found by least squares from the costs of vertices, which tell it on the hull of all.
+    Found by least squares from the costs of vertices, which determine it on the hull of all.
     """
     V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
     C, constant = target_costs(space, V)
@@ -107,7 +107,7 @@ def affine_costs(space, V):
 def lipschitz_constant(A):
     """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
 
-    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
+    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over all other classes t.
     """
     k, q = len(A), 0.0
     for y in range(k):
@@ -117,8 +117,9 @@ def lipschitz_constant(A):
             q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
     if not np.array_equal(A, A.T) or q >= 1.0:
         raise GuaranteeError(
-            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
-            "the other classes t, as 0–1 costs are; these are not such."
+            "No bound with this cost_matrix: Nowak-Vila et al. (2020) only give a constant for "
+            "symmetric costs A with Σ_t |A_ty − A_tz| < A_yz over the other classes t, such as "
+            "0–1 costs."
         )
     return (k - q) / (1.0 - q)
 
@@ -195,8 +196,8 @@ class SequenceOutputs:
 class RowOutputs:
     """Outputs of rows, of any space that has a linear oracle and an affine target loss.
 
-    `max_min` and `linear` are closed forms of the max-min network and of the structural SVM. Where
-    there is none, means are mixtures of few outputs, which the oracle finds, and the loss of the
+    `max_min` and `linear` are closed forms of the max-min network and of the structural SVM.
+    Without them, means are mixtures of few outputs, which the oracle finds, and the loss of the
     network is bilinear, ``<y', A y + b> + <a, y> + a₀``.
     """
 
@@ -255,7 +256,8 @@ class RowOutputs:
     def comparison(self):
         """C of the comparison inequality, and the largest cost; a GuaranteeError without C."""
         raise GuaranteeError(
-            f"Theorem 3.3 states no constant for outputs of {type(self.space).__name__}."
+            f"No bound for outputs of {type(self.space).__name__}: Nowak-Vila et al. (2020) give "
+            "no constant for them."
         )
 
     def unit(self, packed, share):
@@ -427,6 +429,6 @@ def outputs_of(space, cost_matrix):
         return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
-        raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
+        raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
     kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
     return kinds.get(type(space), RowOutputs)(space)

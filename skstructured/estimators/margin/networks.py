@@ -29,110 +29,116 @@ SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 class DualLearner(MarginLearner):
     """Max-margin models, learned by block-coordinate ascent of the dual.
 
-    `is_max_min` tells whether costs are those of the best prediction, or those of the true output.
+    `is_max_min` chooses the loss: with the costs of the best prediction, or of the true output.
 
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordinal class (|i − j|, with
-        a score per class); "hypercube", a set of labels (share of wrong labels); "birkhoff", a
-        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        Type of the outputs: "simplex", a class (0–1 loss); "ordinal", an ordinal class (|i − j|,
+        with one score per class); "hypercube", a set of labels (share of wrong labels); "birkhoff",
+        a permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
         "sequence", a label sequence (share of wrong positions); or any space whose target loss is
         affine in the mean.
     kernel : str or callable, default="linear"
-        One of scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
-        (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
-        kernels of all rows.
+        Kernel: one of scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the
+        kernels (n, m) of two arrays of rows. "linear" learns weights of features, all others use
+        the kernel matrix of all rows.
     gamma : float, "scale" or None, default=None
-        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
+        Kernel coefficient. None is "scale", ``1/(p Var X)`` of standardized rows.
     degree, coef0 : float, default=3 and 1
-        Of "poly" and "sigmoid".
+        Degree and constant of "poly" and "sigmoid".
     alpha : float, "auto" or "path", default="auto"
-        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes,
-        ordinal ones too, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M.
-        "path" tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
-        outputs, each fit going on from the one before, and learns all with the best.
+        Regularization strength α (λ in Nowak-Vila et al., 2020). Must be positive. "auto" is 5e-4
+        divided by the cost of one mistake: 1 for classes, including ordinal ones, 1/d for d labels,
+        1/m for m items, 1/M for sequences of mean length M. "path" tries 2⁻¹ … 2⁻¹⁰, and smaller
+        values down to 2⁻²⁰ until three in a row do not improve the loss on a held-out fifth of the
+        outputs. Each fit starts from the one before. All outputs are then learned with the best α.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
-        diagonal. It need not be symmetric.
+        Costs [true, predicted] of classes, or of positions of sequences: not negative, and 0 on the
+        diagonal. It need not be symmetric. None is the loss of the space.
     standardize : bool, default=True
-        Whether dense features are centred and divided by their deviation, and CSR ones divided by
-        their largest entry; `coef_` is in units of X.
+        Whether to center dense features and divide them by their standard deviation, and to divide
+        CSR features by their largest entry. `coef_` is in units of X.
     missing : {"mean", "error"}, default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
-        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
-        those of the rows completed so. A matrix of kernels has no gaps.
+        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the
+        weighted mean of the feature over the rows of `fit` (0 if it is missing in all of them), in
+        `fit` and in predictions. "error" raises an error. A precomputed kernel matrix must not have
+        missing values.
     fit_intercept : bool, default=True
-        Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
+        Whether to append a constant feature 1, which is regularized too: kernels are k(x, z) + 1.
     solver : {"auto", "frank_wolfe"}, default="auto"
-        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
-        what the oracle returns (Algorithm 1 of the paper).
+        How the mean of a row is updated. "auto" moves it to its optimum, given all others.
+        "frank_wolfe" takes a step towards the answer of the oracle (Algorithm 1 of Nowak-Vila et
+        al., 2020).
     line_search : bool, default=True
-        Whether such a step is the best one for the chord of the losses; False is ``2n/(t + 2n)`` of
-        the paper, and implies "frank_wolfe".
+        Whether such a step is the best one for the chord of the losses. False is the step
+        ``2n/(t + 2n)`` of the paper, and implies "frank_wolfe".
     max_iter : int, default=1000
-        Most passes.
+        Maximum number of passes (epochs).
     tol : float, default=1e-3
-        The duality gap, in units of the objective, to stop at.
+        Tolerance of the stopping rule: the duality gap, in units of the objective.
     cache_size : float, default=4096
-        MiB that the matrix of kernels may take.
+        Maximum size of the kernel matrix in MiB.
     warm_start : bool, default=False
-        Whether `fit` begins with the means of the last one, of the same rows and classes.
+        Whether `fit` starts from the means of the last fit, which must have the same rows and
+        classes.
     oracle : {"exact", "mirror_prox"}, default="exact"
-        What a row's mean moves to. "mirror_prox" (Algorithm 2 of the paper) is for the max-min
-        network alone, and implies "frank_wolfe": entropies for classes, label sets, assignments
-        and sequences, squared norms for other spaces; the means of its half-steps. Gaps and losses
-        are still those of exact oracles.
+        Oracle of the max-min problem of a row. "mirror_prox" (Algorithm 2 of Nowak-Vila et al.,
+        2020) is only supported for the max-min network, and implies "frank_wolfe". It uses
+        entropies for classes, label sets, assignments and sequences, squared norms for other
+        spaces, and the means of its half-steps. Gaps and losses are those of exact oracles in any
+        case.
     oracle_iter : int or None, default=None
-        Iterations of mirror prox in a visit to a row. None is 20, or 10 times the length of a
+        Iterations of mirror prox per visit to a row. None is 20, or 10 times the length of a
         sequence.
     oracle_warm_start : bool, default=True
-        Whether mirror prox begins with what it found in the row's last visit.
+        Whether mirror prox starts from its result of the row's last visit.
     average : bool, default=False
-        Whether the result is the mean of the weights after each step, the s-th of which counts s
-        times (Algorithm 4 of the paper). Steps are then taken one by one, which takes longer.
+        Whether the result is the mean of the weights after each step, with weight s for the s-th
+        step (Algorithm 4 of Nowak-Vila et al., 2020). Steps are then taken one by one, which takes
+        longer.
     replace : bool, default=False
-        Whether a pass draws its n rows with replacement (Algorithm 4); False visits each once.
+        Whether a pass draws its n rows with replacement (Algorithm 4). False visits each row once.
     verbose : bool or int, default=0
-        Whether a line is printed for each pass.
+        Whether to print a line for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the order of rows.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
-        Weights of features, for the linear kernel alone.
+        Weights and intercepts, for the linear kernel only.
     start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
-        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
+        Scores of first labels, last labels, and pairs of neighboring labels, for "sequence" only.
     alpha_ : float
         The α of the fit.
     alpha_losses_ : ndarray of shape (10,) to (20,)
-        Mean target losses of the rows held out, for alpha="path" alone.
+        Mean target losses on held-out rows, for alpha="path" only.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
     support_ : ndarray
-        Rows whose coefficients are not 0.
+        Indices of rows with nonzero coefficients.
     classes_ : ndarray
-        Labels, where the space has some.
+        Class labels, if the space has labels.
     space_ : OutputSpace
-        Fitted.
+        The fitted space.
     duality_gap_ : float
-        At most so far is the objective from its least value.
+        Upper bound on the distance of the objective from its minimum.
     gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
-        The gap and the objective after each pass.
+        Gap and objective after each pass.
     oracle_gaps_ : ndarray of shape (n_iter_,)
-        The mean gap that mirror prox left in the visits of each pass; with it alone.
+        Mean gap of mirror prox over the visits of each pass; only set with mirror prox.
     n_iter_ : int
-        Passes.
+        Number of passes.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+        Feature names, if X has string names.
 
     Warns
     -----
     ConvergenceWarning
-        Where the gap is above `tol` at the end, with the gap.
+        If the gap is above `tol` at the end, with the gap.
     """
 
     _rules = ("auto", "path")
@@ -178,8 +184,8 @@ class DualLearner(MarginLearner):
         before, now = (getattr(one, "classes_", None) for one in (self, space))
         if not np.array_equal(before, now):
             raise ValueError(
-                "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had {before!r:.80}, and these are {now!r:.80}."
+                "warm_start=True requires the same training rows and classes as the last fit, "
+                f"which had {before!r:0.80}; now they are {now!r:0.80}."
             )
         return self._mu
 
@@ -207,14 +213,15 @@ class DualLearner(MarginLearner):
 
 @inherit_parameters(DualLearner)
 class MaxMinMarginNetwork(DualLearner):
-    r"""Predict classes, label sets or label rankings by max-min margins, which are consistent.
+    r"""Predict classes, label sets or label rankings with max-min margins, a consistent SVM.
 
-    It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
+    It is a batch method for small data sets [1]_. It minimizes
+    ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 
     .. math:: S(v, y) = \max_{μ ∈ \mathrm{conv}(Y)} \min_{y'} L(y', μ) + \langle v, μ − φ(y)\rangle.
 
-    Its predictions ``argmax_y <g(x), φ(y)>`` become the best there are for the loss L as n grows,
-    also where no output has a majority; those of `StructuralSVM` need not.
+    The loss is Fisher consistent: the predictions ``argmax_y <g(x), φ(y)>`` become optimal for the
+    loss L as n grows, even if no output has a majority. Those of `StructuralSVM` need not.
 
     Parameters
     ----------
@@ -226,22 +233,39 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     {DualLearner: coef_, intercept_, start_, end_, transitions_, alpha_, alpha_losses_, dual_coef_,
     support_, classes_, space_, duality_gap_, gap_curve_, loss_curve_}
-        For assignments, rank vectors, sequences and spaces of one's own, losses are the values of
-        games: both may be too large, by a tenth of the gap mostly, and after the last pass by
-        `tol`/100.
+        For assignments, rank vectors, sequences and custom spaces, losses are values of games. Both
+        can be too large, usually by a tenth of the gap, and after the last pass by `tol`/100.
     {DualLearner: oracle_gaps_, n_iter_, n_features_in_, feature_names_in_}
 
     Warns
     -----
     {DualLearner: ConvergenceWarning}
 
+    See Also
+    --------
+    StructuralSVM : The classical max-margin method, which is faster but not always consistent.
+    QuadraticSurrogate : Least squares on costs, consistent and with a closed form.
+    ConditionalRandomField : Log-linear models with probabilities, learned in batch.
+    StructuredPredictor : The estimator to try first, for larger data sets.
+
+    Notes
+    -----
+    For classes the loss is that of [2]_. The oracles of assignments and sequences use [3]_, and
+    small games are solved by pivoting [4]_.
+
     References
     ----------
-    Nowak-Vila, Bach, Rudi (2020), "Consistent structured prediction with max-min margin Markov
-    networks"; Fathony, Liu, Asif, Ziebart (2016), "Adversarial multiclass classification: a risk
-    minimization perspective"; McMahan, Gordon, Blum (2003), "Planning in the presence of cost
-    functions controlled by an adversary", for the oracles of assignments and sequences; Lemke
-    (1965), "Bimatrix equilibrium points and mathematical programming".
+    .. [1] Nowak-Vila, Bach, Rudi (2020). Consistent structured prediction with max-min margin
+       Markov networks. ICML.
+
+    .. [2] Fathony, Liu, Asif, Ziebart (2016). Adversarial multiclass classification: a risk
+       minimization perspective. NeurIPS.
+
+    .. [3] McMahan, Gordon, Blum (2003). Planning in the presence of cost functions controlled by an
+       adversary. ICML.
+
+    .. [4] Lemke (1965). Bimatrix equilibrium points and mathematical programming. Management
+       Science.
 
     Examples
     --------
@@ -256,30 +280,31 @@ class MaxMinMarginNetwork(DualLearner):
     is_max_min = True
 
     def certificate(self, delta: float = 0.05) -> Certificate:
-        r"""A bound on the risk beyond the least one, by Theorems 3.3 and 3.4 of the paper.
+        r"""Bound the excess risk, by Theorems 3.3 and 3.4 of Nowak-Vila et al. (2020).
 
-        If rows are drawn independently, and the scores g* that predict best have the norm ‖g*‖,
-        then with probability 1 − δ the expected target loss on a new row is at most the least one
+        If rows are drawn independently, and the optimal scores g* have the norm ‖g*‖, then with
+        probability 1 − δ the expected target loss on a new row is at most the lowest possible one
         plus ``certificate().regret(norm)``:
 
         .. math:: C \Big(2\,\text{gap} + \frac{16 κ^2 L^2 (32 + \ln(1/δ))}{αn}
             + \frac{α}{2} \|g^*\|^2\Big).
 
-        Kernel, scale of features and α must not be chosen by the rows; κ is measured on them.
+        Kernel, scale of features and α must not depend on the rows; κ is measured on them.
 
         Parameters
         ----------
         delta : float, default=0.05
-            δ in (0, 1).
+            Probability δ that the bound fails, in (0, 1).
 
         Returns
         -------
         Certificate
-            Its ``constants`` are C (Theorem 3.3: k for classes, 2 for label sets), kappa (the
-            largest ‖Φ(x)‖), L (twice the largest ‖φ(y)‖), gap, n, and lambda_n, which is
-            ``κL √(ln(1/δ)/n)``; for the algorithm of the paper, with `line_search=False`,
-            `replace=True` and exact oracles, also suboptimality, which Theorem 5.1 bounds in
-            expectation by ``2n (G + κ²L²/(αn))/(t + 2n)`` after t steps, G the largest cost.
+            Bound with the ``constants`` C (k for classes, 2 for label sets), kappa (the largest
+            ‖Φ(x)‖), L (twice the largest ‖φ(y)‖), gap, n, and lambda_n, which is
+            ``κL √(ln(1/δ)/n)``. For the algorithm of the paper, with `line_search=False`,
+            `replace=True` and exact oracles, it has suboptimality too. Theorem 5.1 of the paper
+            bounds it in expectation by ``2n (G + κ²L²/(αn))/(t + 2n)`` after t steps, with G the
+            largest cost.
 
         Raises
         ------
@@ -291,7 +316,7 @@ class MaxMinMarginNetwork(DualLearner):
         (C, most), (n, even, kappa, L) = self._outputs.comparison(), self._sizes
         if not even:
             raise GuaranteeError(
-                "Theorem 3.4 is about rows of one weight: leave sample_weight out."
+                "The bound of Nowak-Vila et al. (2020) only holds without sample_weight."
             )
         bend = (kappa * L) ** 2 / (self.alpha_ * n)
         lambda_n = kappa * L * math.sqrt(spread / n)
@@ -309,14 +334,16 @@ class MaxMinMarginNetwork(DualLearner):
 
 @inherit_parameters(DualLearner)
 class StructuralSVM(DualLearner):
-    r"""Predict classes, label sets or label rankings by the structural SVM (M3N).
+    r"""Predict classes, label sets or label rankings with the structural SVM (M3N).
 
-    It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
+    It is a batch method for small data sets [1]_ [2]_. It minimizes
+    ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 
     .. math:: S(v, y) = \max_{y'} L(y', y) + \langle v, φ(y') − φ(y)\rangle,
 
-    on classes that of Crammer and Singer. Where no output has a majority, its predictions need not
-    become the best ones, however many rows there are; see `MaxMinMarginNetwork`.
+    by block-coordinate Frank–Wolfe steps [3]_ or exact ones. For classes it is the loss of Crammer
+    and Singer. If no output has a majority, its predictions need not become optimal with more rows;
+    see `MaxMinMarginNetwork`.
 
     Parameters
     ----------
@@ -334,12 +361,21 @@ class StructuralSVM(DualLearner):
     -----
     {DualLearner: ConvergenceWarning}
 
+    See Also
+    --------
+    MaxMinMarginNetwork : The consistent max-margin method.
+    QuadraticSurrogate : Least squares on costs, consistent and with a closed form.
+    ConditionalRandomField : Log-linear models with probabilities, learned in batch.
+
     References
     ----------
-    Taskar, Guestrin, Koller (2003), "Max-margin Markov networks"; Tsochantaridis, Joachims,
-    Hofmann, Altun (2005), "Large margin methods for structured and interdependent output
-    variables"; Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), "Block-coordinate Frank–Wolfe
-    optimization for structural SVMs".
+    .. [1] Taskar, Guestrin, Koller (2003). Max-margin Markov networks. NeurIPS.
+
+    .. [2] Tsochantaridis, Joachims, Hofmann, Altun (2005). Large margin methods for structured and
+       interdependent output variables. JMLR.
+
+    .. [3] Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013). Block-coordinate Frank–Wolfe
+       optimization for structural SVMs. ICML.
 
     Examples
     --------

@@ -22,8 +22,8 @@ def solve(C, inputs, alpha, cache_size):
     r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `Found`, it, and its gap.
 
     The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``, or with S^½ on either side; over
-    features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is
-    α-strongly convex.
+    features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), by α-strong
+    convexity.
     """
     share, K, W = spread(inputs.share, inputs.offsets), _kernels(inputs, cache_size), None
     if K is None:
@@ -84,7 +84,7 @@ def _products(inputs, share):
 def left_out(C, inputs, cache_size):
     r"""Scores of every row, or sequence, under the ridge regression of all others, for each α.
 
-    With ``G = (S½ K S½ + (α/2) I)⁻¹``, T = −S½ C and its coefficients E = G T, what is left of the
+    With ``G = (S½ K S½ + (α/2) I)⁻¹``, T = −S½ C and its coefficients E = G T, the residual of the
     rows B of an output without them is ``G_BB⁻¹ E_B``. One eigendecomposition serves all α:
     ``G = (I − U diag(λ/(λ + α/2)) Uᵀ)/(α/2)``.
     """
@@ -133,43 +133,50 @@ def _without(U, damped, E, offsets, ridge):
 class QuadraticSurrogate(MarginLearner):
     r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
 
-    It minimises ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²``, where ``c(y)`` are the costs in
-    ``L(y', y) = <φ(y'), c(y)> + a(y)``, by ``(K + (αn/2) I) D = −C``, and predicts
+    It minimizes ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²`` [1]_, with ``c(y)`` the costs in
+    ``L(y', y) = <φ(y'), c(y)> + a(y)``, by solving ``(K + (αn/2) I) D = −C``. It predicts
     ``argmax_y <g(x), φ(y)>``.
 
     Parameters
     ----------
     {DualLearner: space, kernel, gamma, degree, coef0}
     alpha : float or "path", default=1e-3
-        α > 0; "path" takes the best of 2⁻¹ … 2⁻²⁰ by the target loss of every row, or sequence,
-        under the model of all others, which has a closed form.
+        Regularization strength α. Must be positive. "path" chooses the best of 2⁻¹ … 2⁻²⁰ by the
+        leave-one-out target loss of rows, or sequences, which has a closed form.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences.
+        Costs [true, predicted] of classes, or of positions of sequences. None is the loss of the
+        space.
     {DualLearner: standardize, fit_intercept}
     cache_size : float, default=4096
-        MiB that a matrix of kernels, or of products of features, may take.
+        Maximum size in MiB of a matrix of kernels, or of products of features.
     {DualLearner: missing}
 
     Attributes
     ----------
     {DualLearner: coef_, intercept_, start_, end_, transitions_, alpha_}
     alpha_losses_ : ndarray of shape (20,)
-        Mean target losses of rows that are left out, for alpha="path" alone.
+        Mean leave-one-out target losses, for alpha="path" only.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients of the rows of `fit`.
     {DualLearner: support_, classes_, space_}
     duality_gap_ : float
-        At most so far is the objective from its least value: rounding.
+        Upper bound on the distance of the objective from its minimum, due to rounding.
     loss_curve_ : ndarray of shape (1,)
         The objective.
     n_iter_ : int
-        1.
+        Always 1.
     {DualLearner: n_features_in_, feature_names_in_}
+
+    See Also
+    --------
+    MaxMinMarginNetwork : A consistent max-margin method.
+    StructuralSVM : The classical max-margin method.
+    KernelStructuredPredictor : Online kernel models, for larger data sets.
 
     References
     ----------
-    Ciliberto, Rosasco, Rudi (2016), "A consistent regularization approach for structured
-    prediction".
+    .. [1] Ciliberto, Rosasco, Rudi (2016). A consistent regularization approach for structured
+       prediction. NeurIPS.
 
     Examples
     --------

@@ -277,7 +277,7 @@ class TestWeakLearners:
             (SGDClassifier, "estimator must be .* no partial_fit"),
             ("tree", "estimator must be .* no partial_fit"),
             (make_pipeline(StandardScaler(), SGDClassifier()), "(?s)estimator .* no partial_fit"),
-            (StandardScaler(), "estimator must be .* no scikit-learn classifier"),
+            (StandardScaler(), "estimator must be .* not a scikit-learn classifier"),
             (OnlineTreeClassifier(max_depth=0), "max_depth must be an integer from 1 to 12"),
             (OnlineTreeClassifier(n_tests=0), "n_tests must be an integer"),
         ],
@@ -309,7 +309,7 @@ class TestWeakLearners:
         model = AdaBoostOLMClassifier(GaussianNB(), **SMALL)
         with np.errstate(all="ignore"):
             before = model.fit(X, y)._numbers.copy()
-        with pytest.raises(ValueError, match="estimator=GaussianNB.* reads no sparse rows"):
+        with pytest.raises(ValueError, match="estimator=GaussianNB.* does not support sparse rows"):
             model.partial_fit(sparse.csr_matrix(X), y)
         np.testing.assert_array_equal(model._numbers, before)
 
@@ -402,7 +402,7 @@ def test_mistakes_are_below_proposition_4_4(weights, rng):
     X, y = stream(rng)
     weight = rng.choice(weights, size=len(y))
     model = AdaBoostOLMClassifier(TREE, **SMALL)
-    with pytest.raises(GuaranteeError, match="needs rounds"):
+    with pytest.raises(GuaranteeError, match="No bound before the first round"):
         model.certificate()
     rounds = model.begin(X, y, np.arange(K))._replace(weight=weight)
     losses = model.play_and_learn(rounds, np.arange(len(y)), 0)

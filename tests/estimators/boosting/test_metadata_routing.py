@@ -99,7 +99,7 @@ def test_the_estimator_of_a_reduction_gets_the_weights_it_requests():
 def test_weights_do_not_go_with_an_exploration_that_counts_rounds():
     X, y, _, w = data()
     model = BanditReduction(OnlineTreeClassifier().set_partial_fit_request(sample_weight=True))
-    with pytest.raises(ValueError, match="sample_weight needs exploration"):
+    with pytest.raises(ValueError, match="sample_weight requires an explicit exploration"):
         model.fit(X, y, sample_weight=w)
     assert not hasattr(model, "t_")
 

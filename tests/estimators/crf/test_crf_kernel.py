@@ -105,7 +105,7 @@ def test_bad_input(monkeypatch):
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": 0.0}, "gamma must"),
         ({"kernel": "precomputed"}, "precomputed"),
-        ({"warm_start": True}, "warm_start=False"),
+        ({"warm_start": True}, "warm_start=True is only supported for kernel='linear'; got 'rbf'"),
         ({}, "matrix of kernels of 12 rows .* allows 9.77e-10: use fewer rows"),
     ]:
         if not parameters:

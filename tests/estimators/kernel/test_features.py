@@ -385,7 +385,7 @@ class TestLearner:
     def test_wide_csr_rows_are_refused(self):
         y, wide = stream()[1], sparse.csr_matrix((N, 5000))
         for call in (learner().fit, partial(learner().partial_fit, classes=CLASSES)):
-            with pytest.raises(ValueError, match=r"at most 4,096 columns, got 5,000: put Truncat"):
+            with pytest.raises(ValueError, match=r"at most 4,096 columns; got 5,000. Put Truncat"):
                 call(wide, y)
 
 

@@ -602,7 +602,7 @@ class TestInput:
         assert seen == [1024]
 
     def test_theory_needs_the_norm(self):
-        with pytest.raises(ValueError, match="needs feature_norm"):
+        with pytest.raises(ValueError, match="requires feature_norm"):
             OnlineNewtonClassifier(exp_concavity="theory").fit(np.eye(3), [0, 1, 2])
 
     @pytest.mark.parametrize(

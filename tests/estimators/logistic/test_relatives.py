@@ -143,7 +143,7 @@ def test_particles_are_near_the_exact_mean():
 
 
 def test_too_many_weights_for_particles_say_what_they_would_cost():
-    with pytest.raises(ValueError, match=r"90 weights, more than max_weights=60.*225,000"):
+    with pytest.raises(ValueError, match=r"at most max_weights=60 weights .* = 90: .*225,000"):
         AggregatingForecaster().fit(np.ones((9, 29)), np.arange(9) % 3)
 
 

@@ -105,11 +105,11 @@ def test_quadratic_surrogate(name, kernel):
 
 
 @pytest.mark.parametrize("kind", [MaxMinMarginNetwork, QuadraticSurrogate])
-def test_costs_are_of_the_prediction_first(kind):
+def test_costs_have_a_row_per_true_class(kind):
     """Where 0 is dear to miss, rows that may be 0 or 1 alike are called 0."""
     X, y = np.ones((40, 1)), np.arange(40) % 2
     parameters = {} if kind is QuadraticSurrogate else EXACT
-    for cost_matrix, wanted in (([[0, 1], [5, 0]], 0), ([[0, 5], [1, 0]], 1)):
+    for cost_matrix, wanted in (([[0, 5], [1, 0]], 0), ([[0, 1], [5, 0]], 1)):
         model = kind(cost_matrix=cost_matrix, alpha=1e-3, **parameters).fit(X, y)
         assert (model.predict(X) == wanted).all()
         assert model.score(X, y) == pytest.approx(1.0 - 0.5 / 5.0)
@@ -218,14 +218,14 @@ def test_bad_input(kind):
         ({"alpha": "auto"} if kind is QuadraticSurrogate else {"alpha": -1.0}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
-        ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
+        ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows needs 0.000168 GiB"),
         ({"kernel": "precomputed"}, "square matrix"),
-        ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),
+        ({"kernel": lambda X, Z: -X @ Z.T}, r"not positive definite: k\(x, x\) = -"),
         ({"standardize": "yes"}, "standardize must"),
     ]:
         with pytest.raises(ValueError, match=message):
             kind(**parameters).fit(X, y)
-    with pytest.raises(ValueError, match="has its own loss"):
+    with pytest.raises(ValueError, match="cost_matrix is only supported for classes"):
         kind("hypercube", cost_matrix=costs(3)).fit(X, np.eye(3)[y])
     with pytest.raises(ValueError, match="at least two items"):
         kind("birkhoff").fit(X, np.zeros((150, 1), dtype=int))

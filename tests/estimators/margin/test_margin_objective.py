@@ -76,10 +76,10 @@ def test_objective_and_gap_of_outputs_known_by_their_oracle(name, rule, kernel):
 def test_objective_and_gap_of_sequences_with_asymmetric_costs(k, weighted, rule, kernel):
     X, y, costs, tables, _ = posed_words(k, LENGTHS, True, n=5)
     share = np.array([1.0, 3.0, 0.5, 2.0, 1.0]) / 7.5 if weighted else np.full(5, 0.2)
-    A = costs["cost_matrix"]
+    A = costs["cost_matrix"].T  # predicted, true
     same = {"kernel": kernel, "degree": 1, "gamma": 1.0, "coef0": 0.0}
     for passes in (1, 2, 9):
-        model = MaxMinMarginNetwork("sequence", alpha=0.1, cost_matrix=A, **same, **GIVEN)
+        model = MaxMinMarginNetwork("sequence", alpha=0.1, cost_matrix=A.T, **same, **GIVEN)
         model.set_params(max_iter=passes, **rule).fit(X, y, sample_weight=share)
         offsets = np.r_[0, np.cumsum([len(x) for x in X])]
         rows = np.column_stack([np.vstack(X), np.ones(offsets[-1])])
@@ -123,7 +123,7 @@ def test_objective_and_gap_of_weighted_classes_with_asymmetric_costs(kind, rule,
     share, max_min, V = WEIGHTS / WEIGHTS.sum(), kind is MaxMinMarginNetwork, np.eye(3)
     loss = naive.max_min_loss if max_min else naive.margin_loss
     for passes in (1, 3):
-        model = kind("simplex", kernel, 0.7, alpha=0.05, cost_matrix=A, max_iter=passes, tol=1e-9)
+        model = kind("simplex", kernel, 0.7, alpha=0.05, cost_matrix=A.T, max_iter=passes, tol=1e-9)
         model.set_params(random_state=0, standardize=False, **rule).fit(X, y, WEIGHTS)
         S = model.decision_function(X)
         square = np.einsum("nk,nk->", model.dual_coef_, S)

@@ -111,6 +111,6 @@ def test_warm_start(kind, name):
     assert name in OTHERS or warm.fit(X, y).n_iter_ <= 2 < few
     before = warm.dual_coef_
     others = (X[1:] + X[:1], y[1:] + y[:1]) if name == "words" else (X[3:], y[3:])
-    with pytest.raises(ValueError, match="other lengths|same rows and classes"):
+    with pytest.raises(ValueError, match="lengths differ|same training rows and classes"):
         warm.fit(*others)
     assert warm.dual_coef_ is before

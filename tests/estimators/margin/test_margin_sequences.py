@@ -124,9 +124,9 @@ def test_bad_input(kind):
     before = model.coef_
     for parameters, data, message in [
         ({}, (X, y[1:]), "6 sequences, but y has 5"),
-        ({}, (X, [labels[:1] for labels in y]), "sequence 0 has 2 positions"),
+        ({}, (X, [labels[:1] for labels in y]), "Sequence 0 has 2 positions"),
         ({}, (np.ones((3, 2)), y), "list of sequences"),
-        ({"kernel": "precomputed"}, (X, y), "is for rows"),
+        ({"kernel": "precomputed"}, (X, y), "is only supported for rows"),
         ({"cost_matrix": np.ones((2, 2))}, (X, y), "0 on its diagonal"),
         ({"kernel": "rbf", "cache_size": 1e-4}, (X, y), "matrix of kernels of 15 rows"),
         ({"space": LabelSequence(costs(2)), "cost_matrix": costs(2)}, (X, y), "given twice"),
@@ -135,6 +135,6 @@ def test_bad_input(kind):
             clone(model).set_params(**parameters).fit(*data)
     bad = [x.copy() for x in X]
     bad[3][1, 0] = np.nan
-    with pytest.raises(ValueError, match="sequence 3 of X, position 1"):
+    with pytest.raises(ValueError, match="Sequence 3 of X, position 1"):
         model.fit(bad, y)
     assert model.coef_ is before

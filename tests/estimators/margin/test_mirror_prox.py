@@ -62,7 +62,7 @@ GAMES = {
 def fitted(name, cls=Kept, **given):
     """A model of a game, after few passes."""
     space, y = GAMES[name][:2]
-    costs = COSTS if space == "costs" else None
+    costs = COSTS.T if space == "costs" else None
     space = "simplex" if space == "costs" else space
     given = {"max_iter": 2, "alpha": 0.1, "random_state": 0, "oracle": "mirror_prox"} | given
     X = np.random.RandomState(1).randn(len(y), 2)
@@ -121,7 +121,7 @@ def steps_of(row, k):
 def test_of_sequences_it_is_algorithm_2(M, rng):
     """With distributions over all label sequences in the place of marginals."""
     k, K = 3, 5
-    model = Kept("sequence", cost_matrix=COSTS, alpha=0.1, max_iter=1, oracle="mirror_prox")
+    model = Kept("sequence", cost_matrix=COSTS.T, alpha=0.1, max_iter=1, oracle="mirror_prox")
     model.set_params(oracle_iter=K)
     with pytest.warns(ConvergenceWarning):
         model.fit([rng.randn(M, 2), rng.randn(k, 2)], [rng.randint(k, size=M), np.arange(k)])
@@ -298,7 +298,7 @@ def test_the_comparison_inequality_holds(name, rng):
     A, C = CONSTANTS[name]
     k, worst = len(A), 0.0
     X, y = rng.randn(3 * k, 2), np.arange(3 * k) % k
-    model = MaxMinMarginNetwork(cost_matrix=A, alpha=0.5).fit(X, y)
+    model = MaxMinMarginNetwork(cost_matrix=A.T, alpha=0.5).fit(X, y)
     assert model.certificate().constants["C"] == pytest.approx(C)
     for t in range(60 if INTERPRETED else 400):
         p = rng.dirichlet(np.full(k, rng.choice([0.3, 3.0, 100.0])))
@@ -365,7 +365,7 @@ def test_weights_and_delta_of_the_certificate(rng):
     X, y = rng.randn(8, 2), np.arange(8) % 2
     model = MaxMinMarginNetwork(alpha=0.5, standardize=False)
     model.fit(X, y, sample_weight=np.r_[np.ones(7), 2.0])
-    with pytest.raises(GuaranteeError, match="rows of one weight"):
+    with pytest.raises(GuaranteeError, match="only holds without sample_weight"):
         model.certificate()
     X[7] = 1e3  # a row of weight 0 has no say
     model.fit(X, y, sample_weight=np.r_[np.full(7, 3.0), 0.0])
