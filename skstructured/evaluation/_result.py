@@ -75,7 +75,7 @@ class ProgressiveResult:
     def weight(self) -> Floats:
         """Weights of the rounds in sums of losses, (n,), of mean 1.
 
-        All 1, except with ``class_weight``, divided by their mean: as in the objective of the learner,
+        All 1, except with ``class_weight``. Divided by their mean, as in the objective,
         and so in its certificate.
         """
         learned = self._learned_weights()
