@@ -8,6 +8,7 @@ import pkgutil
 import re
 import textwrap
 from pathlib import Path
+from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -76,6 +77,7 @@ html_js_files = [("site.js", {"defer": "defer"})]
 html_favicon = "_static/favicon.svg"
 html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_sourcelink = False
+html_use_index = False
 html_theme_options = {
     "logo": {"text": f"skstructured {release}"},
     "show_prev_next": True,
@@ -161,11 +163,34 @@ def keep_names_and_bars(app, what, name, thing, options, lines):
     lines[:] = [*found, *(escaped(text) if text else [])]
 
 
+#: A formula may break before these, and behind commas.
+BREAKS = set("=≤≥<>≈∝→⇒⟹∈+−-")
+ElementTree.register_namespace("", "http://www.w3.org/1998/Math/MathML")
+
+
+def lines_of(formula):
+    """A displayed formula as MathML of parts, between which lines may break."""
+    parts, depth = [[]], 0
+    row = ElementTree.fromstring(formula)[0]
+    for node in row:
+        text = node.text if node.tag.endswith("mo") else ""
+        if depth == 0 and text in BREAKS and parts[-1]:
+            node.set("form", "infix")
+            parts.append([])
+        parts[-1].append(node)
+        depth += (text in {"(", "[", "{"}) - (text in {")", "]", "}"})
+        if depth == 0 and text == ",":
+            parts.append([])
+    rows = ["".join(ElementTree.tostring(n, "unicode") for n in part) for part in parts if part]
+    return " ".join(f'<math displaystyle="true"><mrow>{row}</mrow></math>' for row in rows)
+
+
 def write_formula(translator, node):
     """A formula as MathML, which browsers draw by themselves, offline too."""
     display = node.tagname == "math_block"
     formula = convert(node.astext(), display="block" if display else "inline")
-    translator.body.append(f'<div class="formula">{formula}</div>' if display else formula)
+    shown = f'<div class="formula">{lines_of(formula)}</div>' if display else formula
+    translator.body.append(shown)
     raise nodes.SkipNode
 
 
@@ -187,22 +212,21 @@ def write_results(app):
     """A page for every kept result that a page links to, and one that lists them."""
     texts = (path.read_text("utf-8") for path in [*HERE.glob("*.md"), *HERE.glob("tasks/*.md")])
     linked = {found[1:] for text in texts for found in RESULT.findall(text)}
-    head = ":nosearch:\n\nResults of the benchmarks\n=========================\n\n"
-    pages = {"index": f"{head}.. toctree::\n   :maxdepth: 1\n   :glob:\n\n   *_*\n"}
-    for package, name in linked:
-        file = HERE.parent / "benchmarks" / package / "results" / f"{name}.txt"
+    names = [f"   benchmarks.{part}.{name} <{part}_{name}>" for part, name in sorted(linked)]
+    head = f":nosearch:\n\nResults of the benchmarks\n{'=' * 25}\n\n.. toctree::\n\n"
+    pages = {"index": head + "\n".join(names)}
+    for part, name in linked:
+        file = HERE.parent / "benchmarks" / part / "results" / f"{name}.txt"
         first, _, rest = file.read_text("utf-8").partition("\n")
         title = first.removeprefix("command: ")
-        text = textwrap.indent(rest, "   ")
-        head = f":nosearch:\n\n{title}\n{'=' * len(title)}\n\n"
-        pages[f"{package}_{name}"] = f"{head}.. code-block:: text\n   :class: result\n\n{text}"
-    folder = HERE / "results"
-    folder.mkdir(exist_ok=True)
-    for path in folder.glob("*.rst"):
+        block = ".. code-block:: text\n   :class: result\n\n" + textwrap.indent(rest, "   ")
+        pages[f"{part}_{name}"] = f":nosearch:\n\n{title}\n{'=' * len(title)}\n\n{block}"
+    (HERE / "results").mkdir(exist_ok=True)
+    for path in (HERE / "results").glob("*.rst"):
         if path.stem not in pages:
             path.unlink()
     for name, text in pages.items():
-        path = folder / f"{name}.rst"
+        path = HERE / "results" / f"{name}.rst"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 
@@ -210,13 +234,13 @@ def write_results(app):
 def keep_spreads_together(app, doctree):
     """``0.267 ± 0.011`` stays on its line."""
     for text in list(doctree.findall(nodes.Text)):
-        kept = re.sub(r"(?<=\d) ± (?=\d)", "\u00a0±\u00a0", text)
+        kept = re.sub(r"(?:(?<=\d)|^) ± (?=\d)", "\u00a0±\u00a0", text)
         if kept != text and not isinstance(text.parent, nodes.literal_block):
             text.parent.replace(text, nodes.Text(kept))
 
 
 def describe(app, page, template, context, doctree):
-    """What search engines show: the first paragraph of a page, and a title for the first page."""
+    """What search engines show, and whether a page is long enough for contents of its own."""
     if doctree is None:
         return
     paragraphs = (node.astext() for node in doctree.findall(nodes.paragraph))
@@ -226,6 +250,8 @@ def describe(app, page, template, context, doctree):
     if page == "index":
         context["title"] = "skstructured: structured prediction for scikit-learn"
         context["docstitle"] = ""
+    if sum(1 for _ in doctree.findall(nodes.section)) < 5 and not page.startswith("api"):
+        context["secondary_sidebar_items"] = []  # room for code and tables
 
 
 def setup(app):
@@ -233,7 +259,7 @@ def setup(app):
     app.connect("builder-inited", write_results)
     app.connect("source-read", link_to_pages)
     app.connect("doctree-read", keep_spreads_together)
-    app.connect("html-page-context", describe)
+    app.connect("html-page-context", describe, priority=900)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
