@@ -64,7 +64,7 @@ sphinx_gallery_conf = {
     "reference_url": {"skstructured": None},
     "backreferences_dir": "gallery/backreferences",
     "remove_config_comments": True,
-    "min_reported_time": 5,
+    "write_computation_times": False,
 }
 
 toc_object_entries_show_parents = "hide"
