@@ -2,8 +2,8 @@
 
 Those of PICTURES come from the examples: their figures stand side by side. Those in the folder
 peers come from the kept table of `benchmarks.peers`, one for each problem, with all its learners.
-cross_validation.png, curves_scale.png, folklore_regret.png, pistol_vs_svm.png, scaling.png and
-table1_mistakes.png come from `benchmarks`.
+structured_prediction.png is drawn from OUTPUTS. cross_validation.png, curves_scale.png,
+folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
 """
 
 import csv
@@ -49,6 +49,43 @@ PEERS = {
     "yeast_tags": ("yeast, tags", "share of tags wrong"),
     "satimage_bandit": ("satimage, bandit feedback", "share of choices wrong"),
     "words": ("words, letter error", "share of letters wrong"),
+}
+
+#: Kinds of outputs -> the name of the space, boxes (x, y, text, is part of the output), and lines.
+OUTPUTS = {
+    "one class": (
+        "multiclass",
+        [(0.5, y, text, text == "dog") for y, text in enumerate(["bird", "dog", "cat"])],
+        [],
+    ),
+    "a set of labels": (
+        "multilabel",
+        [(0.5, y, text, text != "snow") for y, text in enumerate(["snow", "sea", "beach"])],
+        [],
+    ),
+    "an ordered grade": (
+        "ordinal",
+        [(0.5, y, text, text == "fair") for y, text in enumerate(["poor", "fair", "good"])],
+        [((0.5, y), (0.5, y + 1)) for y in range(2)],
+    ),
+    "a ranking or assignment": (
+        "ranking, assignment",
+        [
+            (x, y, text[y], True)
+            for x, text in enumerate([["tea", "milk", "juice"], "321"])
+            for y in range(3)
+        ],
+        [((0, 0), (1, 2)), ((0, 1), (1, 0)), ((0, 2), (1, 1))],
+    ),
+    "a label sequence": (
+        "sequence",
+        [
+            (x, y, t[x], y == 0)
+            for y, t in enumerate([["DET", "NOUN", "VERB"], ["the", "dog", "ran"]])
+            for x in range(3)
+        ],
+        [((x, 0), (x + 1, 0)) for x in range(2)] + [((x, 1), (x, 0)) for x in range(3)],
+    ),
 }
 
 
@@ -102,6 +139,34 @@ def draw_peers(name):
     plt.close(figure)
 
 
+def draw_outputs(name):
+    """One panel for each kind of output: all its parts as boxes, those of the output filled."""
+    figure, axes = plt.subplots(1, len(OUTPUTS), figsize=(11, 2.3), layout="constrained")
+    for ax, (kind, (space, boxes, lines)) in zip(axes, OUTPUTS.items(), strict=True):
+        for (x0, y0), (x1, y1) in lines:
+            ax.plot([x0, x1], [y0, y1], color="0.6", zorder=0)
+        for x, y, text, is_part in boxes:
+            colors = {"facecolor": "tab:blue" if is_part else "white", "edgecolor": "0.6"}
+            ax.text(
+                *(x, y, text),
+                ha="center",
+                va="center",
+                size=9,
+                color="white" if is_part else "0.3",
+                bbox={"boxstyle": "round,pad=0.45", **colors},
+            )
+        ax.set_title(kind, size=10)
+        ax.set_xlabel(space, size=9, family="monospace")
+        xs, ys = [x for x, *_ in boxes], [y for _, y, *_ in boxes]
+        ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(min(ys) - 0.6, max(ys) + 0.6))
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+    figure.savefig(HERE / f"{name}.png", dpi=110)
+    plt.close(figure)
+
+
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or (*PICTURES, *PEERS):
-        (draw_peers if chosen in PEERS else draw)(chosen)
+    drawn_by = dict.fromkeys(PICTURES, draw) | dict.fromkeys(PEERS, draw_peers)
+    drawn_by["structured_prediction"] = draw_outputs
+    for chosen in sys.argv[1:] or drawn_by:
+        drawn_by[chosen](chosen)

@@ -1,6 +1,7 @@
-"""What the Python on the pages of docs prints, with all rows of their data sets.
+"""What the Python on pages of docs prints, with all rows of their data sets.
 
-Needs SKSTRUCTURED_DATA, and what the pages import; pages that cannot run are named.
+Needs what the pages import, and SKSTRUCTURED_DATA for those that read data sets from there; pages
+that cannot run are named.
 """
 
 import contextlib
@@ -15,7 +16,15 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 #: Pages that the tests of docs run, whose numbers are about data sets.
-PAGES = ("choose", "bandit_feedback", "kernels", "logistic", "online_learner", "risk")
+PAGES = (
+    "choose",
+    "classifiers",
+    "components",
+    "kernels",
+    "risk",
+    "tasks/bandits",
+    "tasks/classify",
+)
 
 
 def printed(page: Path):

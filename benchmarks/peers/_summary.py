@@ -49,13 +49,14 @@ ROWS = {
     "documents": "3,005 in 201 queries",
     "travel modes": "6,768 choices",
     "electricity": "4,308 choices",
-    "words": "6,877; a tenth to train",
+    "words": "6,877 words, a tenth to train",
 }
 
-#: Learners whose names have a comma.
+#: What the page calls a learner, if not as the kept table does.
 SHORT = {
     "columns by hand, LogisticRegression": "LogisticRegression, encoded by hand",
     "LightGBM, LambdaRank": "LightGBM LambdaRank",
+    "nearest neighbours": "nearest neighbors",
 }
 
 #: What a problem's name ends with -> our learner, as the kept table and the package name it.

@@ -1,4 +1,4 @@
-"""The sets of data of docs/choose.md: files of numpy in the folder SKSTRUCTURED_DATA."""
+"""Data sets of the pages: NumPy files in the folder SKSTRUCTURED_DATA."""
 
 import os
 from pathlib import Path
@@ -7,18 +7,18 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-#: Most rows of each part; None for all.
+#: Maximum number of rows of each part; None for all.
 ROWS = None
 
 
 def read(name):
-    """Arrays of one set."""
+    """Return the arrays of one data set."""
     with np.load(Path(os.environ["SKSTRUCTURED_DATA"]) / f"{name}.npz") as arrays:
         return dict(arrays)
 
 
 def shuffled_parts(X, y, share=0.7):
-    """X, y, X_new, y_new: rows to learn, and others."""
+    """Return X, y, X_new, y_new: training and test rows."""
     order = np.random.RandomState(0).permutation(X.shape[0])
     cut = int(share * len(order))
     learn, new = order[:cut][:ROWS], order[cut:][:ROWS]
@@ -26,7 +26,7 @@ def shuffled_parts(X, y, share=0.7):
 
 
 def news20():
-    """Posts in 20 newsgroups: 1.6 million indicators of words and pairs, rows of norm 1."""
+    """Posts in 20 newsgroups: 1.6 million indicators of words and word pairs, rows of norm 1."""
     z = read("news20_bigram")
     deltas, lengths = z["indices_delta"].astype(np.int64), np.diff(z["indptr"])
     starts, some = z["indptr"][:-1][lengths > 0], lengths[lengths > 0]
@@ -40,13 +40,13 @@ def news20():
 
 
 def abalone():
-    """Shells, and their age as one of ten ordinal classes."""
+    """Abalone shells, and their age as one of ten ordinal classes."""
     z = read("abalone")
     return shuffled_parts(z["X"], z["y_eqfreq"])
 
 
 def pendigits():
-    """Digits drawn with a pen, and the ten digits ranked by how much each looks like it."""
+    """Pen-drawn digits, and a ranking of the ten digits by similarity."""
     z = read("ranking_pendigits")
     return shuffled_parts(z["X"], z["rank"].astype(int))
 

@@ -1,4 +1,4 @@
-"""An optimiser: descent with step η/√(Σ w²‖G‖²), the norms of all gradients so far."""
+"""An optimizer: gradient descent with step η/√(Σ w²‖G‖²), the norms of all gradients so far."""
 
 import math
 
@@ -7,25 +7,25 @@ import numpy as np
 from skstructured import OnlineStructuredPredictor
 from skstructured.extend import OWN, OnlineOptimizer, kernel, new_state
 
-#: Entries of the state vector: the step η, and the sum of squares.
+#: Entries of the state vector: η and the sum of squares.
 STEP, SQUARES = range(OWN, OWN + 2)
 
 
 @kernel
 def root_scale(state, bound, weight):
-    """The factor s of the weights W = s Θ, before the output is known: 1."""
+    """Return s of the weights W = s Θ, before the output is known: 1."""
     return 1.0
 
 
 @kernel
 def root_step(state, inner, square, bound, weight):
-    """The factor u of the move Θ ← Θ + u G; `square` is ‖G‖²."""
+    """Return u of the step Θ ← Θ + u G; `square` is ‖G‖²."""
     state[SQUARES] += weight * weight * square
     return -state[STEP] * weight / math.sqrt(state[SQUARES]) if state[SQUARES] > 0.0 else 0.0
 
 
 class RootSteps(OnlineOptimizer):
-    """The two kernels, how many entries they have, and the state they begin with."""
+    """The two compiled functions, their number of entries, and the first state."""
 
     scale_kernel = staticmethod(root_scale)
     step_kernel = staticmethod(root_step)
@@ -51,7 +51,7 @@ for x, label in zip(X, y, strict=True):
     squares += (G**2).sum()
     W -= 0.5 * G / math.sqrt(squares)
 
-# The compiled one, over the same rows, as they are: no means, no intercept, no averages.
+# The compiled form, on the same unscaled rows: no centering, no intercept, no averages.
 model = OnlineStructuredPredictor(
     optimizer=RootSteps(eta=0.5), average=False, standardize=False, fit_intercept=False
 )

@@ -9,7 +9,7 @@ class SpanningTrees(OutputSpace):
     r"""Spanning trees of a connected graph, as 0/1 vectors over its edges.
 
     Row i of y marks the edges of a tree. The target loss is the share of wrongly marked edges.
-    Regularizer: `SquaredNorm`, by the active-set method over Kruskal's greedy algorithm.
+    The regularizer is `SquaredNorm`, by the active-set method over Kruskal's greedy algorithm.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class SpanningTrees(OutputSpace):
         self.n_nodes = n_nodes
 
     def fit(self, y):
-        """Check the graph and the trees y (n, d); returns self."""
+        """Check the graph and the trees y (n, d); return self."""
         everything = self.argmax(np.zeros((1, len(self.edges))))
         if everything.sum() != self.n_nodes - 1:
             raise ValueError(f"edges must connect all {self.n_nodes} nodes, got {self.edges!r}.")
         return super().fit(y)
 
     def argmax(self, theta):
-        """Maximum spanning tree of each row of edge scores (n, d), ties to the first edge."""
+        """Return the maximum spanning tree of each row of edge scores (n, d)."""
         return np.array([self._kruskal(row) for row in np.asarray(theta)]).reshape(np.shape(theta))
 
     def _kruskal(self, scores):

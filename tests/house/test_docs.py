@@ -21,8 +21,6 @@ SOURCE = {"add_a_space.md"}
 #: What a page says, and the package that its blocks then need.
 NEEDED = {"skstructured.checkpoints": "skops", "from skops": "skops"}
 NEEDED |= {"from distributed": "distributed", "from dask_ml": "dask_ml"}
-#: Older pages that are those of a task too.
-OPENED = ("sequences.md", "items.md", "moving_streams.md", "bandit_feedback.md")
 
 #: A block, and what the page says that it prints.
 PRINTED = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
@@ -32,7 +30,7 @@ PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if p.name not
 PAGES = [page for page in PAGES if PRINTED.search(page.read_text("utf-8"))]
 
 #: Blocks of packages that the `test` extra has not, and for each what it needs and prints.
-OTHERS = (DOCS / "interoperability.md").read_text("utf-8")
+OTHERS = (DOCS / "production.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```py\n(.*?)^```", OTHERS, re.DOTALL | re.MULTILINE)
 MADE = {"river": r"Accuracy: 8[5-9]\.\d+%\n", "ray": r"\{'max_iter': \d\}\n", "mlflow": r"True\n"}
 
@@ -66,7 +64,7 @@ def test_code_with_other_packages_runs(block, made, capsys, tmp_path, monkeypatc
     assert made[0] in block
     pytest.importorskip(made[0], reason=f"{made[0]} is not installed")
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "interoperability.md", "exec"), {"__name__": "__main__"})
+    exec(compile(block, "production.md", "exec"), {"__name__": "__main__"})
     assert re.fullmatch(made[1], capsys.readouterr().out)
 
 
@@ -117,8 +115,7 @@ def test_links_lead_somewhere():
 
 
 def test_every_task_has_examples_and_every_example_a_task():
-    tasks = [*(DOCS / "tasks").glob("*.md"), *map(DOCS.joinpath, OPENED)]
-    linked = "".join(page.read_text("utf-8") for page in tasks)
+    linked = "".join(page.read_text("utf-8") for page in (DOCS / "tasks").glob("*.md"))
     folders = {path.name for path in (DOCS / "examples").iterdir() if path.is_dir()}
     assert folders == set(re.findall(r"examples/(\w+)\)", linked))
 

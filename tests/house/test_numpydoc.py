@@ -87,8 +87,8 @@ def errors(things, is_allowed):
 
 @functools.cache
 def explained():
-    """Arguments that the glossary explains."""
-    text = (DOCS / "glossary.md").read_text("utf-8").split("## Words")[0]
+    """Arguments that the page of the architecture explains."""
+    text = (DOCS / "architecture.md").read_text("utf-8").split("## Arguments")[1]
     terms = [line for line in text.splitlines() if line.startswith("`")]
     return {word for term in terms for word in re.findall(r"`(\w+)`", term)}
 
