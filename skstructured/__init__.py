@@ -33,7 +33,8 @@ from skstructured.estimators.online import (
     OnlineStructuredPredictor,
     SecondOrderPerceptron,
 )
-from skstructured.estimators.structured import StructuredPredictor, StructuredRegressor
+from skstructured.estimators.regressor import StructuredRegressor
+from skstructured.estimators.structured import StructuredPredictor
 from skstructured.evaluation.conformal import PredictionSets
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.extend.learner import OnlineLearner

@@ -19,7 +19,8 @@ from skstructured._learners.models import SCORES
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.estimators.structured import StructuredPredictor, StructuredRegressor
+from skstructured.estimators.regressor import StructuredRegressor
+from skstructured.estimators.structured import StructuredPredictor
 from skstructured.evaluation import RegretDisplay
 from skstructured.evaluation.validation import progressive_validate, warm_up
 from skstructured.extend.learner import OnlineLearner

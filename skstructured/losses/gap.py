@@ -185,7 +185,6 @@ class GapSurrogate(Surrogate):
     ----------
     .. [1] van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass
        classification".
-    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification".
     """
 
     kernel = staticmethod(gap_gradient)
