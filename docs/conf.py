@@ -94,7 +94,7 @@ html_sidebars = {"**": ["contents.html"], "index": []}
 
 
 def public_names():
-    """Short name of every public thing, and where its page is."""
+    """Short name of every public thing, and its full name."""
     found = {}
     rooms = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
     for module in (skstructured, *(importlib.import_module(f"skstructured.{r}") for r in rooms)):
@@ -107,14 +107,14 @@ PUBLIC = public_names()
 
 
 def link_short_names(app, env, node, content):
-    """Docstrings say `Simplex`; its page is that of ``skstructured.spaces.Simplex``."""
+    """Resolve short names: `Simplex` links to ``skstructured.spaces.Simplex``."""
     name, _, member = node.get("reftarget", "").partition(".")
     if node.get("refdomain") != "py" or name not in PUBLIC:
         return None
     full = PUBLIC[name] + (member and f".{member}")
-    builder, where = app.builder, node.get("refdoc")
+    builder, page = app.builder, node.get("refdoc")
     domain = env.get_domain("py")
-    return domain.resolve_xref(env, where, builder, "obj", full, node, content)
+    return domain.resolve_xref(env, page, builder, "obj", full, node, content)
 
 
 #: What learners do for those who play rounds with them: on the page of `OnlineLearner` alone.
@@ -148,7 +148,7 @@ def escaped(lines):
 
 
 def keep_names_and_bars(app, what, name, thing, options, lines):
-    """``coef_`` and |i − j| are what they look like, neither links nor substitutions."""
+    """Keep ``coef_`` and |i − j| from becoming links and substitutions."""
     found, text, verbatim = [], [], None
     for line in lines:
         depth = len(line) - len(line.lstrip())
@@ -240,7 +240,7 @@ def keep_spreads_together(app, doctree):
 
 
 def describe(app, page, template, context, doctree):
-    """What search engines show, and whether a page is long enough for contents of its own."""
+    """Description for search engines, and whether a page is long enough for a table of contents."""
     if doctree is None:
         return
     paragraphs = (node.astext() for node in doctree.findall(nodes.paragraph))

@@ -69,7 +69,7 @@ async function search(query) {
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of the site, the script, its task, and what it sends."""
+    """Serve the site and the script, and receive its results."""
 
     def answer(self, text):
         self.send_response(200)
