@@ -396,7 +396,7 @@ def amount_lines(table, learner, seed):
     shown = map(amount, (missed.mean(), late.mean(), np.quantile(late, 0.9), always))
     mean, second, most, always = shown
     told = [
-        f"                 off by {mean} on average; {second} in the second half,",
+        f"                 off by {mean} on average; {second} in the second half;",
         f"                 nine of ten were off by {most} at most.",
         f"Baseline         off by {always} with the median for every row; here {mean}.",
         "New rows         no bound: errors of real numbers have no upper limit.",
