@@ -40,7 +40,8 @@ compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels
 @compiled
 @pytest.mark.short("README.md")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_on_the_page_runs(page, capsys, monkeypatch):
+def test_code_on_the_page_runs(page, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     text = page.read_text("utf-8")
     if "from data_sets" in text:
         if data_directory() is None:
