@@ -304,7 +304,7 @@ def test_models_of_svmlight_files_predict(cli):
     told = cli.refused("predict", cli.model, cli.written("a,b,c\n1,x,2\n"))
     assert "row 2 has 'x' in column 'b', which has numbers" in told
     cli.kept(survivors())
-    assert "t.svm has no names of columns" in cli.refused("predict", cli.model, path)
+    assert "t.svm has no column names" in cli.refused("predict", cli.model, path)
 
 
 @compiled

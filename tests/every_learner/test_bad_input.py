@@ -399,7 +399,7 @@ def test_sequences_say_what_they_have_instead_of_probabilities():
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
     model = predictor(loss=sk.FenchelYoung(scale=0.5))
-    message = r"no surrogate gap \(a = -1\).*c > 1 would"
+    message = r"no surrogate gap \(a = -1\).* set the scale to more than 1"
     with pytest.warns(sk.GuaranteeWarning, match=message) as caught:
         model.partial_fit(X, CLASSES, classes=[0, 1, 2])
     assert len(caught) == 1 and caught[0].filename == __file__

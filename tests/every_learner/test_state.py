@@ -34,7 +34,7 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
     model.partial_fit(X, y, classes=[0, 1])
     assert model.certificate().regret(1.0) > 0.0
     model._model.state.vector[CAPPED] = 1.0
-    with pytest.raises(sk.GuaranteeError, match="cut off"):
+    with pytest.raises(sk.GuaranteeError, match="clipped"):
         model.certificate()
 
 

@@ -105,7 +105,7 @@ def test_experts_of_plain_python_are_refused():
     class Plain(ParameterFree):
         scale_kernel = staticmethod(lambda state, x_sq, weight: 1.0)
 
-    with pytest.raises(ValueError, match="others must have compiled kernels, got Plain"):
+    with pytest.raises(ValueError, match="others must have compiled functions, got Plain"):
         OnlineStructuredPredictor(optimizer=StepMixture(others=(Plain(),))).fit(
             [[0.0], [1.0]], [0, 1]
         )

@@ -165,7 +165,7 @@ class TestUse:
         answers = model.predict([[], *dicts, []])
         assert list(map(len, answers)) == [0, *map(len, y), 0]
         for empty in (0, 1):
-            with pytest.raises(ValueError, match=f"sequence {empty} of X is empty"):
+            with pytest.raises(ValueError, match=f"Sequence {empty} of X is empty"):
                 model.fit([[], dicts[0]] if empty == 0 else [dicts[0], []], y[:2])
 
     def test_scores_and_log_probabilities_are_those_of_the_weights(self):

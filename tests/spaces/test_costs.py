@@ -109,10 +109,10 @@ class TestLearners:
     @pytest.mark.parametrize("space", ["simplex", "ordinal"])
     def test_costs_of_the_learner_are_those_of_the_space(self, space, rng):
         (X, y), costs, before = data(rng), self.costs, self.costs.copy()
-        model = ConditionalRandomField(space, cost_matrix=costs, decoder="min_risk").fit(X, y)
-        kind = resolve_space(space)
-        twin = ConditionalRandomField(type(kind)(cost_matrix=costs), decoder="min_risk").fit(X, y)
-        plain = ConditionalRandomField(space, decoder="min_risk").fit(X, y)
+        same, kind = {"decoder": "min_risk", "random_state": 0}, type(resolve_space(space))
+        model = ConditionalRandomField(space, cost_matrix=costs, **same).fit(X, y)
+        twin = ConditionalRandomField(kind(cost_matrix=costs), **same).fit(X, y)
+        plain = ConditionalRandomField(space, **same).fit(X, y)
         np.testing.assert_array_equal(model.predict(X), twin.predict(X))
         np.testing.assert_array_equal(model.coef_, plain.coef_)
         mean = costs[y, model.predict(X)].mean() / 8.0

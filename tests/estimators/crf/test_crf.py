@@ -356,7 +356,7 @@ class TestEstimator:
         caplog.set_level("INFO", "skstructured")
         model = ConditionalRandomField(max_iter=2, tol=1e-9)
         with pytest.warns(
-            ConvergenceWarning, match="duality gap of .* raise max_iter, alpha or tol"
+            ConvergenceWarning, match="duality gap of .* Increase max_iter, alpha or tol"
         ):
             model.fit(X, y)
         assert caplog.text.count("iteration") == 2 == model.n_iter_

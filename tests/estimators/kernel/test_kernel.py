@@ -298,7 +298,7 @@ RELU = {"approximation": "relu", "kernel": "arc-cosine"}
         (RELU | {"coef0": np.nan}, "coef0 must be"),
         (RELU | {"coef0": "1"}, "coef0 must be"),
         (RELU | {"coef0": -1.0}, "coef0 must be at least 0"),
-        (RELU | {"budget": 10}, "with approximation='relu' there are none"),
+        (RELU | {"budget": 10}, "with approximation='relu', which keeps no support rows"),
     ],
 )
 def test_parameters_out_of_range(given, message):

@@ -533,7 +533,7 @@ class TestStructures:
             model = FolkloreClassifier(structure=18).fit(X, y)
         assert model._weights.structure == "classes"
         before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=r"than 4: .* 300 numbers.*structure='classes'"):
+        with pytest.raises(ValueError, match=r"than 4: .* 300 entries.*structure='classes'"):
             model.set_params(structure=4).fit(X, y)
         assert pickle.dumps(model.set_params(structure=18)) == before
         FolkloreClassifier(structure="classes").fit(X, y)
