@@ -1,7 +1,8 @@
-"""Draw the pictures of the pages anew: ``python docs/pictures.py [NAME …]``.
+"""Draw the pictures of the pages again: ``python docs/pictures.py [NAME …]``.
 
-Those of PICTURES come from the examples: their figures stand side by side. Those in the folder
-peers come from the kept table of `benchmarks.peers`, one for each problem, with all its learners.
+Those of PICTURES come from the examples, with all figures of an example side by side. Those in the
+folder peers come from the kept table of `benchmarks.peers`, one for each problem, with all its
+learners.
 structured_prediction.png is drawn from OUTPUTS. cross_validation.png, curves_scale.png,
 folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
 """
@@ -24,7 +25,6 @@ TABLE = HERE.parent / "benchmarks" / "peers" / "results" / "table.csv"
 #: Names of the pictures -> names of the examples that draw them.
 PICTURES = {
     "abstention": "abstention",
-    "boosting": "boosting",
     "first_look": "first_look",
     "folklore": "folklore",
     "kernels": "kernels",
@@ -38,15 +38,23 @@ PICTURES = {
     "search_results": "search_results",
 }
 
-#: Names of the pictures in the folder peers -> problem of the table, and what its loss is.
+#: Parts of the table's names -> names in the pictures.
+NAMES = {
+    **{"searched": "tuned", "neighbours": "neighbors", " .1": " 0.1"},
+    **{"MaxMinMargin,": "MaxMinMarginNetwork,", "PiSTOL,": "PiSTOLClassifier,"},
+    **{"BanditGaptron,": "BanditGaptronClassifier,", ", tags": ", multilabel"},
+    **{", grades": ", ordinal regression", ", rankings": ", label ranking"},
+}
+
+#: Names of the pictures in the folder peers -> problem of the table, and its loss.
 PEERS = {
     "letter_one_pass": ("letter, one pass", "share of rows wrong"),
     "letter_defaults": ("letter, defaults", "share of rows wrong"),
-    "abalone_grades": ("abalone, grades", "grades off, on average"),
-    "stocks_grades": ("stocks, grades", "grades off, on average"),
-    "wine_rankings": ("wine, rankings", "Spearman's distance of the order"),
-    "segment_rankings": ("segment, rankings", "Spearman's distance of the order"),
-    "yeast_tags": ("yeast, tags", "share of tags wrong"),
+    "abalone_grades": ("abalone, grades", "classes off, on average"),
+    "stocks_grades": ("stocks, grades", "classes off, on average"),
+    "wine_rankings": ("wine, rankings", "share of pairs in the wrong order"),
+    "segment_rankings": ("segment, rankings", "share of pairs in the wrong order"),
+    "yeast_tags": ("yeast, tags", "share of labels wrong"),
     "satimage_bandit": ("satimage, bandit feedback", "share of choices wrong"),
     "words": ("words, letter error", "share of letters wrong"),
 }
@@ -97,8 +105,8 @@ def pixels(figure):
     return plt.imread(file)[:, :, :3]
 
 
-def beside(parts):
-    """Images in a row, white below those that are less high."""
+def side_by_side(parts):
+    """Images side by side, padded with white to one height."""
     height = max(len(part) for part in parts)
     below = [((0, height - len(part)), (0, 0), (0, 0)) for part in parts]
     return np.hstack([np.pad(p, b, constant_values=1.0) for p, b in zip(parts, below, strict=True)])
@@ -109,7 +117,16 @@ def draw(name):
     plt.close("all")
     (example,) = (HERE / "examples").glob(f"*/plot_{PICTURES[name]}.py")
     runpy.run_path(str(example))
-    plt.imsave(HERE / f"{name}.png", beside([*map(pixels, map(plt.figure, plt.get_fignums()))]))
+    plt.imsave(
+        HERE / f"{name}.png", side_by_side([*map(pixels, map(plt.figure, plt.get_fignums()))])
+    )
+
+
+def named(text):
+    """A name of the table as pictures have it."""
+    for name, shown in NAMES.items():
+        text = text.replace(name, shown)
+    return text
 
 
 def learners(problem):
@@ -120,19 +137,19 @@ def learners(problem):
 
 
 def draw_peers(name):
-    """Losses of all learners of one problem as bars, with the seconds of a fit; ours in colour."""
+    """Losses of all learners of one problem as bars, those of skstructured in color."""
     problem, what = PEERS[name]
     rows = learners(problem)
     loss = [float(row["loss"]) for row in rows]
-    colours = ["tab:blue" if row["ours"] == "True" else "0.7" for row in rows]
+    colors = ["tab:blue" if row["ours"] == "True" else "0.7" for row in rows]
     figure, ax = plt.subplots(figsize=(6, 0.3 * len(rows) + 0.8), layout="constrained")
-    ax.barh(range(len(rows)), loss, color=colours)
+    ax.barh(range(len(rows)), loss, color=colors)
     for place, row in enumerate(rows):
         text = f" {float(row['loss']):.3f}, {float(row['seconds']):.3f} s"
         ax.text(loss[place], place, text, va="center", size=8)
-    ax.set_yticks(range(len(rows)), [row["learner"] for row in rows], size=8)
+    ax.set_yticks(range(len(rows)), [named(row["learner"]) for row in rows], size=8)
     ax.set(xlabel=what, xlim=(0, 1.35 * max(loss)))
-    ax.set_title(f"{problem}; seconds of a fit", size=9)
+    figure.suptitle(f"{named(problem)}: loss and seconds per fit (blue: skstructured)", size=9)
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(HERE / "peers" / f"{name}.png", dpi=120)

@@ -13,10 +13,10 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 FOLDER = ROOT / "docs" / "examples"
 
-#: Name of an example -> where it is, below the folder of its task.
+#: Name of an example -> its file, in the folder of its task.
 EXAMPLES = {path.stem.removeprefix("plot_"): path for path in sorted(FOLDER.glob("*/plot_*.py"))}
 
-#: Those that read data of your own where they are there.
+#: Those that read other data if they are available.
 WITH_DATA = [name for name, p in EXAMPLES.items() if "SKSTRUCTURED_DATA" in p.read_text("utf-8")]
 
 
@@ -25,10 +25,16 @@ def off_curve(names, model):
     return np.abs(names["found"][model] - names["curve"]).mean()
 
 
-#: What the text of an example says, of the names that it leaves.
+#: Claims of an example's text, of the names that it leaves.
 CLAIMS = {
     "first_fit": lambda names: np.argmax([np.mean(v) for v in names["accuracy"].values()]) == 0,
     "ordinal": lambda names: np.argmin([np.abs(v).mean() for v in names["off"].values()]) == 0,
+    "boosting": lambda names: names["late"][0] < 0.6 and names["late"][-1] > 0.9,
+    "rank_vectors": lambda names: names["is_corner"].mean() > 0.5,
+    "wrong_targets": lambda names: all(
+        (values[2].mean() > 2.0 * values[0].mean()) == ("Ridge" in name)
+        for name, values in names["error"].items()
+    ),
     "matchings": lambda names: np.abs(names["P"].sum(axis=1) - 1).max() < 1e-9,
     "sequences": lambda names: np.argmax(names["right"]) == 1,
     "words": lambda names: 2 * names["wrong"]["in a chain"].sum() < names["wrong"]["alone"].sum(),

@@ -2,15 +2,17 @@
 Recommend items when only clicks are seen
 =========================================
 
-A shop shows each visitor one of eight items, and sees whether it is clicked. It never learns which
+A shop shows each visitor one of ten items, and sees whether it is clicked. It never learns which
 other item would have been clicked: this is bandit feedback, and the learner has to explore.
 """
 
 # %%
-# The data are simulated: twelve numbers describe each visitor, who would click on exactly one item.
+# The visitors are scikit-learn's digits: a visitor is an image, and clicks on the item of its
+# digit only. All images come twice, in random order.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_digits
 
 from skstructured import (
     BanditronClassifier,
@@ -21,19 +23,19 @@ from skstructured import (
 from skstructured.evaluation import progressive_validate
 
 rng = np.random.RandomState(0)
-visitors, taste = rng.randn(4000, 12), rng.randn(12, 8)
-wanted = (visitors @ taste + 0.5 * rng.randn(4000, 8)).argmax(axis=1)
-
+images, digits = load_digits(return_X_y=True)
+order = np.concatenate([rng.permutation(len(digits)) for _ in range(2)])
+visitors, wanted = images[order], digits[order]
 
 # %%
 # The loop of a shop: choose an item, see whether it is clicked, learn. No other information on
 # ``wanted`` reaches the learner.
 
 
-def serve(model, rows):
+def serve(model, n_visitors):
     """Rewards of the rounds."""
     rewards = []
-    for t in range(rows):
+    for t in range(n_visitors):
         visitor = visitors[t : t + 1]
         item, propensity = model.choose(visitor)
         click = item == wanted[t]
@@ -42,8 +44,8 @@ def serve(model, rows):
     return np.array(rewards)
 
 
-shop = BanditronClassifier(classes=range(8), random_state=0)
-print(f"{serve(shop, 500).sum()} clicks of the first 500 visitors; guessing gets {500 // 8}")
+shop = BanditronClassifier(classes=range(10), random_state=0)
+print(f"{serve(shop, 500).sum()} clicks of the first 500 visitors; guessing gets {500 // 10}")
 
 # %%
 # ``simulate`` is that loop, compiled. The figure compares three bandits with a learner that sees
@@ -52,22 +54,20 @@ print(f"{serve(shop, 500).sum()} clicks of the first 500 visitors; guessing gets
 # at random now and then, which costs clicks, but they log propensities that can be replayed.
 
 bandits = {
-    "ConfiditClassifier": ConfiditClassifier(classes=range(8)),
-    "SOBAClassifier": SOBAClassifier(exploration=0.1, classes=range(8), random_state=0),
-    "BanditronClassifier": BanditronClassifier(classes=range(8), random_state=0),
+    "ConfiditClassifier": ConfiditClassifier(classes=range(10)),
+    "SOBAClassifier": SOBAClassifier(exploration=0.1, classes=range(10), random_state=0),
+    "BanditronClassifier": BanditronClassifier(classes=range(10), random_state=0),
 }
 earned = {name: model.simulate(visitors, wanted).rewards for name, model in bandits.items()}
-told = OnlineStructuredPredictor(decoder="nearest")
-earned["full information"] = 1 - progressive_validate(told, visitors, wanted).target_loss
+informed = OnlineStructuredPredictor()
+earned["full information"] = 1 - progressive_validate(informed, visitors, wanted).target_loss
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 window = np.ones(200) / 200
 for name, rewards in earned.items():
-    print(
-        f"{name:22} {rewards.sum():.0f} clicks, {rewards[-1000:].mean():.0%} of the last thousand"
-    )
-    ax.plot(np.arange(200, 4001), np.convolve(rewards, window, "valid"), label=name)
-ax.axhline(1 / 8, color="0.6", ls=":", label="guessing")
+    print(f"{name:22} {rewards.mean():.0%} clicks, {rewards[-1000:].mean():.0%} of the last 1000")
+    ax.plot(np.arange(200, len(wanted) + 1), np.convolve(rewards, window, "valid"), label=name)
+ax.axhline(1 / 10, color="0.6", ls=":", label="guessing")
 ax.set(xlabel="visitor", ylabel="clicks, share of the last 200", ylim=(0, 1))
 ax.legend(loc="lower right", fontsize=8)
 
@@ -75,11 +75,11 @@ ax.legend(loc="lower right", fontsize=8)
 # A log with propensities can be used to evaluate another learner without new visitors: ``replay``
 # estimates its clicks. The log here is that of a shop that shows items at random.
 
-shown, propensity = rng.randint(8, size=4000), np.full(4000, 1 / 8)
-other = BanditronClassifier(classes=range(8), random_state=1)
+shown, propensity = rng.randint(10, size=len(wanted)), np.full(len(wanted), 1 / 10)
+other = BanditronClassifier(classes=range(10), random_state=1)
 estimate = other.replay(visitors, shown, shown == wanted, propensity)
 error = 2 * estimate.std() / len(estimate) ** 0.5
-print(f"{estimate.mean():.2f} ± {error:.2f} clicks a visitor, had this learner been at work")
+print(f"estimated click rate of BanditronClassifier: {estimate.mean():.2f} ± {error:.2f}")
 
 plt.show()
 

@@ -94,19 +94,17 @@ policies = {
 }
 inside = []
 for k, (name, policy) in enumerate(policies.items()):
-    truth = np.mean([p @ v for p, v in zip(policy, worth, strict=True)])
+    true = np.mean([p @ v for p, v in zip(policy, worth, strict=True)])
     for shift, method in zip((-0.2, 0.0, 0.2), ("ips", "snips", "dr"), strict=True):
         given = {"method": method, "reward_estimates": estimates}
         found = off_policy_value(shown, rewards, 1.0 / sizes, policy, **given)
         low, high = found.interval
-        inside.append(low <= truth <= high)
+        inside.append(low <= true <= high)
         right.plot([k + shift] * 2, [low, high], color=f"C{shift * 5 + 4:.0f}", lw=3)
         right.plot(k + shift, found.value, "o", color=f"C{shift * 5 + 4:.0f}")
         right.text(k + shift, low - 0.12, method, ha="center", fontsize=7)
-    right.plot([k - 0.35, k + 0.35], [truth, truth], color="black")
-    print(
-        f"{name:9} is worth {truth:.2f}; doubly robust {found.value:.2f}, {low:.2f} to {high:.2f}"
-    )
+    right.plot([k - 0.35, k + 0.35], [true, true], color="black")
+    print(f"{name:9} is worth {true:.2f}; doubly robust {found.value:.2f}, {low:.2f} to {high:.2f}")
 right.set(xticks=range(3), xticklabels=policies, ylabel="reward per round")
 right.set(xlim=(-0.5, 2.5), ylim=(1.3, None))
 

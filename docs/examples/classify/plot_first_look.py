@@ -17,8 +17,8 @@ from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 
 X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
-model = OnlineStructuredPredictor(decoder="nearest", random_state=0)
-run = progressive_validate(model, X, y, play="average")
+model = OnlineStructuredPredictor()
+run = progressive_validate(model, X, y)
 bound = run.risk_bound(delta=0.05)
 print(f"new rows: at most {bound:.1%} wrong, with 95% confidence")
 
@@ -34,7 +34,7 @@ for start in range(0, len(y), 10):
 
 # %%
 # The figure shows the error over the last 200 rows. Look at the dashed line: it is the bound for
-# new rows, for the weights of the second half.
+# new rows, for the models of the second half.
 
 
 def last_rows(losses, window=200):

@@ -1,6 +1,6 @@
 """
-Second-order learners give better probabilities
-===============================================
+Good probabilities after one pass over unscaled rows
+====================================================
 
 `FolkloreClassifier`, a second-order learner, compared with two first-order learners: one pass over
 the unscaled digits, ten rows at a time. Each ten rows are predicted before they are learned.
@@ -38,8 +38,8 @@ learners = {
     "SGDClassifier(loss='log_loss')": SGDClassifier(loss="log_loss", random_state=0),
 }
 # %%
-# The figure shows the mean log loss so far. Look at the left end: how good are the probabilities
-# after a few hundred rows?
+# The figure shows the mean log loss so far, on a logarithmic axis. Look at how far the curves are
+# apart.
 
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name, model in learners.items():
@@ -52,6 +52,6 @@ ax.legend()
 plt.show()
 
 # %%
-# What we see: `FolkloreClassifier` has the lowest mean log loss. The first-order
-# `OnlineStructuredPredictor` is close, and its gap is largest in the last 500 rows.
-# `SGDClassifier`, without scaling, has a much larger log loss.
+# What we see: `FolkloreClassifier` and `OnlineStructuredPredictor` have nearly the same mean log
+# loss, less than a tenth of that of `SGDClassifier`. In the last 500 rows the second-order learner
+# is a little better.

@@ -36,7 +36,7 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, layout="constr
 for ax, (name, (X, y)) in zip(axes, data.items(), strict=True):
     X, y = shuffle(X, y, random_state=0)
     for i, (learner, model) in enumerate(learners.items()):
-        losses = progressive_validate(model, X, y).surrogate_loss
+        losses = progressive_validate(model, X, y, play="randomized").surrogate_loss
         rounds = np.arange(1, len(losses) + 1)
         bits[name].append(losses.mean())
         print(f"{name:14} {learner:28} mean log loss {losses.mean():.3f} bits")

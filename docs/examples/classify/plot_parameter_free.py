@@ -41,21 +41,21 @@ errors = [1 - descent.set_params(optimizer__eta=eta).fit(X, y).score(X_new, y_ne
 search = GridSearchCV(descent, {"optimizer__eta": steps})
 times = [seconds(model, X) for model in (free, search)]
 chosen = search.best_params_["optimizer__eta"]
-without, searched = (1 - model.score(X_new, y_new) for model in (free, search))
-print(f"no step:     {without:.1%} wrong, {times[0]:.3f} s")
-print(f"tuned step:  {searched:.1%} wrong, {times[1]:.3f} s, step {chosen:.2g}")
-print(f"other steps: {min(errors):.1%} to {max(errors):.1%} wrong")
+without, tuned = (1 - model.score(X_new, y_new) for model in (free, search))
+print(f"no step size:     {without:.1%} wrong, {times[0]:.3f} s")
+print(f"tuned step size:  {tuned:.1%} wrong, {times[1]:.3f} s, step size {chosen:.2g}")
+print(f"other step sizes: {min(errors):.1%} to {max(errors):.1%} wrong")
 
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
-ax.plot(steps, errors, "o-", label="gradient descent with this step")
-ax.plot(chosen, searched, "kx", ms=12, mew=2, label="step found by grid search")
-ax.axhline(without, color="tab:orange", label="no step")
+ax.plot(steps, errors, "o-", label="GradientDescent(eta=step size)")
+ax.plot(chosen, tuned, "kx", ms=12, mew=2, label="step size found by grid search")
+ax.axhline(without, color="tab:orange", label='optimizer="parameter_free"')
 ax.set(xscale="log", yscale="log", xlabel="step size", ylabel="error on test rows")
 ax.legend()
 
 # %%
 # A tuned step size does not transfer to other units. Here features are not standardized, and
-# multiplied by a number. Look at where the curves reach their minimum: the best steps move by the
+# multiplied by a number. Look at the minima of the curves: the best steps move by the
 # square of the number, while the error without a step size does not change. (Planes separate the
 # digits almost without mistakes, so steps that are too large do little harm here.)
 
@@ -69,9 +69,10 @@ for i, factor in enumerate((0.1, 1.0, 10.0)):
         errors.append(1 - model.fit(X * factor, y).score(X_new * factor, y_new))
     free = OnlineStructuredPredictor(optimizer="parameter_free", **given).fit(X * factor, y)
     error = 1 - free.score(X_new * factor, y_new)
-    print(f"features times {factor}: no step {error:.1%}, best step {steps[np.argmin(errors)]:.1g}")
+    best = steps[np.argmin(errors)]
+    print(f"features times {factor}: no step size {error:.1%}, best step size {best:.1g}")
     ax.plot(steps, errors, color=f"C{i}", label=f"features times {factor}")
-ax.axhline(error, color="0.3", ls="--", label="no step, all three")
+ax.axhline(error, color="0.3", ls="--", label='optimizer="parameter_free", all three')
 ax.set(xscale="log", yscale="log", xlabel="step size", ylabel="error on test rows")
 ax.legend()
 

@@ -45,8 +45,8 @@ print(pd.DataFrame(model[0].columns_))
 X = TableEncoder().fit(table[:500]).transform(table[500:])
 run = progressive_validate(OnlineStructuredPredictor(), X, survived[500:])
 wrong = run.target_loss.mean()
-promise = run.risk_bound(delta=0.05)
-print(f"wrong while learning: {wrong:.3f}; new rows: at most {promise:.3f}")
+bound = run.risk_bound(delta=0.05)
+print(f"wrong while learning: {wrong:.3f}; new rows: at most {bound:.3f}")
 
 # %%
 # The left panel has the effects of the columns: the weights of "survived" minus those of "did not",
@@ -62,10 +62,10 @@ largest = np.argsort(-np.abs(effects))[:8][::-1]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 left.barh(names[largest], effects[largest])
 left.set_title("effect on surviving")
-right.plot(np.cumsum(run.target_loss) / np.arange(1, len(X) + 1), label="wrong so far")
-right.axhline(promise, linestyle="--", color="k", label="bound for new rows")
+right.plot(np.cumsum(run.target_loss) / np.arange(1, len(X) + 1), label="error so far")
+right.axhline(bound, linestyle="--", color="k", label="bound for new rows")
 right.set_ylim(0.0, 0.5)
-right.set_xlabel("rows")
+right.set(xlabel="rows", ylabel="share wrong")
 right.legend()
 plt.show()
 

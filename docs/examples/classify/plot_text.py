@@ -31,13 +31,19 @@ chunks = np.array_split(np.random.RandomState(0).permutation(np.flatnonzero(old)
 # accuracy on test texts. The baseline is a naive Bayes classifier, whose assumption (independent
 # words given the topic) is nearly true here, so it is hard to beat, above all after few texts.
 
-models = {"online": OnlineStructuredPredictor(random_state=0), "naive Bayes": ComplementNB()}
+models = {
+    "OnlineStructuredPredictor": OnlineStructuredPredictor(random_state=0),
+    "ComplementNB": ComplementNB(),
+}
 accuracy = {name: [] for name in models}
 for rows in chunks:
     for name, model in models.items():
         model.partial_fit(X[rows], y[rows], classes=np.unique(y))
         accuracy[name].append(model.score(X[~old], y[~old]))
-print(f"{X.shape[1]} features, {np.sum(~old)} new texts:", {k: a[-1] for k, a in accuracy.items()})
+print(
+    f"{X.shape[1]} features, {np.sum(~old)} new texts:",
+    {k: f"{a[-1]:.1%}" for k, a in accuracy.items()},
+)
 
 # %%
 # The left panel shows the accuracy by the number of learned texts. The right panel shows the

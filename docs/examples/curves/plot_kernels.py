@@ -31,8 +31,8 @@ def map_of(ax, model, title, new):
     extent = [-UNITS[0], UNITS[0], -UNITS[1], UNITS[1]]
     ax.imshow(picture, extent=extent, origin="lower", aspect="auto", cmap="viridis", alpha=0.7)
     right = np.mean(model.predict(new[0]) == new[1])
-    ax.set_title(f"{title}: {right:.0%} right")
-    print(f"{title}: {right:.1%} of new rows right, of 93% that can be")
+    ax.set_title(f"{title}: {right:.0%} right", size=9)
+    print(f"{title}: {right:.1%} of new rows right; 93% is the best possible")
 
 
 # %%
@@ -47,8 +47,8 @@ new = rings(5000, 1)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 classes = PiSTOLClassifier("rbf", random_state=0).fit(X, y)
 ordinal = KernelStructuredPredictor("ordinal", random_state=0).fit(X, y)
-map_of(axes[0], classes, "rings as classes", new)
-map_of(axes[1], ordinal, "rings as ordinal classes", new)
+map_of(axes[0], classes, 'PiSTOLClassifier("rbf")', new)
+map_of(axes[1], ordinal, 'KernelStructuredPredictor("ordinal")', new)
 
 # %%
 # A curve
@@ -66,10 +66,9 @@ found = model.predict(fine[:, None])
 print(f"curve: mean error {np.abs(found - np.sin(fine)).mean():.2f}")
 
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-ax.plot(x, y, ".", color="0.6", label="rows, one in 15 far off")
-ax.plot(fine, np.sin(fine), "--", color="0.4", lw=1, label="truth")
-ax.plot(fine, found, lw=2, label="PiSTOLRegressor")
-ax.set_title("a curve, absolute loss")
+ax.plot(x, y, ".", color="0.6", label="rows, one in 15 an outlier")
+ax.plot(fine, np.sin(fine), "--", color="0.4", lw=1, label="true curve")
+ax.plot(fine, found, lw=2, label='PiSTOLRegressor("rbf", loss="absolute")')
 ax.legend(fontsize="small")
 plt.show()
 

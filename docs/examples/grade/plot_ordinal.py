@@ -20,16 +20,16 @@ from skstructured import OnlineStructuredPredictor
 X, progression = load_diabetes(return_X_y=True)
 stage = np.digitize(progression, np.quantile(progression, [0.2, 0.4, 0.6, 0.8]))
 models = {
-    "ordered": OnlineStructuredPredictor("ordinal", random_state=0),
-    "as classes": OnlineStructuredPredictor(random_state=0),
-    "SGDClassifier": SGDClassifier(random_state=0),
+    'OnlineStructuredPredictor("ordinal")': OnlineStructuredPredictor("ordinal", random_state=0),
+    "OnlineStructuredPredictor()": OnlineStructuredPredictor(random_state=0),
+    "SGDClassifier()": SGDClassifier(random_state=0),
 }
 folds = KFold(5, shuffle=True, random_state=0)
 off = {name: cross_val_predict(model, X, stage, cv=folds) - stage for name, model in models.items()}
 ridge = cross_val_predict(RidgeCV(), X, stage, cv=folds).round()
-off["ridge regression, rounded"] = ridge.astype(int) - stage
+off["RidgeCV(), rounded"] = ridge.astype(int) - stage
 for name, errors in off.items():
-    print(f"{name:26} {np.abs(errors).mean():.3f} classes off on average")
+    print(f"{name:36} {np.abs(errors).mean():.3f} classes off on average")
 
 # %%
 # The figure shows how many classes the predictions are off. Look at the right end, large mistakes:
@@ -52,8 +52,8 @@ model = OnlineStructuredPredictor("ordinal", regularizer="shannon", random_state
 P = cross_val_predict(model, X, stage, cv=folds, method="predict_proba")
 P = P[np.argsort(P @ np.arange(5))]
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
-colours = plt.get_cmap("viridis")(np.linspace(0, 1, 5))
-ax.stackplot(np.arange(len(P)), P.T, colors=colours, labels=[f"class {k}" for k in range(5)])
+colors = plt.get_cmap("viridis")(np.linspace(0, 1, 5))
+ax.stackplot(np.arange(len(P)), P.T, colors=colors, labels=[f"class {k}" for k in range(5)])
 ax.set(
     xlabel="patients, by expected class", ylabel="probability", xlim=(0, len(P) - 1), ylim=(0, 1)
 )

@@ -26,19 +26,19 @@ X, X_new, y, y_new = train_test_split(X, y, random_state=0)
 # The mean absolute error, in classes. Ridge regression is rounded to a class.
 
 models = {
-    "linear": OnlineStructuredPredictor("ordinal", random_state=0).fit(X, y),
-    "kernels": KernelStructuredPredictor("ordinal", random_state=0).fit(X, y),
+    "OnlineStructuredPredictor": OnlineStructuredPredictor("ordinal", random_state=0).fit(X, y),
+    "KernelStructuredPredictor": KernelStructuredPredictor("ordinal", random_state=0).fit(X, y),
 }
 predicted = {name: model.predict(X_new) for name, model in models.items()}
-predicted["ridge, rounded"] = RidgeCV().fit(X, y).predict(X_new).round().clip(y.min(), y.max())
+predicted["RidgeCV, rounded"] = RidgeCV().fit(X, y).predict(X_new).round().clip(y.min(), y.max())
 predicted["always the median"] = np.full(len(y_new), np.median(y))
 for name, found in predicted.items():
-    print(f"{name:18} {mean_absolute_error(y_new, found):.3f} classes off")
+    print(f"{name:26} {mean_absolute_error(y_new, found):.3f} classes off")
 
 # %%
 # The panels show true classes against predicted ones. Look at the width of the band around the
-# diagonal: where classes are hard to separate, both models predict middle classes, the linear one
-# more so.
+# diagonal: if classes are hard to separate, both models predict middle classes, the linear one more
+# so.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, name in zip(axes, models, strict=True):

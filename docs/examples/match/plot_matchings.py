@@ -3,7 +3,7 @@ Assignment: positions of dishes, with probabilities
 ===================================================
 
 A ranking of m items gives each item a position and each position an item: an assignment. The mean
-prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, with a probability of every
+prediction of the space ``"assignment"`` is a doubly stochastic matrix, with a probability of every
 position for every item.
 """
 
@@ -25,7 +25,7 @@ X, taste = rng.randn(1500, 5), rng.randn(5, 6)
 liking = X @ taste + 0.5 * rng.randn(1500, 6)
 y = liking.argsort(axis=1)[:, ::-1].argsort(axis=1)
 
-model = OnlineStructuredPredictor("birkhoff", random_state=0).fit(X[:1000], y[:1000])
+model = OnlineStructuredPredictor("assignment", random_state=0).fit(X[:1000], y[:1000])
 predicted = model.predict(X[1000:])
 print(f"dishes at the right position: {model.score(X[1000:], y[1000:]):.2f}; guessing has 0.17")
 print(f"Kendall's tau: {kendall_tau(predicted, y[1000:]).mean():.2f}")
@@ -36,11 +36,11 @@ print(f"Kendall's tau: {kendall_tau(predicted, y[1000:]).mean():.2f}")
 # the mass of the uncertain guest stays among neighboring positions.
 
 P = model.predict_proba(X[1000:])
-print("farthest from one that a sum is:", *(f"{abs(P.sum(axis=k) - 1).max():.0e}" for k in (1, 2)))
-sureness = P.max(axis=2).mean(axis=1)
+print("largest distance of a sum to one:", *(f"{abs(P.sum(axis=k) - 1).max():.0e}" for k in (1, 2)))
+confidence = P.max(axis=2).mean(axis=1)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, i, name in zip(
-    axes, (sureness.argmax(), sureness.argmin()), ("confident", "uncertain"), strict=True
+    axes, (confidence.argmax(), confidence.argmin()), ("confident", "uncertain"), strict=True
 ):
     order = predicted[i].argsort()
     image = ax.imshow(P[i][order], vmin=0, vmax=1, cmap="Blues")
@@ -57,19 +57,19 @@ figure.colorbar(image, ax=axes, label="probability")
 
 happened = y[1000:, :, None] == np.arange(6)
 bins = np.digitize(P, np.linspace(0, 1, 11)[1:-1])
-said = [P[bins == b].mean() for b in range(10)]
-seen = [happened[bins == b].mean() for b in range(10)]
+expected = [P[bins == b].mean() for b in range(10)]
+observed = [happened[bins == b].mean() for b in range(10)]
 figure, ax = plt.subplots(figsize=(4, 4), layout="constrained")
 ax.plot([0, 1], [0, 1], color="0.7")
-ax.plot(said, seen, "o-")
+ax.plot(expected, observed, "o-")
 ax.set(xlabel="predicted probability", ylabel="share that is true", aspect="equal")
 
 # %%
 # One pass, with each guest predicted before it is learned, gives an upper bound on the share of
 # misplaced dishes for new guests.
 
-learner = OnlineStructuredPredictor("birkhoff", decoder="nearest")
-run = progressive_validate(learner, X, y, random_state=0)
+learner = OnlineStructuredPredictor("assignment", random_state=0)
+run = progressive_validate(learner, X, y)
 print(f"misplaced while learning: {run.expected_target_loss.mean():.1%}")
 print(f"new guests: at most {run.risk_bound(delta=0.05):.1%}, with 95% confidence")
 

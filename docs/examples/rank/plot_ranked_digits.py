@@ -25,18 +25,18 @@ y = (-scores).argsort(axis=1).argsort(axis=1)
 X, X_new, y, y_new = train_test_split(X, y, random_state=0, train_size=1000, test_size=500)
 
 # %%
-# Ranks are a permutation of 1 … m with m for the best; the space "permutahedron" needs them.
+# Ranks are a permutation of 1 … m with m for the best; the space "ranking" needs them.
 
 tau = {}
 for kind in (OnlineStructuredPredictor, KernelStructuredPredictor):
-    ranked = kind("permutahedron", random_state=0).fit(X, y.max() + 1 - y)
-    tau[f"{kind.__name__}, ranks"] = kendall_tau(y.max() + 1 - ranked.predict(X_new), y_new)
-matched = OnlineStructuredPredictor("birkhoff", random_state=0).fit(X, y)
-tau["OnlineStructuredPredictor, assignments"] = kendall_tau(matched.predict(X_new), y_new)
+    ranked = kind("ranking", random_state=0).fit(X, y.max() + 1 - y)
+    tau[f'{kind.__name__}("ranking")'] = kendall_tau(y.max() + 1 - ranked.predict(X_new), y_new)
+matched = OnlineStructuredPredictor("assignment", random_state=0).fit(X, y)
+tau['OnlineStructuredPredictor("assignment")'] = kendall_tau(matched.predict(X_new), y_new)
 ridge = RidgeCV().fit(X, y).predict(X_new).argsort(axis=1).argsort(axis=1)
-tau["ridge regression of the positions"] = kendall_tau(ridge, y_new)
+tau["RidgeCV of the positions"] = kendall_tau(ridge, y_new)
 for name, values in tau.items():
-    print(f"{name:38} Kendall's tau {values.mean():.3f}")
+    print(f"{name:39} Kendall's tau {values.mean():.3f}")
 
 # %%
 # The left panel shows the agreement row by row, the worst first; look at the left end. The right

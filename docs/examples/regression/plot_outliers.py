@@ -42,7 +42,7 @@ for name, values in found.items():
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.plot(X[:, 0], y, ".", color="0.75", label="rows")
-ax.plot(X[:, 0], curve, "k:", label="the curve")
+ax.plot(X[:, 0], curve, "k:", label="true curve")
 for name, values in found.items():
     ax.plot(X[:, 0], values, label=name)
 ax.set(xlabel="x", ylabel="y")

@@ -54,14 +54,14 @@ figure, axes = plt.subplots(
     3, 1, figsize=(8, 4.5), height_ratios=(3, 3, 0.5), sharex=True, layout="constrained"
 )
 probabilities = alone.predict_proba(X_new[i]), chain.predict_marginals(X_new)[i]
-colours = ["tab:blue", "tab:green", "tab:red"]
+colors = ["tab:blue", "tab:green", "tab:red"]
 for ax, P, name in zip(axes, probabilities, ("step by step", "in a chain"), strict=False):
-    ax.stackplot(np.arange(len(P)), P[:, order].T, colors=colours, labels=states, alpha=0.8)
+    ax.stackplot(np.arange(len(P)), P[:, order].T, colors=colors, labels=states, alpha=0.8)
     ax.set(ylim=(0, 1), xlim=(0, len(P) - 1), ylabel=name)
-truth = np.searchsorted(chain.classes_, y_new[i])
-for k, colour in zip(order, colours, strict=True):
-    axes[2].fill_between(np.arange(len(P)), truth == k, step="mid", color=colour, lw=0)
-axes[2].set(yticks=[], xlabel="step", ylabel="truth")
+true = np.searchsorted(chain.classes_, y_new[i])
+for k, color in zip(order, colors, strict=True):
+    axes[2].fill_between(np.arange(len(P)), true == k, step="mid", color=color, lw=0)
+axes[2].set(yticks=[], xlabel="step", ylabel="true")
 axes[0].legend(loc="upper right", ncols=3)
 
 # %%

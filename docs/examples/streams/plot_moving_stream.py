@@ -29,11 +29,11 @@ learners = {
 right = {name: [] for name in learners}
 leads = []
 for start in range(0, n, 100):
-    rows, truth = X[start : start + 100], y[start : start + 100]
+    rows, labels = X[start : start + 100], y[start : start + 100]
     for name, model in learners.items():
         if start:
-            right[name].append(model.score(rows, truth))
-        model.partial_fit(rows, truth, classes=range(n_classes))
+            right[name].append(model.score(rows, labels))
+        model.partial_fit(rows, labels, classes=range(n_classes))
     leads.append(learners["mixture (default)"].expert_weights_)
 
 # %%
@@ -50,13 +50,13 @@ figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7, 5), layout=
 for name, shares in right.items():
     smooth = np.convolve(shares, np.ones(5) / 5, mode="valid")
     above.plot(rounds[5:], smooth, label=f"{name}: {accuracy[name]:.2f}")
-above.set_ylabel("accuracy")
-above.legend(loc="lower right")
+above.set(ylabel="accuracy", ylim=(0.0, 1.0))
+above.legend(loc="lower right", ncols=2, fontsize=9)
 below.stackplot(
     rounds,
     leads[:, :half].sum(axis=1),
     leads[:, half:].sum(axis=1),
-    labels=["experts that step", "their averages"],
+    labels=["experts", "their averages"],
 )
 below.set_xlabel("rows learned")
 below.set_ylabel("weight")

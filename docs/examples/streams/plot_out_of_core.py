@@ -29,7 +29,7 @@ def chunk(number, rows=2000, words=40):
     y = rng.randint(CLASSES, size=rows)
     rare = (WIDTH * rng.rand(rows, words) ** 3).astype(int)  # small numbers are frequent words
     own = rng.rand(rows, words) < 0.15
-    rare[own] = (rare // CLASSES * CLASSES + y[:, None])[own]  # these tell the class
+    rare[own] = (rare // CLASSES * CLASSES + y[:, None])[own]  # these depend on the class
     pointers = np.arange(0, rows * words + 1, words)
     X = csr_matrix((np.ones(rows * words), rare.ravel(), pointers), (rows, WIDTH))
     X.sum_duplicates()
@@ -75,5 +75,5 @@ print(f"the same weights, bit for bit: {np.array_equal(at_once.coef_, pieces.coe
 plt.show()
 
 # %%
-# What we see: `OnlineStructuredPredictor` is more accurate than `SGDClassifier` on every new chunk,
-# and needs more time per chunk. The size of the chunks does not change its weights.
+# What we see: `OnlineStructuredPredictor` is more accurate than `SGDClassifier` on every new chunk.
+# The size of the chunks does not change its weights.

@@ -27,18 +27,18 @@ X, X_new, Y, Y_new = train_test_split(X, Y, random_state=0)
 # %%
 # The metric is F1, so the decoder is "f1". It can be compared with others after one fit.
 
-model, result = OnlineStructuredPredictor("hypercube", random_state=0).fit(X, Y), {}
+model, result = OnlineStructuredPredictor("multilabel", random_state=0).fit(X, Y), {}
 for decoder in ("nearest", "f1"):
     result[f"decoder={decoder!r}"] = model.set_params(decoder=decoder).predict(X_new)
 baseline = OneVsRestClassifier(SGDClassifier(random_state=0)).fit(X, Y)
-result["one SGDClassifier a tag"] = baseline.predict(X_new)
+result["SGDClassifier per label"] = baseline.predict(X_new)
 scores = {
     name: [f1_score(Y_new, Z, average=kind, zero_division=0.0) for kind in ("samples", "macro")]
     for name, Z in result.items()
 }
 for name, (samples, macro) in scores.items():
     size = result[name].sum(axis=1).mean()
-    print(f"{name:24} F1 of articles {samples:.3f}, of tags {macro:.3f}, {size:.1f} tags")
+    print(f"{name:24} F1 per text {samples:.3f}, per label {macro:.3f}; {size:.1f} labels each")
 
 # %%
 # The figure shows F1 by the frequency of a label. Look at the right end, the rare labels.
@@ -48,7 +48,7 @@ figure, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
 for name, Z in result.items():
     f1 = f1_score(Y_new, Z, average=None, zero_division=0.0)[order]
     ax.plot(np.convolve(f1, np.full(10, 0.1), "valid"), label=name)
-ax.set(xlabel="tag, the frequent ones first (means of ten)", ylabel="F1 of the tag")
+ax.set(xlabel="labels, the most frequent first (means of ten)", ylabel="F1")
 ax.legend()
 plt.show()
 

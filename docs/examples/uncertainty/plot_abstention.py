@@ -35,7 +35,7 @@ print(f"always predicting: {wrong.mean():.2%} of {len(wrong)} new rows wrong")
 print(f"abstaining on {abstains.mean():.1%} of them: {wrong[~abstains].mean():.2%} wrong")
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-RiskCoverageDisplay.from_estimator(model, X[300:], y[300:], name="hedged", ax=ax, lw=3)
+RiskCoverageDisplay.from_estimator(model, X[300:], y[300:], ax=ax, lw=4, alpha=0.5)
 for expert in model.estimators_:
     RiskCoverageDisplay.from_estimator(expert, X[300:], y[300:], ax=ax, lw=1)
 ax.set_title("breast cancer, new rows (dot: its own choice)")

@@ -20,17 +20,17 @@ X, W = rng.normal(size=(n, 5)), rng.normal(size=(3, 5, 4))
 scores = np.einsum("np,npk->nk", X, W[np.arange(n) * 3 // n])
 y = (2 * scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
 
-block, told = 100, {}
+block, record = 100, {}
 for step_size in (0.02, 0.0):
-    model, held, sizes = PredictionSets(OnlineStructuredPredictor(), step_size=step_size), [], []
+    model, covered, sizes = PredictionSets(OnlineStructuredPredictor(), step_size=step_size), [], []
     model.partial_fit(X[:block], y[:block], classes=range(4))
     for start in range(block, n, block):
         rows, before = slice(start, start + block), model.coverage_ * start
         sizes.append(model.predict_set(X[rows]).sum(axis=1).mean())
         model.partial_fit(X[rows], y[rows])
-        held.append((model.coverage_ * (start + block) - before) / block)
-    told[step_size] = np.array(held), np.array(sizes)
-    print(f"step_size={step_size}: {model.coverage_:.3f} of the sets held the class")
+        covered.append((model.coverage_ * (start + block) - before) / block)
+    record[step_size] = np.array(covered), np.array(sizes)
+    print(f"step_size={step_size}: {model.coverage_:.3f} of the sets contain the class")
 
 # %%
 # The upper panel shows how many sets contain the true class, the lower panel how many classes a set
@@ -40,13 +40,13 @@ for step_size in (0.02, 0.0):
 
 figure, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
 smooth = np.ones(5) / 5
-for step_size, of in told.items():
+for step_size, of in record.items():
     for ax, values in zip(axes, of, strict=True):
         averaged = np.convolve(values, smooth, "valid")
         ax.plot(block * np.arange(3, 3 + len(averaged)), averaged, label=f"step_size={step_size}")
-axes[0].axhline(0.9, color="k", linestyle=":", label="asked for")
-axes[0].set(ylabel="sets that hold the class", ylim=(0.6, 1))
-axes[1].set(ylabel="classes in a set", xlabel="rows", ylim=(0, 4))
+axes[0].axhline(0.9, color="k", linestyle=":", label="chosen level")
+axes[0].set(ylabel="share with the true class", ylim=(0.6, 1))
+axes[1].set(ylabel="classes per set", xlabel="rows", ylim=(0, 4))
 axes[0].legend()
 
 plt.show()
