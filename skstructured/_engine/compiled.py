@@ -54,8 +54,8 @@ class CompilingNotice(event.Listener):
             self.is_given = True
             logging.getLogger("skstructured").warning(
                 "skstructured compiles its loops when they are first used, %0.0f s so far; first "
-                "fits take 4 to 20 s. numba keeps the code on disk, and later processes start in "
-                "less than a second.",
+                "fits take 4 to 20 s. numba keeps the code on disk, and later processes load it "
+                "in a few seconds.",
                 so_far,
             )
 

@@ -264,8 +264,8 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         self.loss_ = self._unfitted_loss()
         if not over_sequences(self):
             self.loss_ = FenchelYoung(self.space_)
-        if hasattr(self.space_, "classes_"):
-            self.classes_ = self.space_.classes_
+        if self.space_.task is not None or hasattr(self.space_, "classes_"):
+            self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
         self._take_decoder()
         packed = self.space_.pack(y)
         weight = check_weights(sample_weight, packed, len(packed))

@@ -184,8 +184,8 @@ def _dependence(estimator, learner, play, batch_size):
     ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
     if ahead:
         return (
-            f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were "
-            f"played; fit it on other rows before."
+            f"step {ahead[0]!r} of the pipeline was updated with {CHUNK} rows at a time before "
+            f"they were predicted. Fit it on other rows first, and pass the rows it transforms."
         )
     if play == "randomized" and batch_size == 1 and weighs_classes(learner):
         return (

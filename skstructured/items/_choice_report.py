@@ -146,8 +146,8 @@ class ChoiceSummary:
     def _head(self):
         ratio, chance = f"{self.likelihood_ratio:.2f}", f"{self.likelihood_ratio_p:.4f}"
         pairs = [
-            ("log-likelihood", f"{self.log_likelihood:.3f}", "rounds", f"{self.n_rounds:g}"),
-            ("equal shares", f"{self.null_log_likelihood:.3f}", "free weights", f"{self.rank}"),
+            ("log-likelihood", f"{self.log_likelihood:.3f}", "choice sets", f"{self.n_rounds:g}"),
+            ("at equal shares", f"{self.null_log_likelihood:.3f}", "parameters", f"{self.rank}"),
             ("McFadden's R²", f"{self.mcfadden_r2:.4f}", "adjusted", f"{self.adjusted_r2:.4f}"),
             ("AIC", f"{self.aic:.2f}", "BIC", f"{self.bic:.2f}"),
             ("likelihood ratio", ratio, "P>χ²", chance),

@@ -13,7 +13,8 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -212,6 +213,10 @@ class TestPredictions:
 
     def test_label_sets_for_f1(self):
         y = OUTPUTS["multilabel"]
+        plain = sk.StructuredPredictor("multilabel", random_state=0)
+        scorer = make_scorer(f1_score, average="samples", zero_division=1.0)
+        scores = cross_val_score(plain, _X, y, scoring=scorer, cv=2)
+        assert np.all(scores > 0.3)
         model = sk.StructuredPredictor("multilabel", decoder="f1", random_state=0).fit(_X, y)
         best = sk.decoders.ExpectedF1().most_likely(None, model.predict_mean(_X), model.loss_)
         np.testing.assert_array_equal(model.predict(_X), best)

@@ -291,7 +291,9 @@ class TestCertificates:
         result = progressive_validate(
             make_pipeline(StandardScaler(), learner()), X, y, play="randomized"
         )
-        with pytest.raises(sk.GuaranteeError, match="step 'standardscaler' .* saw 256 rows"):
+        with pytest.raises(
+            sk.GuaranteeError, match="step 'standardscaler' .* updated with 256 rows"
+        ):
             result.risk_bound()
         space = sk.spaces.Simplex().fit([0, 1, 2])
         for adversary in (LabelNoise(40, random_state=0), GreedyAdversary(40, random_state=0)):
