@@ -4,7 +4,7 @@ Those of PICTURES come from the examples, with all figures of an example side by
 folder peers come from the kept table of `benchmarks.peers`, one for each problem, with all its
 learners.
 structured_prediction.png is drawn from OUTPUTS. cross_validation.png, curves_scale.png,
-folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
+folklore_regret.png, pistol_vs_svm.png and table1_mistakes.png come from `benchmarks`.
 """
 
 import csv
@@ -50,12 +50,9 @@ NAMES = {
 PEERS = {
     "letter_one_pass": ("letter, one pass", "share of rows wrong"),
     "letter_defaults": ("letter, defaults", "share of rows wrong"),
-    "abalone_grades": ("abalone, grades", "classes off, on average"),
     "stocks_grades": ("stocks, grades", "classes off, on average"),
-    "wine_rankings": ("wine, rankings", "share of pairs in the wrong order"),
     "segment_rankings": ("segment, rankings", "share of pairs in the wrong order"),
     "yeast_tags": ("yeast, tags", "share of labels wrong"),
-    "satimage_bandit": ("satimage, bandit feedback", "share of choices wrong"),
     "words": ("words, letter error", "share of letters wrong"),
 }
 

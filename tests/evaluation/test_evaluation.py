@@ -198,7 +198,7 @@ def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
 @pytest.mark.parametrize(
     "model",
     [
-        sk.FolkloreClassifier(),
+        sk.FolkloreClassifier(decoder="sampled", random_state=0),
         sk.BanditronClassifier(random_state=0),
         sk.OnlineTreeClassifier(random_state=0),
         sk.SecondOrderPerceptron(),
