@@ -17,6 +17,12 @@ class Component(BaseEstimator):
 
     Components follow scikit-learn's rules for parameters, so ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
+
+    See Also
+    --------
+    OutputSpace : Base of output spaces.
+    Decoder : Base of decoders.
+    OnlineOptimizer : Base of optimizers.
     """
 
     @classmethod

@@ -52,6 +52,12 @@ class ProgressiveResult:
         Which outputs were evaluated, see `progressive_validate`.
     dependence : str or None
         Why the rows were not independent draws for the learner that played them, if known.
+
+    See Also
+    --------
+    progressive_validate : Returns it for arrays.
+    StreamResult : The result for chunks, which keeps means.
+    RegretDisplay : Draw one or several results.
     """
 
     target_loss: Floats
@@ -326,6 +332,11 @@ class StreamResult:
     changed_ : bool
         Whether a test at level delta found that the risk rose at some time: rows that changed, or
         a learner that got worse.
+
+    See Also
+    --------
+    progressive_validate : Returns it for chunks.
+    ProgressiveResult : The result for arrays, round by round.
     """
 
     def __init__(

@@ -38,6 +38,11 @@ class Batch(NamedTuple):
         Weights of the rounds, for learners that have them.
     offsets : ndarray of shape (n + 1,) or None, default=None
         Round i has the rows ``offsets[i]:offsets[i + 1]``; None for one row per round.
+
+    See Also
+    --------
+    OnlineLearner : Its `begin` and `resume` return batches.
+    Losses : Losses of the rounds of a batch.
     """
 
     rows: Any
@@ -90,6 +95,11 @@ class Losses(NamedTuple):
         Its exact expectation over the learner's draw; the same if it does not draw.
     surrogate : ndarray of shape (m,)
         The learner's surrogate loss; NaN if it has none.
+
+    See Also
+    --------
+    OnlineLearner : Its `play` and `answer` return losses.
+    skstructured.evaluation.ProgressiveResult : The losses of all rounds of a validation.
     """
 
     target: Floats
@@ -116,6 +126,11 @@ class Comparison(NamedTuple):
         True outputs, as vertices.
     intercept : bool
         Whether a comparator has an intercept, as its last column.
+
+    See Also
+    --------
+    ExpertComparison : The same for experts.
+    OnlineLearner : Its `comparison` returns it.
     """
 
     loss: Loss
@@ -131,6 +146,11 @@ class ExpertComparison(NamedTuple):
     ----------
     losses : ndarray of shape (n, d)
         Losses of the experts, one round per row.
+
+    See Also
+    --------
+    Comparison : The same for linear comparators.
+    OnlineLearner : Its `comparison` returns it.
     """
 
     losses: Floats
@@ -144,6 +164,11 @@ class OnlineLearner(ABC):
     if `predict` differs from `play`, `certificate` if a theorem bounds its losses, and
     `comparison` if the theorem is against the surrogate losses of a linear comparator. Then
     `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
+
+    See Also
+    --------
+    skstructured.evaluation.progressive_validate : Evaluate a learner on a stream.
+    skstructured.utils.learner_checks : Test a custom learner.
 
     Examples
     --------
