@@ -111,28 +111,32 @@ def point_loss(learner, theta, V):
     return learner.space_.expected_loss(best, V)[0]
 
 
-def in_turns(model, X, y, tolerance):
-    """Losses (n, 2), target and surrogate, of rows one by one; which are no ties; the learner."""
-    learner, rng = clone(model), np.random.RandomState(0)
-    rounds, found, clear = learner.begin(X, y), [], []
+def in_turns(model, X, y):
+    """Scores, truths and losses (n, 2), target and surrogate, of rows one by one; the learner."""
+    learner, played, found = clone(model), [], []
+    rounds = learner.begin(X, y)
     for t in range(N):
         theta, V = learner._thetas(rounds.take([t])), learner._truths(rounds.packed[[t]])
-        lost = point_loss(learner, theta, V)
-        size = tolerance * (1.0 + np.abs(theta).max())
-        near = [point_loss(learner, theta + size * rng.randn(*theta.shape), V) for _ in range(20)]
-        clear.append(np.ptp([lost, *near]) == 0.0)
-        found.append([lost, learner.loss_.value(theta, V)[0]])
+        found.append([point_loss(learner, theta, V), learner.loss_.value(theta, V)[0]])
+        played.append((theta, V))
         learner.learn(rounds, np.array([t]))
-    return np.array(found), np.array(clear), learner
+    return played, np.array(found), learner
+
+
+def is_tied(learner, theta, V, tolerance):
+    """Whether scores that differ by rounding are predicted as other outputs."""
+    rng, size = np.random.RandomState(0), tolerance * (1.0 + np.abs(theta).max())
+    near = [point_loss(learner, theta + size * rng.randn(*theta.shape), V) for _ in range(50)]
+    return np.ptp(near) > 0.0
 
 
 def compare(model, X, y, tolerance=1e-9):
     result = progressive_validate(model, X, y)
-    wanted, clear, learner = in_turns(model, X, y, tolerance)
+    played, wanted, learner = in_turns(model, X, y)
     scale = 1.0 + np.abs(wanted).max()
     np.testing.assert_allclose(result.surrogate_loss, wanted[:, 1], atol=tolerance * scale)
-    np.testing.assert_allclose(result.target_loss[clear], wanted[clear, 0], atol=tolerance)
-    assert clear.mean() > 0.5
+    others = np.flatnonzero(np.abs(result.target_loss - wanted[:, 0]) > tolerance)
+    assert len(others) < N / 4 and all(is_tied(learner, *played[t], tolerance) for t in others)
     np.testing.assert_array_equal(result.target_loss, result.expected_target_loss)
     np.testing.assert_array_equal(learner.last_weights_, result.estimator.last_weights_)
     if model.average and learner._model.averaged:
