@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from naive import chains
 from pairs import PAIRS, loss_of, space_of
 from sklearn.base import clone
@@ -171,6 +172,7 @@ def test_costs_given_are_used_by_decoders_that_draw(space, decoder, rng):
     assert score > model.set_params(decoder="nearest").score(X, y) + 0.02
 
 
+@pytest.mark.skipif(INTERPRETED, reason="a minute as Python")
 @pytest.mark.parametrize(
     ("kind", "decoder"),
     [
