@@ -8,6 +8,7 @@ sequences and items.
 """
 
 import functools
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -316,7 +317,7 @@ def compiled_loop(several: bool) -> Kernel:
 @functools.cache
 def _compiled_ahead(several: bool) -> Kernel:
     given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    return kernel(predict_then_learn(compiled_loop(several)), signature=int64(*given))
+    return kernel(ahead_of_rounds if several else ahead_of_rows, signature=int64(*given))
 
 
 #: The types of the kernels of a loop.
@@ -371,7 +372,7 @@ def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
     """A function that makes the `Call` of the loop, and how many rows it reads at a time.
 
     Its arguments are those of `learn_rounds` without functions, a `Rows` first and a `LinearState`
-    for `learned`. `ahead` makes that of `predict_then_learn`. It is compiled immediately if all
+    for `learned`. `ahead` makes that of `ahead_of_rounds`. It is compiled immediately if all
     functions are; else interpreted, with fewer rows.
     """
     several = found.several
@@ -379,7 +380,7 @@ def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
         loop, size = _compiled_ahead(several) if ahead else compiled_loop(several), BLOCK
     else:
         loop, size = in_python(learn_rounds if several else learn_rows), SLOW_BLOCK
-        loop = in_python(predict_then_learn(loop)) if ahead else loop
+        loop = in_python(ahead_in_python(several)) if ahead else loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         *before, constants, results = rest
@@ -449,29 +450,62 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
         mix(kind, shares, theta, means, v, out)
 
 
-def predict_then_learn(learn: Kernel) -> Kernel:
-    """The loop over rows that scores a row, and then has `learn` learn it alone."""
+#: The loops over rows, compiled when a loop that is kept on disk first calls them.
+LEARN_ROUNDS, LEARN_ROWS = kernel(learn_rounds), kernel(learn_rows)
 
-    def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps):
-        """As `learn_rounds`; scores are those of the rows in `before`, instead of `data`.
 
-        By the averages of the weights, or by the last.
-        """
-        _, indices, indptr, width = rows
-        order, lengths, truth, weight, omega, terms, sizes = rounds
-        Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
-        work, scores, none, _ = results
-        dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
-        raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
-        for r in range(weight.shape[0]):
-            one = slice(r, r + 1)
-            scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
-            play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
-            label = truth[r * dim : (r + 1) * dim]
-            alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
-            nothing = (work, none, none, none)
-            if learn(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
-                return r
-        return -1
+def ahead_of_rounds(
+    rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
+):
+    """Score each row of `before` as predictions are, and then have `LEARN_ROUNDS` learn it alone.
 
-    return ahead
+    As `learn_rounds`; scores are by the averages of the weights, or by the last.
+    """
+    _, indices, indptr, width = rows
+    order, lengths, truth, weight, omega, terms, sizes = rounds
+    Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
+    work, scores, none, _ = results
+    dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
+    raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
+    for r in range(weight.shape[0]):
+        one = slice(r, r + 1)
+        scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
+        play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
+        label = truth[r * dim : (r + 1) * dim]
+        alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
+        nothing = (work, none, none, none)
+        if LEARN_ROUNDS(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
+            return r
+    return -1
+
+
+def ahead_of_rows(
+    rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
+):
+    """Score each row of `before` as predictions are, and then have `LEARN_ROWS` learn it alone.
+
+    As `learn_rounds`; scores are by the averages of the weights, or by the last.
+    """
+    _, indices, indptr, width = rows
+    order, lengths, truth, weight, omega, terms, sizes = rounds
+    Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
+    work, scores, none, _ = results
+    dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
+    raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
+    for r in range(weight.shape[0]):
+        one = slice(r, r + 1)
+        scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
+        play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
+        label = truth[r * dim : (r + 1) * dim]
+        alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
+        nothing = (work, none, none, none)
+        if LEARN_ROWS(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
+            return r
+    return -1
+
+
+def ahead_in_python(several: bool) -> Kernel:
+    """`ahead_of_rounds` or `ahead_of_rows`, which call a loop that is not compiled."""
+    loop, name = (learn_rounds, "LEARN_ROUNDS") if several else (learn_rows, "LEARN_ROWS")
+    code = (ahead_of_rounds if several else ahead_of_rows).__code__
+    return FunctionType(code, globals() | {name: loop})
