@@ -317,7 +317,8 @@ def compiled_loop(several: bool) -> Kernel:
 @functools.cache
 def _compiled_ahead(several: bool) -> Kernel:
     given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    return kernel(ahead_of_rounds if several else ahead_of_rows, signature=int64(*given))
+    name = "ahead_of_rounds" if several else "ahead_of_rows"
+    return kernel(ahead_over(compiled_loop(several), name), signature=int64(*given))
 
 
 #: The types of the kernels of a loop.
@@ -368,19 +369,19 @@ def in_python(loop: Kernel) -> Kernel:
     return np.errstate(over="ignore", invalid="ignore")(loop)
 
 
-def loop_for(found: Kernels, ahead: bool = False) -> tuple[Kernel, int]:
+def loop_for(found: Kernels, is_ahead: bool = False) -> tuple[Kernel, int]:
     """A function that makes the `Call` of the loop, and how many rows it reads at a time.
 
     Its arguments are those of `learn_rounds` without functions, a `Rows` first and a `LinearState`
-    for `learned`. `ahead` makes that of `ahead_of_rounds`. It is compiled immediately if all
+    for `learned`. With `is_ahead` it is that of `ahead`. It is compiled immediately if all
     functions are; else interpreted, with fewer rows.
     """
     several = found.several
     if found.known:
-        loop, size = _compiled_ahead(several) if ahead else compiled_loop(several), BLOCK
+        loop, size = _compiled_ahead(several) if is_ahead else compiled_loop(several), BLOCK
     else:
         loop, size = in_python(learn_rounds if several else learn_rows), SLOW_BLOCK
-        loop = in_python(ahead_in_python(several)) if ahead else loop
+        loop = in_python(ahead_over(loop, "ahead_in_python")) if is_ahead else loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         *before, constants, results = rest
@@ -450,14 +451,12 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
         mix(kind, shares, theta, means, v, out)
 
 
-#: The loops over rows, compiled when a loop that is kept on disk first calls them.
-LEARN_ROUNDS, LEARN_ROWS = kernel(learn_rounds), kernel(learn_rows)
+#: The loop that `ahead` calls for each row; its copies have others, see `ahead_over`.
+LOOP = learn_rows
 
 
-def ahead_of_rounds(
-    rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
-):
-    """Score each row of `before` as predictions are, and then have `LEARN_ROUNDS` learn it alone.
+def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps):
+    """Score each row of `before` as predictions are, and then have `LOOP` learn it alone.
 
     As `learn_rounds`; scores are by the averages of the weights, or by the last.
     """
@@ -474,38 +473,13 @@ def ahead_of_rounds(
         label = truth[r * dim : (r + 1) * dim]
         alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
         nothing = (work, none, none, none)
-        if LEARN_ROUNDS(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
+        if LOOP(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
             return r
     return -1
 
 
-def ahead_of_rows(
-    rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
-):
-    """Score each row of `before` as predictions are, and then have `LEARN_ROWS` learn it alone.
-
-    As `learn_rounds`; scores are by the averages of the weights, or by the last.
-    """
-    _, indices, indptr, width = rows
-    order, lengths, truth, weight, omega, terms, sizes = rounds
-    Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
-    work, scores, none, _ = results
-    dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
-    raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
-    for r in range(weight.shape[0]):
-        one = slice(r, r + 1)
-        scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
-        play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
-        label = truth[r * dim : (r + 1) * dim]
-        alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
-        nothing = (work, none, none, none)
-        if LEARN_ROWS(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
-            return r
-    return -1
-
-
-def ahead_in_python(several: bool) -> Kernel:
-    """`ahead_of_rounds` or `ahead_of_rows`, which call a loop that is not compiled."""
-    loop, name = (learn_rounds, "LEARN_ROUNDS") if several else (learn_rows, "LEARN_ROWS")
-    code = (ahead_of_rounds if several else ahead_of_rows).__code__
-    return FunctionType(code, globals() | {name: loop})
+def ahead_over(loop: Kernel, name: str) -> Kernel:
+    """A copy of `ahead` that calls a loop: not a closure, which numba does not keep on disk."""
+    copy = FunctionType(ahead.__code__, globals() | {"LOOP": loop}, name)
+    copy.__qualname__ = name
+    return copy
