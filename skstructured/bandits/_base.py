@@ -457,7 +457,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions, which do not explore; nothing is learned."""
-        return mistakes(self.predict(rounds.X[which]) != self.classes_[rounds.packed[which]])
+        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`, with the learner's own draws."""

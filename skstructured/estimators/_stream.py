@@ -7,7 +7,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
-from skstructured._learners.lock import locked
+from skstructured._engine.rows import Rows
+from skstructured._learners.lock import lock_of, locked
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch
 
@@ -93,6 +94,11 @@ class StreamMember:
         """Mean predictions (n, dim)."""
         return self.learner.predict_mean(self._rows(X))
 
+    def means_of(self, batch: Batch) -> Floats:
+        """Mean predictions (n, dim) of rounds that were read."""
+        rows = batch.rows if self.bins is None else Rows.from_array(self._rows(batch.X))
+        return self.learner.loss_.mean(self.learner._thetas(batch._replace(rows=rows)))
+
 
 @locked
 class StreamMixture:
@@ -139,6 +145,12 @@ class StreamMixture:
         for place, rest in enumerate(rests, 1):
             means[place][ready:] = self.members[place].learned_means(rest)
         return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
+
+    def means_of(self, batch: Batch) -> Floats:
+        """Mixtures (n, dim) for rounds that were read; nothing is learned."""
+        with lock_of(self):
+            pairs = zip(self.weights, self.members, strict=True)
+            return sum(v * member.means_of(batch) for v, member in pairs)
 
     def _wait(self, batch: Batch, y: Any) -> int:
         """Keep the first rows, and once there are enough begin with bins; how many were taken."""

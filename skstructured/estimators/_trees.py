@@ -4,13 +4,16 @@ from typing import Self
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import check_array
 
 from skstructured._base.component import Seed
 from skstructured.extend._types import Features, Floats, Given, Outputs
 
 #: Rows that each tree learns, at most.
 MOST = 10_000
+
+#: Values farther from the training rows, in units of their range, are as far as this.
+FAR = 1e6
 
 
 class QuantileTrees(ExtraTreesRegressor):
@@ -38,12 +41,21 @@ class QuantileTrees(ExtraTreesRegressor):
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Train the trees; returns self."""
-        self.bootstrap = _num_samples(X) > MOST
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self._low = np.nan_to_num(np.fmin.reduce(X, axis=0))
+        span = np.nan_to_num(np.fmax.reduce(X, axis=0)) - self._low
+        self._span = np.where(span > 0.0, span, 1.0)
+        self.bootstrap = len(X) > MOST
         self.max_samples = MOST if self.bootstrap else None
-        return super().fit(X, y, sample_weight)
+        return super().fit(self._units(X), y, sample_weight)
+
+    def _units(self, X):
+        """Columns in units of their range: trees are of 32 bits."""
+        return np.clip((X - self._low) / self._span, -FAR, FAR)
 
     def predict(self, X: Features) -> Floats:
         """The quantile over all trees, (n,)."""
-        leaves = self.apply(X).T
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        leaves = self.apply(self._units(X)).T
         values = [t.tree_.value[of, 0, 0] for t, of in zip(self.estimators_, leaves, strict=True)]
         return np.quantile(values, self.quantile, axis=0)

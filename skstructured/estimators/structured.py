@@ -380,7 +380,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds that are predicted and not learned."""
         rounds = rounds.take(which)
-        return self._losses_of(self.predict_mean(rounds.X), rounds, random_state)
+        return self._losses_of(self._model.means_of(rounds), rounds, random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -394,7 +394,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
         rounds = rounds.take(which)
-        return self._answered(self.predict_mean(rounds.X), rounds)
+        return self._answered(self._model.means_of(rounds), rounds)
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, and learn it before the next; the `Losses` of the predictions."""

@@ -412,7 +412,7 @@ class TestTrees:
     def test_predict_the_quantile_of_trees(self, rng):
         X, y = rng.randn(60, 3), rng.randn(60)
         model = QuantileTrees(0.3, random_state=0).fit(X, y)
-        each = np.array([tree.predict(X) for tree in model.estimators_])
+        each = np.array([tree.predict(model._units(X)) for tree in model.estimators_])
         np.testing.assert_allclose(model.predict(X), np.quantile(each, 0.3, axis=0))
 
     def test_of_many_rows_each_learns_some(self, rng, monkeypatch):
@@ -422,6 +422,15 @@ class TestTrees:
         assert model.bootstrap and model.max_samples == 20
         assert all(tree.tree_.n_node_samples[0] <= 20 for tree in model.estimators_)
         assert not QuantileTrees().fit(X[:20], X[:20, 0]).bootstrap
+
+    @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
+    def test_units_of_features_do_not_matter(self, unit, rng):
+        X, y = np.column_stack([rng.randn(80, 2), np.ones(80), np.full(80, np.nan)]), rng.randn(80)
+        wanted = QuantileTrees(random_state=0).fit(X, y).predict(X)
+        found = QuantileTrees(random_state=0).fit(unit * X, y).predict(unit * X)
+        np.testing.assert_allclose(found, wanted, atol=0.05)
+        far = QuantileTrees(random_state=0).fit(X, y).predict(1e90 * X)
+        assert np.isfinite(far).all()
 
     def test_outliers_do_not_move_the_median(self, rng):
         X = rng.rand(400, 2)

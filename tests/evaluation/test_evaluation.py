@@ -204,7 +204,10 @@ def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
     [
         sk.FolkloreClassifier(decoder="sampled", random_state=0),
         sk.BanditronClassifier(random_state=0),
+        sk.ConfiditClassifier(),
+        sk.BanditReduction(sk.OnlineStructuredPredictor(), exploration=0.2, random_state=0),
         sk.OnlineTreeClassifier(random_state=0),
+        sk.AdaBoostOLMClassifier(n_estimators=2, random_state=0),
         sk.SecondOrderPerceptron(),
         sk.StructuredPredictor(random_state=0),
     ],
@@ -221,6 +224,19 @@ def test_losses_are_of_what_predict_returns(model, batch_size, rng):
         now = np.arange(start, min(start + batch_size, N))
         np.testing.assert_array_equal(found[now], learner.predict(X[now]) != y[now])
         learner.learn(rounds, now)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [sk.StructuredPredictor(random_state=0), sk.BanditronClassifier(), sk.OnlineTreeClassifier()],
+    ids=lambda model: type(model).__name__,
+)
+def test_frames_are_validated_in_batches_without_warnings(model, rng):
+    X, y = rows("dense", rng), outputs("simplex", rng)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    found = progressive_validate(model.set_params(random_state=0), frame, y, 7)
+    wanted = progressive_validate(model, X, y, 7)
+    np.testing.assert_array_equal(found.target_loss, wanted.target_loss)
 
 
 @pytest.mark.parametrize("label", [None, -1])

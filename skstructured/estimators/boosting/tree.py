@@ -123,7 +123,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
-        return mistakes(self.predict(rounds.X[which]) != self.classes_[rounds.packed[which]])
+        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
