@@ -19,8 +19,9 @@ FAR = 1e6
 class QuantileTrees(ExtraTreesRegressor):
     """Predict a quantile of what 100 randomized trees predict, each with one row per leaf.
 
-    The median, unlike the mean, is not drawn to outliers: it is one of those trees that most trees
-    surround. Above 10,000 rows each tree is trained on as many, drawn with replacement.
+    The median is robust, unlike the mean: outliers change it only if they are in half of the
+    leaves. Above 10,000 rows each tree is trained on as many, drawn with replacement. Features
+    are divided by their range, because trees have 32 bits. NaN is allowed.
 
     Parameters
     ----------

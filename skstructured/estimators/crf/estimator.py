@@ -45,8 +45,11 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     Start with the defaults: they work on unscaled features, and there are no hyperparameters to
     tune. The model [1]_ minimizes
 
-    .. math:: \frac{1}{n} \sum_i -\ln p_W(y_i | x_i) + \frac{α}{2} \|W\|^2, \qquad
-              p_W(y | x) \propto \exp\,\langle W Φ(x), y\rangle.
+    .. math:: \frac{1}{n} \sum_i -\ln p_W(y_i | x_i) + α \left(r \|W\|_1
+              + \frac{1 - r}{2} \|W\|^2\right), \qquad
+              p_W(y | x) \propto \exp\,\langle W Φ(x), y\rangle,
+
+    with r the `l1_ratio`, by default 0.
 
     For label sequences the score is ``Σ_m (coef_ x_m + intercept_)[y_m] + start_[y_1] + Σ_m
     transitions_[y_m, y_{m+1}] + end_[y_M]``, and W contains all of these weights. **All are
