@@ -90,14 +90,35 @@ class StreamMember:
         self.learner._learn(batch, order, lambda block, _: played.append(block.theta), record)
         return self.learner.loss_.mean(np.concatenate(played))
 
-    def predict_mean(self, X: Features) -> Floats:
-        """Mean predictions (n, dim)."""
-        return self.learner.predict_mean(self._rows(X))
+    def checked(self, X: Features) -> Batch:
+        """The `Batch` of new rows."""
+        batch = self.learner._read(X)
+        self.learner._check_rows(batch)
+        return batch
 
     def means_of(self, batch: Batch) -> Floats:
         """Mean predictions (n, dim) of rounds that were read."""
         rows = batch.rows if self.bins is None else Rows.from_array(self._rows(batch.X))
         return self.learner.loss_.mean(self.learner._thetas(batch._replace(rows=rows)))
+
+
+class FrozenMember:
+    """A fitted mixture that predicts rows of a stream, and learns none of them."""
+
+    began = True
+
+    def __init__(self, mixed: Any, loss: Any) -> None:
+        self.mixed, self.loss = mixed, loss
+
+    def means_of(self, batch: Batch) -> Floats:
+        """Mean predictions (n, dim) for rounds."""
+        return self.loss.mean(self.mixed.scores(batch.X))
+
+    learned_means = means_of
+
+    def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
+        """A `Batch` of rows that the first member has checked."""
+        return Batch(Rows.from_array(X), None)
 
 
 @locked
@@ -117,12 +138,19 @@ class StreamMixture:
         Learner of their bins; None for no bins.
     rng : RandomState
         Draws pairs of columns.
+    frozen : FrozenMember or None
+        A fitted member, with all but `SHARE` of the weight at first.
     """
 
-    def __init__(self, learners: list[Any], binned: Any, rng: np.random.RandomState) -> None:
-        self.members = [StreamMember(clone(learner)) for learner in learners]
+    def __init__(
+        self, learners: list[Any], binned: Any, rng: np.random.RandomState, frozen: Any = None
+    ) -> None:
+        self.members: list[Any] = [StreamMember(clone(learner)) for learner in learners]
         self.binned, self.rng = binned, rng
         self.weights = np.full(len(learners), 1.0 / len(learners))
+        if frozen is not None:
+            self.members.append(frozen)
+            self.weights = np.append(SHARE * self.weights, 1.0 - SHARE)
         self.total, self.rounds = 0.0, 0
         self._waiting: list[tuple[Any, ...]] = []
 
@@ -146,6 +174,10 @@ class StreamMixture:
             means[place][ready:] = self.members[place].learned_means(rest)
         return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
 
+    def predict_mean(self, X: Features) -> Floats:
+        """Mixtures (n, dim) for new rows."""
+        return self.means_of(self.members[0].checked(X))
+
     def means_of(self, batch: Batch) -> Floats:
         """Mixtures (n, dim) for rounds that were read; nothing is learned."""
         with lock_of(self):
@@ -163,8 +195,8 @@ class StreamMixture:
             classes = getattr(self.members[0].learner.space_, "classes_", None)
             member.learned_means(member.read(X, outputs, classes, weight))
             self.members.append(member)
-            few = len(self.members)
-            self.weights, self._waiting = np.full(few, 1.0 / few), []
+            share = 1.0 / len(self.members)
+            self.weights, self._waiting = np.append((1.0 - share) * self.weights, share), []
             self.binned = None
         return taken
 

@@ -1,21 +1,20 @@
 """The regressor to try first: a linear model, three kernels and trees, mixed on held-out rows."""
 
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.validation import check_weights
 from skstructured._learners.predictions import with_rows
-from skstructured.estimators._trees import QuantileTrees
-from skstructured.estimators.kernel._values import Kernel
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
-from skstructured.estimators.structured import KERNELS, SEEDS, Ensemble, StructuredPredictor
+from skstructured.estimators.mixture._learner import CrossFittedRegressor
+from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._trees import VertexTrees
+from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Array, Features
 from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces._real_line import RealLine
@@ -28,7 +27,7 @@ PASSES, CAUTION = 40, 0.1
 
 @inherit_parameters(StructuredPredictor, PiSTOLRegressor)
 @parameters
-class StructuredRegressor(RegressorMixin, Ensemble):
+class StructuredRegressor(RegressorMixin, Mixture):
     r"""Predict numbers without hyperparameters to tune: the regressor to try first.
 
     A linear model, three kernel models and randomized trees are fitted to all rows, and their
@@ -78,53 +77,42 @@ class StructuredRegressor(RegressorMixin, Ensemble):
     loss: str = "huber"
     quantile: float = 0.5
     missing: Literal["mean", "indicator", "error"] = "mean"
-    cache_size: float = 500
+    n_landmarks: int = 2000
     n_jobs: int | None = None
+    verbose: bool | int = 0
     random_state: Seed = None
 
+    member_of = CrossFittedRegressor
+
     def _start(self, y, sample_weight):
-        self._line = RealLine().fit(y, sample_weight)
-        self._loss = ResidualLoss(self._line, self.loss, quantile=self.quantile)
-        self._loss.kernel_arguments(1)
-        packed = self._line.pack(y)
+        self.space_ = RealLine().fit(y, sample_weight)
+        self.loss_ = ResidualLoss(self.space_, self.loss, quantile=self.quantile)
+        self.loss_.kernel_arguments(1)
+        packed = self.space_.pack(y)
         return packed, check_weights(sample_weight, packed, len(packed))
 
-    def _default_members(self, X, rng):
-        shared = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
-        shared |= {"a": CAUTION, "max_iter": PASSES}
-        exact, kinds = self._fits_in_cache(_num_samples(X)), {"linear": "none", **KERNELS}
-        *seeds, last = rng.randint(SEEDS, size=1 + len(kinds))
-        members: list[tuple[str, Any]] = [
-            (name, PiSTOLRegressor(
-                Kernel(name, cache_size=self.cache_size),
-                approximation="none" if exact else features, random_state=seed, **shared,
-            ))
-            for (name, features), seed in zip(kinds.items(), seeds, strict=True)
-        ]  # fmt: skip
-        if issparse(X):
-            return members
-        quantile = self.quantile if self.loss == "quantile" else 0.5
-        return [*members, ("trees", QuantileTrees(quantile, random_state=last))]
+    def _learners(self, X):
+        given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
+        given |= {"a": CAUTION, "max_iter": PASSES}
+        seed = self.random_state_.randint(SEEDS)
+        return [("linear", PiSTOLRegressor("linear", random_state=seed, **given))]
 
-    def _judge(self, predictions, packed, weight):
-        y, share = self._line.decode(packed[:, None]), weight / weight.sum()
-        thetas, V = self._line.pack(predictions.ravel()).reshape(predictions.shape), packed[:, None]
+    def _trees(self, seed):
+        quantile = {"quantile": self.quantile, "absolute": 0.5}.get(self.loss)
+        return VertexTrees(self.loss_, quantile, seed, self.n_jobs)
 
-        def lost(v):
-            theta = (v @ thetas)[:, None]
-            value, slope = self._loss.value_and_gradient(theta, V)
-            return share @ value, thetas @ (share * slope[:, 0])
+    def _usual_weight(self, n_members):
+        return 1.0 / n_members
 
-        return lost, lambda said: r2_score(y, said, sample_weight=weight)
-
-    @staticmethod
-    def _predict(member, X):
-        return np.asarray(member.predict(X), dtype=np.float64)
+    def _judge(self, theta, packed, weight):
+        y, said = (self.space_.decode(one) for one in (packed[:, None], theta))
+        return r2_score(y, said, sample_weight=weight)
 
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
         check_is_fitted(self)
-        return self._mixed_predictions(X)
+        X = self._checked_rows(X) if self._reads_rows() else X
+        return self.space_.decode(self._mixed.scores(X))
 
     def __sklearn_tags__(self):
         return with_rows(super().__sklearn_tags__(), self)

@@ -1,15 +1,12 @@
-"""The estimators to try first: a linear model and three kernels, mixed on held-out rows."""
+"""The estimator to try first: linear, kernel and tree members, mixed by the loss of the task."""
 
-import copy
 from typing import Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_consistent_length, check_random_state, indexable
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import inherit_parameters
@@ -17,133 +14,32 @@ from skstructured._base.validation import check_weights, unchanged_on_error
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import (
-    DecodedPredictions,
-    has_probabilities,
-    over_sequences,
-    warn_of_costs,
-)
-from skstructured.decoders import MAP, GapDecoder
+from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder
-from skstructured.estimators._mixing import mixed, mixing_weights, splits_of, squared_distance
-from skstructured.estimators._stream import StreamMixture
-from skstructured.estimators.kernel._features import WIDEST
-from skstructured.estimators.kernel._values import Kernel, check_cache_size
+from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
+from skstructured.estimators.mixture._learner import CrossFitted
+from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
-from skstructured.spaces import Simplex
 
 __all__ = ["StructuredPredictor"]
 
-#: Kernels of the members besides the line, and the random features that stand for them.
-KERNELS = {"rbf": "fourier", "laplacian": "fourier", "arc-cosine": "relu"}
+#: Passes of the kernel member; features, at most, of rows of a stream whose columns get bins.
+PASSES, NARROW = 10, 50
 
-#: Passes of kernel members.
-PASSES = 10
-
-#: Features of rows of a stream, at most, for random features and bins of columns.
-NARROW = 50
-
-#: Seeds of members are below this.
-SEEDS = 2**31 - 1
+#: Share of the uniform mean that is mixed with means of a stream before they become scores.
+INSIDE = 1e-9
 
 
-class Ensemble(BaseEstimator):
-    """Members that learn the same rows, whose predictions are mixed by `weights_`.
-
-    A subclass defines `_start(y, sample_weight)`, which returns packed outputs and weights of rows,
-    `_default_members(X, rng)`, a function `_predict(member, X)`, and `_judge(predictions, packed,
-    weight)`, which returns the loss of weights of members and the score of predictions on held-out
-    rows; and the parameters `estimators`, `cache_size`, `n_jobs`, `random_state`.
-    """
-
-    #: As members do, which is why they take gaps.
-    standardize = True
-
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Fit all members, and find their weights.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features; for label sequences a list of (length, p) arrays.
-        y : array-like
-            Outputs of the space.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of rows, for all members and their weights.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
-            the fitted state is then unchanged.
-        """
-        with unchanged_on_error(self, aside=True) as new:
-            new._fit(X, y, sample_weight)
-        return self
-
-    def _fit(self, X, y, sample_weight):
-        self.random_state_ = check_random_state(self.random_state)
-        packed, weight = self._start(y, sample_weight)
-        check_consistent_length(X, packed)
-        X, y = indexable(X, y)
-        for name in ("_model", "t_"):  # of a stream
-            vars(self).pop(name, None)
-        members = self._members(X)
-        splits = splits_of(packed, weight, self.random_state_) if len(members) > 1 else []
-        given = X, y, sample_weight
-        found = mixed([e for _, e in members], self._predict, splits, *given, self.n_jobs)
-        self.estimators_ = found.fitted
-        self.named_estimators_ = dict(zip(dict(members), found.fitted, strict=True))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(found.fitted[0], name):
-                setattr(self, name, getattr(found.fitted[0], name))
-        self.weights_ = np.full(len(members), 1.0 / len(members))
-        self.validation_scores_, self.validation_score_ = np.full(len(members), np.nan), np.nan
-        if splits:
-            at, said = found.held_out, found.predictions
-            lost, score = self._judge(said, packed[at], weight[at])
-            rows = weight[at].sum() ** 2 / (weight[at] @ weight[at])
-            self.weights_ = mixing_weights(lost, len(said), rows)
-            self.validation_scores_ = np.array([score(one) for one in said])
-            self.validation_score_ = score(np.tensordot(self.weights_, said, 1))
-
-    def _members(self, X):
-        """Pairs of a name and an estimator."""
-        if isinstance(self.estimators, str) and self.estimators == "auto":
-            return self._default_members(X, self.random_state_)
-        given = self.estimators
-        pairs = isinstance(given, (list, tuple)) and len(given) > 0
-        if not pairs or any(not isinstance(pair, tuple) or len(pair) != 2 for pair in given):
-            raise ValueError(
-                f'estimators must be "auto" or a list of (name, estimator) pairs, got {given!r}.'
-            )
-        if len(dict(given)) < len(given):
-            raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
-        return list(given)
-
-    def _mixed_predictions(self, X):
-        """Σ_e v_e μ_e(x) of every row."""
-        with lock_of(self):
-            pairs = zip(self.weights_, self.estimators_, strict=True)
-            return sum(v * self._predict(member, X) for v, member in pairs)
-
-    def _fits_in_cache(self, n_rows):
-        return 4.0 * n_rows**2 <= check_cache_size(self.cache_size)
-
-
-@inherit_parameters(OnlineStructuredPredictor, Kernel)
+@inherit_parameters(OnlineStructuredPredictor)
 @parameters
-class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
+class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     r"""Predict structured outputs without hyperparameters to tune: the estimator to try first.
 
     A linear model and three kernel models are fitted to all rows, and their mean predictions are
@@ -252,70 +148,51 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     decoder: str | Decoder = "min_risk"
     missing: Literal["mean", "indicator", "error"] = "mean"
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 500
+    n_landmarks: int = 2000
     n_jobs: int | None = None
+    verbose: bool | int = 0
     random_state: Seed = None
 
     loss = "fenchel_young"
+    member_of = CrossFitted
     _given_decoder = given_decoder
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
-        self.loss_ = self._unfitted_loss()
-        if not over_sequences(self):
-            self.loss_ = FenchelYoung(self.space_)
+        sequences = over_sequences(self)
+        self.loss_ = self._unfitted_loss() if sequences else FenchelYoung(self.space_)
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
             self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
         self._take_decoder()
         packed = self.space_.pack(y)
+        self.t_ = len(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, np.asarray(y))
         return packed, weight
 
     def _take_decoder(self):
-        decoder = self._given_decoder()
-        if isinstance(decoder, (MAP, GapDecoder)):
-            raise ValueError(
-                f"decoder={self.decoder!r} needs scores, which a mixture of predictions does not "
-                'have. Use "min_risk", "nearest", "randomized", "sampled", or "f1" for label sets.'
-            )
-        decoder.check_space(self.loss_)
-        warn_of_costs(decoder, self.space_)
-        self._calibrator = None
+        super()._take_decoder()
+        self._calibrator = None  # weights of members calibrate scores
 
-    def _default_members(self, X, rng):
-        shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
-        seeds = rng.randint(SEEDS, size=1 + len(KERNELS))
-        members = [("linear", OnlineStructuredPredictor(**shared, random_state=seeds[0]))]
-        if over_sequences(self) or (issparse(X) and X.shape[1] > WIDEST):
-            return members
-        exact = self._fits_in_cache(_num_samples(X))
-        for (name, features), seed in zip(KERNELS.items(), seeds[1:], strict=True):
-            approximation = "none" if exact else features
-            kernel = Kernel(name, cache_size=self.cache_size)
-            given = {"kernel": kernel, "approximation": approximation, "max_iter": PASSES}
-            members.append((name, KernelStructuredPredictor(**shared, **given, random_state=seed)))
-        return members
+    def _learners(self, X):
+        seeds = self.random_state_.randint(SEEDS, size=2)
+        shared = {"space": self.space, "missing": self.missing}
+        learners = [("linear", OnlineStructuredPredictor(**shared, random_state=seeds[0]))]
+        if self._reads_rows() and X.shape[0] <= self.n_landmarks:
+            given = {"kernel": "arc-cosine", "max_iter": PASSES, "random_state": seeds[1]}
+            learners.append(("kernel", KernelStructuredPredictor(**shared, **given)))
+        return learners
 
-    def _judge(self, means, packed, weight):
-        V, decoder = self.space_.unpack(packed), self._given_decoder()
-        y = self.space_.decode(V)
+    def _trees(self, seed):
+        return VertexTrees(self.loss_, None, seed, self.n_jobs)
 
-        def score(mu):
-            return Decoding(None, self.loss_, decoder, mu).score(y, weight)
+    def _usual_weight(self, n_members):
+        return 2.0
 
-        return squared_distance(means, V, weight), score
-
-    def _predict(self, member, X):
-        """Mean predictions (n, dim) of a member."""
-        if hasattr(member, "predict_mean"):
-            return member.predict_mean(X)
-        if isinstance(self.space_, Simplex) and hasattr(member, "predict_proba"):
-            return member.predict_proba(X)
-        raise ValueError(
-            f"estimators must have predict_mean, or predict_proba for classes, got {member!r}."
-        )
+    def _judge(self, theta, packed, weight):
+        y = self.space_.decode(self.space_.unpack(packed))
+        return self._decode(theta).score(y, weight)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -346,32 +223,18 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         """
         if hasattr(self, "_model"):
             self._learn_stream(self._model.read(X, y, classes, sample_weight))
-        elif hasattr(self, "estimators_"):
-            self._go_on(X, y, sample_weight)
-        else:
-            with unchanged_on_error(self, aside=True) as new:
-                new._learn_stream(new._begin_stream(X, y, classes, sample_weight))
+            return self
+        with unchanged_on_error(self, aside=True) as new:
+            began = new._begin_stream(X, y, classes, sample_weight, hasattr(self, "_mixed"))
+            new._learn_stream(began)
         return self
-
-    def _go_on(self, X, y, sample_weight):
-        """Let copies of fitted members learn further rows, so none has changed if one fails."""
-        named = self.named_estimators_.items()
-        wrong = [name for name, member in named if not hasattr(member, "partial_fit")]
-        if wrong:
-            raise ValueError(f"estimators must all have partial_fit, which {wrong} do not have.")
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        members = copy.deepcopy(self.estimators_)
-        for member in members:
-            member.partial_fit(X, y, **given)
-        self.estimators_ = members
-        self.named_estimators_ = dict(zip(self.named_estimators_, members, strict=True))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream; see `OnlineLearner`."""
         if classes is None and self._task() == "multiclass":
             classes = np.unique(np.asarray(y))
         with unchanged_on_error(self, aside=True) as new:
-            return new._begin_stream(X, y, classes, None)
+            return new._begin_stream(X, y, classes, None, False)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """Check further rows of a stream; see `OnlineLearner`."""
@@ -401,31 +264,34 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         rounds = rounds.take(which)
         return self._answered(self._learn_stream(rounds), rounds)
 
-    def _begin_stream(self, X, y, classes, sample_weight):
-        """Set up members; the `Batch` of the first rows."""
+    def _begin_stream(self, X, y, classes, sample_weight, goes_on):
+        """Set up members, the first one the fitted mixture if it goes on; the first `Batch`."""
         if over_sequences(self, fresh=True):
             raise ValueError(
                 "StructuredPredictor only supports fit for label sequences. For streams use "
                 "OnlineStructuredPredictor('sequence')."
             )
-        for name in ("named_estimators_", "validation_scores_", "validation_score_"):
+        frozen = FrozenMember(self._mixed, self.loss_) if goes_on else None
+        if goes_on:
+            classes = getattr(self.space_, "classes_", classes)
+        for name in ("named_estimators_", "validation_scores_", "validation_score_", "_mixed"):
             vars(self).pop(name, None)
         self.random_state_ = check_random_state(self.random_state)
-        self.t_ = 0
-        self._model = StreamMixture(*self._stream_members(X), self.random_state_)
-        self.estimators_, self.weights_ = self._model.members, self._model.weights
+        self.t_ = self.t_ if goes_on else 0
+        self._model = StreamMixture(*self._stream_members(X), self.random_state_, frozen)
         rounds = self._model.read(X, y, classes, sample_weight)
         first = self._model.members[0].learner
         for name in ("space_", "loss_", "classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
+        self.intercept_ = np.zeros(self.space_.dim_)
         self._take_decoder()
         return rounds
 
     def _stream_members(self, X):
         """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
-            given = self._members(X)
+            given = self._given()
             wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
             if wrong:
                 raise ValueError(
@@ -457,41 +323,36 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
             self.estimators_, self.weights_ = self._model.members, self._model.weights
         return said
 
+    def _of_means(self, mu):
+        """How means of a stream become outputs."""
+        theta = self.loss_.link(mu, INSIDE)
+        return Decoding(theta, self.loss_, self._given_decoder(), mu)
+
     def _losses_of(self, mu, rounds, random_state):
-        V, decoder = self.space_.unpack(rounds.packed), self._given_decoder()
-        drawn = decoder.decode(None, mu, self.loss_, random_state)
-        expected = decoder.expected_loss(None, mu, V, self.loss_)
-        return Losses(self.space_.expected_loss(drawn, V), expected, np.full(len(V), np.nan))
+        V, decoding = self.space_.unpack(rounds.packed), self._of_means(mu)
+        drawn = self.space_._encoded(decoding.draw(check_random_state(random_state)))
+        lost = self.space_.expected_loss(drawn, V)
+        return Losses(lost, decoding.expected_loss(V), np.full(len(V), np.nan))
 
     def _answered(self, mu, rounds):
         V = self.space_.unpack(rounds.packed)
-        vertices = self._given_decoder().most_likely(None, mu, self.loss_)
-        lost = self.space_.expected_loss(vertices, V)
+        said = self.space_._encoded(self._of_means(mu).most_likely())
+        lost = self.space_.expected_loss(said, V)
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):
         check_is_fitted(self)
-        if over_sequences(self):
-            member = self.estimators_[0]
-            return Decoding(member._scores(X), member.loss_, self._given_decoder())
-        return Decoding(None, self.loss_, self._given_decoder(), self._mean(X))
+        with lock_of(self):
+            if hasattr(self, "_model"):
+                return self._of_means(self._model.predict_mean(X))
+            if over_sequences(self):
+                member = self.estimators_[0]
+                return Decoding(member._scores(X), member.loss_, self._given_decoder())
+            X = self._checked_rows(X) if self._reads_rows() else X
+            return self._decode(self._mixed.scores(X))
+
+    def _scores(self, X):
+        return self._decoding(X).theta
 
     def _mean(self, X):
-        check_is_fitted(self)
-        return self._mixed_predictions(X)
-
-    @available_if(has_probabilities)
-    def predict_log_proba(self, X: Features) -> Floats:
-        """Logarithms of `predict_proba`, −inf for 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @property
-    def embedding_scores(self):
-        """Not available: predictions are mixed, and not scores."""
-        raise AttributeError(
-            "A mixture of predictions has no scores: use predict_mean, predict_proba, or the "
-            "scores of estimators_."
-        )
-
-    decision_function = embedding_scores
+        return self._decoding(X).mu

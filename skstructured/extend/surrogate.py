@@ -121,6 +121,9 @@ class Oracle:
     log_proba : callable or None
         ``log_proba(theta)``: logarithms of the space's `mean_proba` of ŷ_Ω(θ), from the scores;
         None if probabilities may be 0, or are found by iterations.
+    link : callable
+        ``link(mu, regularizer) -> ∇Ω(μ)`` (n, dim): scores whose mean prediction is `mu`, a point
+        inside conv(Y).
     """
 
     kernel: Callable | None
@@ -131,6 +134,7 @@ class Oracle:
     work: Callable = lambda dim: 2 * dim + 2
     iterative: bool = False
     log_proba: Callable | None = None
+    link: Callable = lambda mu, regularizer: mu
 
     def kernel_for(self, space: OutputSpace) -> Kernel:
         """The compiled function, made for `space` if each space needs its own."""

@@ -292,6 +292,25 @@ class FenchelYoung(Component):
         _, regularizer, oracle = self._terms()
         return oracle.omega(np.asarray(mu, dtype=np.float64), regularizer)
 
+    def link(self, mu: ArrayLike, inside: float = 0.01) -> Floats:
+        """Scores ∇Ω(μ) whose mean prediction is near μ.
+
+        Parameters
+        ----------
+        mu : array-like of shape (n, dim)
+            Points of conv(Y).
+        inside : float, default=0.01
+            Share of ŷ_Ω(0) that is mixed with μ first: scores are infinite at vertices.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+        """
+        _, regularizer, oracle = self._terms()
+        mu = np.asarray(mu, dtype=np.float64)
+        centre = self.mean(np.zeros((1, mu.shape[1])))
+        return oracle.link((1.0 - inside) * mu + inside * centre, regularizer)
+
     def gradient(self, theta: ArrayLike, V: ArrayLike) -> Floats:
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""
         mu = self.mean(theta)

@@ -50,6 +50,23 @@ def _tsallis(mu, regularizer):
     return (mu**alpha).sum(axis=1) / (alpha * (alpha - 1.0))
 
 
+def _logarithms(mu, regularizer):
+    return np.log(mu)
+
+
+def _log_odds(mu, regularizer):
+    return np.log(mu) - np.log(1.0 - mu)
+
+
+def _staircase_link(mu, regularizer):
+    return np.diff(np.log(OrdinalChain().vertex_proba(mu)), axis=1)
+
+
+def _tsallis_link(mu, regularizer):
+    alpha = regularizer.kernel_params()[0]
+    return mu ** (alpha - 1.0) / (alpha - 1.0)
+
+
 def _one(dim):
     return 1.0
 
@@ -63,9 +80,10 @@ ORACLES.update(
             _one,
             lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
             log_proba=simplex.log_softmax,
+            link=_logarithms,
         ),
         (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
-        (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
+        (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
         (Hypercube, Shannon): Oracle(
             hypercube.sigmoid,
             _binary_entropies,
@@ -73,6 +91,7 @@ ORACLES.update(
             lambda dim: 4.0,
             lambda dim: (KAPPA_0, KAPPA_0),
             log_proba=hypercube.log_sigmoid,
+            link=_log_odds,
         ),
         (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
         (OrdinalChain, Shannon): Oracle(
@@ -82,6 +101,7 @@ ORACLES.update(
             lambda dim: 1.0 / dim**2,
             lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
             log_proba=ordinal.log_staircase,
+            link=_staircase_link,
         ),
         (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
         (Permutahedron, SquaredNorm): Oracle(
@@ -95,6 +115,7 @@ ORACLES.update(
             lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
             matching.matching_work,
             True,
+            link=_logarithms,
         ),
         (Birkhoff, SquaredNorm): Oracle(
             matching.matching_projection,

@@ -280,3 +280,7 @@ class ResidualLoss(Surrogate):
     def mean(self, theta):
         """θ itself."""
         return np.asarray(theta, dtype=np.float64)
+
+    def link(self, mu, inside=0.0):
+        """Scores whose mean is μ: μ itself."""
+        return np.asarray(mu, dtype=np.float64)

@@ -20,22 +20,21 @@ from skstructured._base.validation import (
     is_precomputed,
 )
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.simd import exp_of
+from skstructured._engine.simd import acos_of, exp_of
 from skstructured._learners.pass_selection import HoldoutFit
 
 
-@kernel
+@kernel(inline=True)
 def arc_cosine(product, x_sq, z_sq):
     """``√(x_sq z_sq) (sin θ + (π − θ) cos θ)/π``, θ the angle between the rows.
 
     Double precision, and sin² θ as (1 − cos θ)(1 + cos θ): rows that are near lose no digits.
     """
     size = math.sqrt(x_sq) * math.sqrt(z_sq)
-    if size == 0.0:
-        return 0.0
-    cosine = min(max(product / size, -1.0), 1.0)
+    cosine = min(max(product / (size if size > 0.0 else 1.0), -1.0), 1.0)
     sine = math.sqrt((1.0 - cosine) * (1.0 + cosine))
-    return size * (sine + (math.pi - math.acos(cosine)) * cosine) / math.pi
+    angle = acos_of(abs(cosine))
+    return size * (sine + (math.pi - angle if cosine > 0.0 else angle) * cosine) / math.pi
 
 
 #: Kernels that are computed here, by their place; "multiscale" is the mean of three "rbf".

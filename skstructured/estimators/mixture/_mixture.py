@@ -1,0 +1,221 @@
+"""Mixtures of members: what `StructuredPredictor` and `StructuredRegressor` share."""
+
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
+from threadpoolctl import threadpool_limits
+
+from skstructured._base.validation import (
+    check_finite,
+    check_integer,
+    read_rows,
+    unchanged_on_error,
+)
+from skstructured._learners.batch_scaling import scale_of
+from skstructured._learners.passes import is_verbose
+from skstructured._learners.predictions import over_sequences
+from skstructured.estimators.mixture._ridge import KernelRidge
+from skstructured.estimators.mixture._training import (
+    CHUNK,
+    Member,
+    StandardRows,
+    Training,
+    parts_of,
+)
+from skstructured.estimators.mixture._weights import FEW_STEPS, STEPS, mixing_weights
+from skstructured.extend._types import Features, Floats, Given, Outputs
+
+#: Kernels of ridge regressions.
+KERNELS = ("rbf", "laplacian", "arc-cosine")
+
+#: CSR rows with more columns are learned by the linear model alone.
+WIDEST = 4096
+
+#: Seeds of members are below this.
+SEEDS = 2**31 - 1
+
+
+class Mixed(NamedTuple):
+    """Fitted members, with the weights by which their scores are mixed.
+
+    Attributes
+    ----------
+    members : list of Member
+    weights : ndarray of shape (n_members,)
+    intercept : ndarray of shape (dim,) or float
+    scale : RunningScale or None
+        Standardizes rows for members that need it.
+    """
+
+    members: list[Member]
+    weights: Floats
+    intercept: Floats | float
+    scale: Any
+
+    def scores(self, X: Any) -> Floats:
+        """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
+        if self.scale is None:
+            return self._chunk(X)
+        starts = range(0, max(X.shape[0], 1), CHUNK)
+        return np.concatenate([self._chunk(X[start : start + CHUNK]) for start in starts])
+
+    def _chunk(self, X):
+        pairs, rows = zip(self.weights, self.members, strict=True), StandardRows(X, self.scale)
+        return sum(a * member.scores(rows) for a, member in pairs) + self.intercept
+
+
+class Mixture(BaseEstimator):
+    """Members that learn the same rows, whose scores are mixed by `weights_` and `intercept_`.
+
+    A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
+    weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
+    class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
+    and `_usual_weight(n_members)`.
+    """
+
+    #: As members do, which is why they take missing values.
+    standardize = True
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+        """Fit all members, and find their weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features; for label sequences a list of (length, p) arrays.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, for all members and their weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X, y, sample_weight):
+        check_integer("n_landmarks", self.n_landmarks)
+        self.random_state_ = check_random_state(self.random_state)
+        packed, weight = self._start(y, sample_weight)
+        check_consistent_length(X, packed)
+        vars(self).pop("_model", None)  # of a stream
+        X = self._checked_rows(X, reset=True) if self._reads_rows() else X
+        given = [*indexable(X, y), packed, weight]
+        if (weight == 0.0).any():
+            given = [_safe_indexing(part, np.flatnonzero(weight)) for part in given]
+        training = self._training(*given)
+        members = self._members(training.rows.X)
+        honest = self._fit_members(members, training, given[2])
+        weights = self._weights(honest, training, given[2])
+        self._mixed = Mixed([one for _, one in members], *weights, training.rows.scale)
+        self.weights_, self.intercept_ = weights
+        fitted = {name: getattr(one, "fitted", one) for name, one in members}
+        self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
+        for name in ("n_features_in_", "feature_names_in_"):
+            if not self._reads_rows() and hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+
+    def _reads_rows(self):
+        """Whether rows are checked here, and not by the estimators that are given."""
+        return self._is_auto() and not over_sequences(self)
+
+    def _is_auto(self):
+        return isinstance(self.estimators, str) and self.estimators == "auto"
+
+    def _checked_rows(self, X, reset=False):
+        rows = read_rows(self, X, reset)
+        check_finite(self, rows, fresh=reset)
+        return rows.matrix
+
+    def _training(self, X, y, packed, weight):
+        """The `Training` of rows of positive weight."""
+        weight = weight / weight.mean()
+        ones, parts = np.ptp(weight) == 0.0, parts_of(packed, self.random_state_)
+        given = None if ones else weight
+        if over_sequences(self):
+            return Training(StandardRows(X), y, packed, weight, given, parts, packed)
+        scale, V = None, self.loss_.space.unpack(packed)
+        if self._reads_rows():
+            rows = read_rows(self, X)
+            scale = scale_of(self, rows.width, True)
+            scale.count_all(rows, weight)
+        origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
+        return Training(StandardRows(X, scale), y, V, weight, given, parts, origin)
+
+    def _members(self, X):
+        """Pairs of a name and a `Member`."""
+        auto = self._is_auto()
+        pairs = self._learners(X) if auto else self._given()
+        members = [(name, self.member_of(one, self.loss_)) for name, one in pairs]
+        if not self._reads_rows() or (issparse(X) and X.shape[1] > WIDEST):
+            return members[:1] if auto else members
+        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
+        for name, own in zip(KERNELS, seeds, strict=True):
+            members.append((name, KernelRidge(name, self.n_landmarks, own)))
+        return [*members, ("trees", self._trees(seed))]
+
+    def _given(self):
+        given = self.estimators
+        pairs = isinstance(given, (list, tuple)) and len(given) > 0
+        if not pairs or any(not isinstance(pair, tuple) or len(pair) != 2 for pair in given):
+            raise ValueError(
+                f'estimators must be "auto" or a list of (name, estimator) pairs, got {given!r}.'
+            )
+        if len(dict(given)) < len(given):
+            raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
+        return list(given)
+
+    def _fit_members(self, members, training, packed):
+        """Honest scores (n_members, m, dim), and the score of each member alone."""
+        judged, told = training.judged, is_verbose(self)
+        alone = len(members) == 1
+
+        def learn(name, member):
+            began = perf_counter()
+            honest, score = member.fit(training), np.nan
+            if len(judged) > 0 and not alone:
+                a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
+                score = self._judge(a * honest + b, packed[judged], training.weight[judged])
+            if told:
+                seconds = perf_counter() - began
+                print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out {score:.4f}")
+            return honest, score
+
+        one_thread = 1 if effective_n_jobs(self.n_jobs) > 1 else None
+        with threadpool_limits(one_thread, "blas"):
+            jobs = (delayed(learn)(*pair) for pair in members)
+            honest, scores = zip(*Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs), strict=True)
+        self.validation_scores_ = np.array(scores)
+        return honest
+
+    def _least(self, honest, training, part, steps=STEPS):
+        """Weights and intercept by a part of the judged rows."""
+        at, usual = training.judged[part], self._usual_weight(len(honest))
+        given = honest[:, part], training.V[at], training.weight[at]
+        return mixing_weights(*given, self.loss_, usual, steps)
+
+    def _weights(self, honest, training, packed):
+        """Weights and intercept of the mixture; its score is of halves by those of the other."""
+        few, judged, self.validation_score_ = len(honest), training.judged, np.nan
+        if few == 1 or len(judged) == 0:
+            return np.full(few, 1.0 if few == 1 else self._usual_weight(few)), 0.0
+        honest, theta = np.array(honest), np.empty((len(judged), training.dim))
+        for half in (0, 1):
+            a, b = self._least(honest, training, slice(1 - half, None, 2))
+            theta[half::2] = np.tensordot(a, honest[:, half::2], 1) + b
+        self.validation_score_ = self._judge(theta, packed[judged], training.weight[judged])
+        return self._least(honest, training, slice(None))

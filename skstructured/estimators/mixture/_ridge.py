@@ -1,0 +1,174 @@
+"""Kernel ridge regression of vertices, which leaves out each row in closed form."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, get_lapack_funcs, solve_triangular
+
+from skstructured.estimators.kernel._expansion import WIDE
+from skstructured.estimators.kernel._values import (
+    LAPLACIAN,
+    KernelFunction,
+    kernel_function,
+    width_of,
+)
+from skstructured.estimators.mixture._training import CHUNK, Member, StandardRows, Training
+from skstructured.extend._types import Array, Floats
+
+#: Penalties in units of the mean k(x, x), and widths γ in units of the usual one.
+PENALTIES, WIDTHS = 10.0 ** np.arange(-4.0, 2.6, 0.5), 2.0 ** np.arange(-3.0, 4.0)
+
+#: The places of those that are tried first, and rows by which both are chosen.
+FIRST, SOME = (6, 3), 400
+
+#: What is added to k(x, x) of landmarks, in units of its mean.
+JITTER = 1e-6
+
+
+class RowKernel(NamedTuple):
+    """Kernels of standardized rows with the rows Z.
+
+    Attributes
+    ----------
+    function : KernelFunction
+        The kernel.
+    Z : ndarray of shape (m, p)
+        Rows.
+    """
+
+    function: KernelFunction
+    Z: Floats
+
+    @classmethod
+    def of(cls, name: str, Z: Floats, weight: Floats) -> Self:
+        """The kernel of a name, with the width that `KernelStructuredPredictor` uses."""
+        width = width_of("multiscale", name, Z.shape[1], Z, weight)
+        return cls(kernel_function(name, width, 1.0, 3, False), Z)
+
+    def scaled(self, factor: float, rows: Array | slice = slice(None)) -> Self:
+        """The kernel with γ times a factor, and some of the rows."""
+        numbers = self.function.numbers * np.array([factor, 1.0, 1.0, 1.0])
+        return self._replace(function=self.function._replace(numbers=numbers), Z=self.Z[rows])
+
+    def __call__(self, Z: Floats) -> Floats:
+        """Kernels (n, m)."""
+        if self.function.kind != LAPLACIAN:
+            return self.function.by_products(Z, self.Z, 0.0)
+        blocks = np.split(self.Z.T, range(WIDE, len(self.Z), WIDE), axis=1)
+        return np.hstack([self.function.gram(block, Z) for block in blocks])
+
+
+class KernelRidge(Member):
+    r"""Regress vertices by kernels, with the penalty of the least leave-one-out error.
+
+    With weights w of rows, their mean m, K̃ = √w K √w and R = √w(V − m), the scores are
+    ``f(x) = m + k(x)ᵀ √w (K̃ + λI)⁻¹ R``, and without row i they are at x_i
+
+    .. math:: v_i - (v_i - f(x_i))/(1 - h_i), \quad h = diag(K̃ (K̃ + λI)^{-1}).
+
+    Above `n_landmarks` rows, f is in the span of as many rows, drawn at random. The mean prediction
+    at scores of 0 is taken off.
+
+    References
+    ----------
+    Ciliberto, Rosasco, Rudi (2016), "A consistent regularization approach for structured
+    prediction"; Rudi, Camoriano, Rosasco (2015), "Less is more: Nyström computational
+    regularization".
+    """
+
+    def __init__(self, kernel: str, n_landmarks: int, seed: int) -> None:
+        self.name, self.n_landmarks, self.seed = kernel, n_landmarks, seed
+
+    def fit(self, training: Training) -> Floats:
+        """See `Member`."""
+        V, weight = training.V, training.weight
+        n, rng = len(V), np.random.RandomState(self.seed)
+        exact = n <= self.n_landmarks
+        some = np.arange(n) if exact else np.sort(rng.permutation(n)[: self.n_landmarks])
+        mean = np.average(V, axis=0, weights=weight)
+        root, self.shift = np.sqrt(weight)[:, None], mean - training.origin
+        R = root * (V - mean)
+        kernel = RowKernel.of(self.name, training.rows.chunk(some), weight[some])
+        few = rng.permutation(len(some))[:SOME]
+        penalty, width = chosen(kernel, few, root[some[few]], R[some[few]])
+        self.kernel = kernel.scaled(width)
+        left = self._exact(root, R, penalty) if exact else self._in_span(training, root, R)
+        errors = (left[training.judged] if exact else left) / root[training.judged]
+        return V[training.judged] - errors - training.origin
+
+    def _exact(self, root, R, penalty):
+        """Left-out errors of all rows times √w; sets coefficients."""
+        errors, alpha = left_out(root * self.kernel(self.kernel.Z) * root.T, R, penalty)
+        self.coefs = root * alpha
+        return errors
+
+    def _in_span(self, training, root, R):
+        """Left-out errors of judged rows times √w, in the span of landmarks; sets coefficients."""
+        m, dim, judged = len(self.kernel.Z), R.shape[1], training.judged
+        G, B = np.zeros((m, m)), np.zeros((m, dim))
+        for start in range(0, len(R), CHUNK):
+            part = slice(start, start + CHUNK)
+            K = root[part] * self.kernel(training.rows.chunk(part))
+            G += K.T @ K
+            B += K.T @ R[part]
+        own = self.kernel(self.kernel.Z)
+        own[np.diag_indices(m)] += JITTER * np.trace(own) / m
+        L = cholesky(own, lower=True, overwrite_a=True)
+        half = solve_triangular(L, G, lower=True)
+        G = solve_triangular(L, half.T, lower=True)
+        w, U = eigh(0.5 * (G + G.T), overwrite_a=True)
+        turn = solve_triangular(L, U, lower=True, trans=1)  # kernels to coordinates in U
+        UB = turn.T @ B
+        shares = 1.0 / (np.maximum(w, 0.0)[:, None] + PENALTIES * w.sum() / len(R))
+        single, narrow = turn.astype(np.float32), shares.astype(np.float32)
+        each = np.hstack([share[:, None] * UB for share in shares.T]).astype(np.float32)
+        errors = np.empty((len(PENALTIES), len(judged), dim), dtype=np.float32)
+        for start in range(0, len(judged), CHUNK):
+            rows = judged[start : start + CHUNK]
+            K = root[rows] * self.kernel(training.rows.chunk(rows))
+            P = K.astype(np.float32) @ single
+            left, fitted = 1.0 - (P * P) @ narrow, P @ each
+            missed = R[rows][:, None] - fitted.reshape(len(rows), len(PENALTIES), dim)
+            errors[:, start : start + CHUNK] = (missed / left[:, :, None]).transpose(1, 0, 2)
+        best = int(np.argmin(np.einsum("lnd,lnd->l", errors, errors, dtype=np.float64)))
+        self.coefs = turn @ (shares[:, best : best + 1] * UB)
+        return errors[best].astype(np.float64)
+
+    def scores(self, rows: StandardRows) -> Floats:
+        """See `Member`."""
+        return self.kernel(rows.chunk(slice(None))) @ self.coefs + self.shift
+
+
+def left_out(K, R, penalty):
+    """Errors R − f of ridge regression without each row, and coefficients; inf if K is singular."""
+    A = K.copy(order="F")
+    A[np.diag_indices(len(A))] += penalty * np.trace(K) / len(K)
+    factor, solve, invert = get_lapack_funcs(("potrf", "potrs", "potri"), (A,))
+    L, failed = factor(A, lower=True, overwrite_a=True, clean=False)
+    if failed:
+        return np.full(R.shape, np.inf), R
+    alpha, _ = solve(L, R, lower=True)
+    inverse, _ = invert(L, lower=True, overwrite_c=True)
+    return alpha / np.diag(inverse)[:, None], alpha
+
+
+def chosen(kernel, few, root, R):
+    """Penalty and factor of γ of the least left-out error of `few` rows, downhill from `FIRST`."""
+    grams, errors = {}, {}
+
+    def error(at):
+        if at not in errors:
+            width = WIDTHS[at[1]]
+            if width not in grams:
+                own = kernel.scaled(width, few)
+                grams[width] = root * own(own.Z) * root.T
+            errors[at] = np.sum(left_out(grams[width], R, PENALTIES[at[0]])[0] ** 2)
+        return errors[at]
+
+    at, last = FIRST, None
+    while at != last:
+        last, moves = at, ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
+        near = [(at[0] + i, at[1] + j) for i, j in moves]
+        inside = [(i, j) for i, j in near if 0 <= i < len(PENALTIES) and 0 <= j < len(WIDTHS)]
+        at = min(inside, key=error)
+    return PENALTIES[at[0]], WIDTHS[at[1]]

@@ -1,0 +1,100 @@
+"""What members learn from, and which rows each of five parts leaves out."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
+
+#: Parts of the rows; of fewer rows none is left out, and of more than `MOST` only so many are.
+PARTS, FEWEST, MOST = 5, 20, 20_000
+
+#: Rows that are scored at a time.
+CHUNK = 4000
+
+
+class StandardRows(NamedTuple):
+    """Rows, and their standardized dense form, which is computed for some rows at a time."""
+
+    X: Any
+    scale: RunningScale | None = None
+
+    def chunk(self, which: Array | slice) -> Floats:
+        """Standardized rows, dense."""
+        assert self.scale is not None
+        Z = self.scale.transformed_matrix(Rows.from_array(self.X[which]))
+        return Z.toarray() if hasattr(Z, "toarray") else Z
+
+
+class Training(NamedTuple):
+    """Training rows, all of positive weight.
+
+    Attributes
+    ----------
+    rows : StandardRows
+    y : array-like
+        Outputs, as estimators learn them.
+    V : ndarray of shape (n, dim)
+        Their vertices.
+    weight : ndarray of shape (n,)
+        Weights of mean 1.
+    sample_weight : ndarray of shape (n,) or None
+        The same for estimators; None if all are 1.
+    parts : ndarray of shape (n,)
+        The part that leaves out each row, −1 for rows that are always learned.
+    origin : ndarray of shape (dim,)
+        The mean prediction at scores of 0.
+    """
+
+    rows: StandardRows
+    y: Outputs
+    V: Floats
+    weight: Floats
+    sample_weight: Given
+    parts: Ints
+    origin: Floats
+
+    @property
+    def dim(self) -> int:
+        """Scores of a row."""
+        return self.V.shape[1]
+
+    @property
+    def judged(self) -> Ints:
+        """Places of the rows that have honest scores."""
+        return np.flatnonzero(self.parts >= 0)
+
+
+class Member(ABC):
+    """What turns rows into scores, and gives honest scores of its training rows.
+
+    A score of a training row is honest if the row, or the part that it is in, was not learned.
+    """
+
+    @abstractmethod
+    def fit(self, training: Training) -> Floats:
+        """Learn; the honest scores (m, dim) of `training.judged`."""
+
+    @abstractmethod
+    def scores(self, rows: StandardRows) -> Floats:
+        """Scores (n, dim) of new rows."""
+
+
+def parts_of(packed: Any, rng: np.random.RandomState) -> Ints:
+    """The part of every row, −1 if it is always learned.
+
+    Classes are spread over all parts, and the only row of a class is in none.
+    """
+    parts, order = np.full(len(packed), -1), rng.permutation(len(packed))
+    if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
+        order = order[np.argsort(packed[order], kind="stable")]
+        _, place, count = np.unique(packed[order], return_inverse=True, return_counts=True)
+        order = order[count[place] > 1]
+    if len(order) > MOST:
+        order = order[np.linspace(0, len(order) - 1, MOST).astype(int)]
+    if len(order) >= FEWEST:
+        parts[order] = np.arange(len(order)) % PARTS
+    return parts

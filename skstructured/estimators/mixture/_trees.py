@@ -1,0 +1,91 @@
+"""Randomized trees of vertices: five groups, each of which has not learned one part."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
+from skstructured.extend._types import Floats
+
+#: Trees of a group, and rows that a tree learns at most.
+TREES, ROWS = 20, 50_000
+
+#: Values farther from the training rows, in units of their range, are as far as this.
+FAR = 1e6
+
+
+class VertexTrees(Member):
+    """Randomized trees whose leaves have the mean vertex of their rows, a point of conv(Y).
+
+    All groups predict; the honest score of a row is that of the group that has not learned it.
+    Above 50,000 rows each tree learns as many, drawn with replacement. Trees see missing values.
+
+    Parameters
+    ----------
+    loss : FenchelYoung or ResidualLoss
+        Scores are those whose means are the trees'.
+    quantile : float or None
+        Which quantile of the trees' predictions is taken; None is the mean.
+    seed : int
+        Seeds the trees.
+    n_jobs : int or None
+        Threads.
+
+    References
+    ----------
+    Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees"; Meinshausen (2006), "Quantile
+    regression forests".
+    """
+
+    def __init__(self, loss: Any, quantile: float | None, seed: int, n_jobs: Any) -> None:
+        self.loss, self.quantile, self.seed, self.n_jobs = loss, quantile, seed, n_jobs
+
+    def fit(self, training: Training) -> Floats:
+        """See `Member`."""
+        X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
+        means, self.groups = np.empty(V.shape), []
+        for part in range(PARTS):
+            rows, own = np.flatnonzero(parts != part), parts == part
+            many = len(rows) > ROWS
+            group = ExtraTreesRegressor(
+                TREES, bootstrap=many, max_samples=ROWS if many else None,
+                random_state=self.seed + part, n_jobs=self.n_jobs,
+            )  # fmt: skip
+            group.fit(X[rows], V[rows], training.weight[rows])
+            self.groups.append(group)
+            if own.any():
+                means[own] = self._means([group], X[own])
+        return self.loss.link(means[training.judged])
+
+    def scores(self, rows: StandardRows) -> Floats:
+        """See `Member`."""
+        return self.loss.link(self._means(self.groups, self._units(rows.X)))
+
+    def _means(self, groups, X):
+        if self.quantile is None:
+            found = sum(group.predict(X) for group in groups) / len(groups)
+        else:
+            trees = [tree.tree_ for group in groups for tree in group.estimators_]
+            found = np.quantile([tree.predict(X)[:, 0] for tree in trees], self.quantile, axis=0)
+        return found.reshape(X.shape[0], -1)
+
+    def _learn_units(self, X):
+        if issparse(X):
+            low, high = min_max_axis(X, axis=0)
+            self._low, span = np.zeros(X.shape[1]), np.maximum(np.abs(low), np.abs(high))
+        else:
+            self._low = np.nan_to_num(np.fmin.reduce(X, axis=0))
+            span = np.nan_to_num(np.fmax.reduce(X, axis=0)) - self._low
+        self._span = np.where(span > 0.0, span, 1.0)
+        return self._units(X)
+
+    def _units(self, X):
+        """Columns in units of their range, because trees have 32 bits."""
+        if issparse(X):
+            X = X.copy()
+            X.data = X.data / self._span[X.indices]
+            return X.astype(np.float32)
+        return np.clip((X - self._low) / self._span, -FAR, FAR).astype(np.float32)

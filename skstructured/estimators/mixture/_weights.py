@@ -1,0 +1,62 @@
+"""Weights of members, by the loss of the task over honest scores."""
+
+from typing import Any
+
+import numpy as np
+
+from skstructured._base.lbfgs import minimize_lbfgs
+from skstructured.extend._types import Floats
+
+#: Strength of the prior, and how far logarithms of weights and intercepts are from 0 at most.
+PRIOR, FARTHEST = 0.1, 7.0
+
+#: Steps at most, and those for a member by itself.
+STEPS, FEW_STEPS = 200, 10
+
+
+def mixing_weights(
+    scores: Floats, V: Floats, weight: Floats, loss: Any, usual: float, steps: int = STEPS
+) -> tuple[Floats, Floats]:
+    r"""Weights a > 0 of members, and an intercept b, of the least loss.
+
+    With scores θ_e(x_i) of members, vertices y_i of mean m, and weights w_i of sum n,
+
+    .. math:: \min_{z, b} \sum_i w_i S(\sum_e e^{z_e} θ_e(x_i) + b; (1 - ε) y_i + ε m)
+        + 0.1 ‖z - \ln u‖^2 + 0.1 ‖b‖^2, \quad ε = 1/(n + 1),
+
+    and a = exp z, with the usual weight u. The truth is mixed with m as if one more row had it,
+    without which the scale of scores is infinite if classes are separable.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_members, n, dim)
+    V : ndarray of shape (n, dim)
+    weight : ndarray of shape (n,)
+    loss : FenchelYoung or Surrogate
+    usual : float
+        Weight u of a member without rows.
+    steps : int, default=200
+        Steps of L-BFGS at most.
+
+    Returns
+    -------
+    a : ndarray of shape (n_members,)
+    b : ndarray of shape (dim,)
+    """
+    few, n, dim = scores.shape
+    rows, centre = weight.sum(), np.log(usual)
+    share = 1.0 / (rows + 1.0)
+    truth = (1.0 - share) * V + share * (weight @ V / rows)
+    flat = np.ascontiguousarray(scores.reshape(few, -1))
+
+    def objective(z):
+        a, far = np.exp(z[:few]), z - np.r_[np.full(few, centre), np.zeros(dim)]
+        value, slope = loss.value_and_gradient((a @ flat).reshape(n, dim) + z[few:], truth)
+        slope *= weight[:, None]
+        found = np.r_[a * (flat @ slope.ravel()), slope.sum(axis=0)] + 2.0 * PRIOR * far
+        return (weight @ value + PRIOR * far @ far) / rows, found / rows
+
+    start = np.r_[np.full(few, centre), np.zeros(dim)]
+    bounds = (-FARTHEST, FARTHEST)
+    z = minimize_lbfgs(objective, start, steps, bounds=bounds, ftol=1e-9, gtol=1e-6).x
+    return np.exp(z[:few]), z[few:]
