@@ -1,4 +1,4 @@
-"""The regressor to try first: a linear model, three kernels and trees, mixed on held-out rows."""
+"""The regressor to try first: linear, kernel and tree members, mixed by the loss."""
 
 from typing import Literal
 
@@ -30,27 +30,32 @@ PASSES, CAUTION = 40, 0.1
 class StructuredRegressor(RegressorMixin, Mixture):
     r"""Predict numbers without hyperparameters to tune: the regressor to try first.
 
-    A linear model, three kernel models and randomized trees are fitted to all rows, and their
-    predictions are mixed [1]_. The weights of the mixture minimize `loss` on a held-out fifth of
-    the rows, with models that were fitted without these rows, as in `StructuredPredictor`.
+    Linear, kernel and tree models are fitted to all rows, and their predictions are mixed [1]_. The
+    weights of the mixture minimize `loss` over predictions of models that have not learned the row,
+    as in `StructuredPredictor`.
 
     Parameters
     ----------
     {StructuredPredictor: estimators}
-        "auto" is four `PiSTOLRegressor`, a linear one and one for each of "rbf", "laplacian" and
-        "arc-cosine" (random features if the kernels need more than `cache_size`), and for dense X
-        randomized trees, whose median is predicted, or the `quantile` for ``loss="quantile"``.
-        Other members can be any regressors.
+        "auto" is a linear `PiSTOLRegressor`, kernel ridge regressions with "rbf", "laplacian" and
+        "arc-cosine", and randomized trees. Other members can be any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
-        Loss of the members and of the weights; see `PiSTOLRegressor`.
+        Loss of the linear model and of the weights; see `PiSTOLRegressor`. The trees' prediction is
+        the mean of their leaves; the median for "absolute", and the quantile for "quantile".
     {PiSTOLRegressor: quantile, missing}
-    {StructuredPredictor: cache_size, n_jobs, random_state}
+    {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state}
 
     Attributes
     ----------
-    {StructuredPredictor: estimators_, named_estimators_, weights_}
+    {StructuredPredictor: estimators_}
+    named_estimators_ : dict
+        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees".
+    weights_ : ndarray of shape (n_members,)
+        Weights of the members, positive. All equal with fewer than 20 rows.
+    intercept_ : ndarray of shape (1,)
+        What is added, in the units of `space_`; 0 with fewer than 20 rows.
     validation_scores_ : ndarray of shape (n_members,)
-        R² of each member on held-out rows; NaN with fewer than 20 rows.
+        R² of each member alone on rows it has not learned; NaN with fewer than 20 rows.
     {StructuredPredictor: validation_score_}
     {StructuredPredictor: n_features_in_, feature_names_in_}
 
@@ -58,6 +63,11 @@ class StructuredRegressor(RegressorMixin, Mixture):
     --------
     PiSTOLRegressor : One member alone, for streams too.
     StructuredPredictor : The same for classes, label sets, rankings and assignments.
+
+    Notes
+    -----
+    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. The weights are
+    those of `StructuredPredictor`, with `loss` and the usual weight 1/n_members instead of 2.
 
     References
     ----------

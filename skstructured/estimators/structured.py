@@ -42,10 +42,10 @@ INSIDE = 1e-9
 class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     r"""Predict structured outputs without hyperparameters to tune: the estimator to try first.
 
-    A linear model and three kernel models are fitted to all rows, and their mean predictions are
-    mixed. The weights of the mixture minimize the error on a held-out fifth of the rows, with
-    models that were fitted without these rows. Classes, label sets, ordinal classes, rankings and
-    assignments use the same rule; streams have a different one.
+    Linear, kernel and tree models are fitted to all rows, and their scores are mixed. Each member
+    also gives honest scores of the training rows: those of models that have not learned the row.
+    The weights of the mixture minimize the loss of the task over these scores. Classes, label sets,
+    ordinal classes, rankings and assignments use the same rule; streams have a different one.
 
     Parameters
     ----------
@@ -53,41 +53,44 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Type of the outputs: "multiclass", "multilabel", "ordinal", "assignment", "ranking",
         "sequence", or a space of `skstructured.spaces`.
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
-        Members of the mixture. "auto" is `OnlineStructuredPredictor`, and
-        `KernelStructuredPredictor` with "rbf", "laplacian" and "arc-cosine", ten passes (epochs)
-        each. If `cache_size` cannot hold the kernels of all rows, random features replace them. For
-        label sequences, and for CSR rows with more than 4,096 columns, "auto" is the linear model
-        alone. Other members need `predict_mean` over the same space, which all predictors of this
-        package have; for classes `predict_proba` is enough.
+        Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
+        vertices with "rbf", "laplacian" and "arc-cosine"; randomized trees of vertices; and, with
+        at most `n_landmarks` rows, `KernelStructuredPredictor` with "arc-cosine" and ten passes
+        (epochs). For label sequences, and for CSR rows with more than 4,096 columns, it is the
+        linear model alone. Other members need `embedding_scores` or `predict_mean` over the same
+        space, as all predictors of this package have; for classes `predict_proba` is enough.
     decoder : str or Decoder, default="min_risk"
-        How a mean prediction becomes an output. "min_risk" minimizes the expected cost if the space
-        has costs, and is "nearest" otherwise. "f1" predicts label sets for F1. "map" and "gap" are
-        refused, because they need scores, which a mixture does not have.
+        How scores become an output. "min_risk" minimizes the expected cost if the space has costs,
+        and is "nearest" otherwise. "f1" predicts label sets for F1. See `skstructured.decoders`.
     {OnlineStructuredPredictor: missing, class_weight}
-        Both are used by the members of "auto", and `class_weight` also on the held-out rows.
-    cache_size : float, default=500
-        Memory in MiB for the kernels of all pairs of rows: 11,000 rows need 484.
+        Trees get missing values unchanged. Class weights also count for the weights of members.
+    n_landmarks : int, default=2000
+        Number of rows that kernel ridge regressions keep, at random. With at most so many rows they
+        are exact. Their time is proportional to the number of rows times its square.
     n_jobs : int or None, default=None
-        Number of members to fit at the same time, in threads. None is 1, unless joblib is
-        configured otherwise.
+        Number of members to fit at the same time, in threads. Each then uses one thread for linear
+        algebra. None is 1, unless joblib is configured otherwise.
+    verbose : bool or int, default=0
+        Whether to print the name of each member when it is fitted, with its seconds and its score.
     random_state : int, RandomState instance or None, default=None
-        Seeds the members of "auto", the choice of held-out rows, and `sample`.
+        Seeds the members of "auto", the parts of the rows, and `sample`.
 
     Attributes
     ----------
-    estimators_ : list of estimators
+    estimators_ : list
         The members, fitted to all rows.
     named_estimators_ : dict
-        The same by name: "linear", "rbf", "laplacian" and "arc-cosine".
+        The same by name: "linear", "kernel", "rbf", "laplacian", "arc-cosine" and "trees".
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, positive with sum 1. All equal with fewer than 20 rows.
+        Weights of the members' scores, positive. All equal with fewer than 20 rows. In a stream,
+        weights of mean predictions, with sum 1.
+    intercept_ : ndarray of shape (dim,)
+        Scores that are added; 0 with fewer than 20 rows, and in a stream.
     validation_scores_ : ndarray of shape (n_members,)
-        The `score` of each member on held-out rows; NaN with fewer than 20 rows.
+        The `score` of each member alone on rows it has not learned; NaN with fewer than 20 rows.
     validation_score_ : float
-        The score of the mixture on the same rows, by which its weights were chosen.
-    t_ : int
-        Number of rows of the stream so far.
-    {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
+        The score of the mixture on the same rows, each half with the weights of the other half.
+    {OnlineStructuredPredictor: t_, classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
     ------
@@ -104,24 +107,31 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     Notes
     -----
-    The weights v stack the members [1]_ with convex weights [2]_. With the means μ_e(x) of the
-    members on held-out rows with weights w_i, they are
+    With honest scores θ_e(x_i), vertices y_i and their mean m, the weights a = exp z and the
+    intercept b stack the members [1]_ [2]_ by the space's Fenchel–Young loss S:
 
-    .. math:: v = \arg\min \frac{n D(v)}{2 D(v_0)} - \sum_e \ln v_e, \quad
-        D(v) = \sum_i w_i \| \sum_e v_e μ_e(x_i) - y_i \|^2,
+    .. math:: \min_{z, b} \sum_i w_i S(\sum_e e^{z_e} θ_e(x_i) + b; (1 - ε) y_i + ε m)
+        + 0.1 ‖z - \ln 2‖^2 + 0.1 ‖b‖^2,
 
-    over the simplex, with equal weights v₀. n is ``(Σ w)²/Σ w²``, the number of held-out rows if
-    all w_i are equal. The prediction ``Σ_e v_e μ_e(x)`` is a point of conv(Y), as its parts are,
-    and is decoded as any mean. With fewer than 200 rows each row is held out once, in five folds.
-    No regret bound is known; use `OnlineStructuredPredictor` if you need one.
+    with weights w of mean 1 and ``ε = 1/(n + 1)``: as if one more row had the output m. Without it
+    scores would be infinite for separable classes. The scores of the mixture are
+    ``Σ_e a_e θ_e(x) + b``.
+
+    Kernel ridge regression of vertices [3]_ leaves out each row in closed form; penalty and width
+    have the least leave-one-out error of 400 rows. The linear model, the kernel model and the trees
+    leave out one fifth of the rows at a time. With more than 20,000 rows, as many have honest
+    scores. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is mixed with it. No
+    regret bound is known; use `OnlineStructuredPredictor` if you need one.
 
     In a stream, with `partial_fit`, dense rows with at most 50 features are learned by
     ``KernelStructuredPredictor(approximation="fourier")``, a linear model with random features.
     After 300 rows a linear model over bins is added: 16 quantile bins per column, and 8 × 8 bins
     for each of at most 60 pairs of columns. Other rows are learned by a linear model alone. After
-    each row the weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``. Here w is the
-    weight of the row over the mean so far, and s the range of y's coordinates (1, but d − 1 for
-    ranks). Then a thousandth of all weights is spread evenly [3]_.
+    `fit`, the fitted mixture is one more member of the stream; it learns no further, and begins
+    with 0.999 of the weight. Mean predictions are mixed. After each row the weight of a member is
+    multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``. Here w is the weight of the row over the mean so far,
+    and s the range of y's coordinates (1, but d − 1 for ranks). Then a thousandth of all weights is
+    spread evenly [4]_.
 
     References
     ----------
@@ -129,7 +139,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     .. [2] Breiman (1996). Stacked regressions. Machine Learning.
 
-    .. [3] Herbster, Warmuth (1998). Tracking the best expert. Machine Learning. Section 5.
+    .. [3] Ciliberto, Rosasco, Rudi (2016). A consistent regularization approach for structured
+       prediction. NeurIPS.
+
+    .. [4] Herbster, Warmuth (1998). Tracking the best expert. Machine Learning. Section 5.
 
     Examples
     --------
@@ -140,7 +153,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     >>> model.predict(X[:2])
     array([0, 0])
     >>> model.weights_.shape
-    (4,)
+    (6,)
     """
 
     space: str | OutputSpace = "multiclass"
@@ -181,7 +194,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         learners = [("linear", OnlineStructuredPredictor(**shared, random_state=seeds[0]))]
         if self._reads_rows() and X.shape[0] <= self.n_landmarks:
             given = {"kernel": "arc-cosine", "max_iter": PASSES, "random_state": seeds[1]}
-            learners.append(("kernel", KernelStructuredPredictor(**shared, **given)))
+            learners.append(("arc-cosine", KernelStructuredPredictor(**shared, **given)))
         return learners
 
     def _trees(self, seed):
@@ -199,7 +212,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     ) -> Self:
         """Learn rows of a stream in order; chunks of any size learn the same.
 
-        After `fit` its members continue to learn, and their weights do not change.
+        After `fit` the fitted mixture is a member of the stream that learns no further.
 
         Parameters
         ----------

@@ -27,6 +27,7 @@ from skstructured.estimators.mixture._training import (
     Training,
     parts_of,
 )
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.mixture._weights import FEW_STEPS, STEPS, mixing_weights
 from skstructured.extend._types import Features, Floats, Given, Outputs
 
@@ -65,7 +66,10 @@ class Mixed(NamedTuple):
         return np.concatenate([self._chunk(X[start : start + CHUNK]) for start in starts])
 
     def _chunk(self, X):
-        pairs, rows = zip(self.weights, self.members, strict=True), StandardRows(X, self.scale)
+        pairs, rows = (
+            zip(self.weights, self.members, strict=True),
+            StandardRows(X, self.scale, self.stretch),
+        )
         return sum(a * member.scores(rows) for a, member in pairs) + self.intercept
 
 
@@ -118,10 +122,9 @@ class Mixture(BaseEstimator):
         if (weight == 0.0).any():
             given = [_safe_indexing(part, np.flatnonzero(weight)) for part in given]
         training = self._training(*given)
-        members = self._members(training.rows.X)
-        honest = self._fit_members(members, training, given[2])
+        members, honest, training = self._fit_members(training, given[2])
         weights = self._weights(honest, training, given[2])
-        self._mixed = Mixed([one for _, one in members], *weights, training.rows.scale)
+        self._mixed = Mixed([one for _, one in members], *weights, *training.rows[1:])
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -157,16 +160,17 @@ class Mixture(BaseEstimator):
         return Training(StandardRows(X, scale), y, V, weight, given, parts, origin)
 
     def _members(self, X):
-        """Pairs of a name and a `Member`."""
+        """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
         members = [(name, self.member_of(one, self.loss_)) for name, one in pairs]
         if not self._reads_rows() or (issparse(X) and X.shape[1] > WIDEST):
             return members[:1] if auto else members
-        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
-        for name, own in zip(KERNELS, seeds, strict=True):
-            members.append((name, KernelRidge(name, self.n_landmarks, own)))
-        return [*members, ("trees", self._trees(seed))]
+        names = [name for name in KERNELS if name not in dict(members)]
+        *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
+        for name, seed in zip(names, seeds, strict=False):
+            members.append((name, KernelRidge(name, self.n_landmarks, seed)))
+        return [*members, ("trees", self._trees(last))]
 
     def _given(self):
         given = self.estimators
@@ -179,28 +183,35 @@ class Mixture(BaseEstimator):
             raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
         return list(given)
 
-    def _fit_members(self, members, training, packed):
-        """Honest scores (n_members, m, dim), and the score of each member alone."""
-        judged, told = training.judged, is_verbose(self)
-        alone = len(members) == 1
-
-        def learn(name, member):
-            began = perf_counter()
-            honest, score = member.fit(training), np.nan
-            if len(judged) > 0 and not alone:
-                a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
-                score = self._judge(a * honest + b, packed[judged], training.weight[judged])
-            if told:
-                seconds = perf_counter() - began
-                print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out {score:.4f}")
-            return honest, score
-
+    def _fit_members(self, training, packed):
+        """Members with names, their honest scores, and the rows as the trees have stretched them."""
+        members = self._members(training.rows.X)
+        *first, (name, last) = members
+        trees = isinstance(last, VertexTrees)
+        done = [self._learned(name, last, training, packed)] if trees else []
+        if trees:
+            training = training._replace(rows=training.rows._replace(stretch=last.stretch()))
         one_thread = 1 if effective_n_jobs(self.n_jobs) > 1 else None
         with threadpool_limits(one_thread, "blas"):
-            jobs = (delayed(learn)(*pair) for pair in members)
-            honest, scores = zip(*Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs), strict=True)
+            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._learned)(*pair, training, packed)
+                for pair in (first if trees else members)
+            )
+        honest, scores = zip(*found, *done, strict=True)
         self.validation_scores_ = np.array(scores)
-        return honest
+        return members, honest, training
+
+    def _learned(self, name, member, training, packed):
+        """Honest scores of a member that learns now, and its score by itself."""
+        began, judged = perf_counter(), training.judged
+        honest, score = member.fit(training), np.nan
+        if len(judged) > 0 and not over_sequences(self):
+            a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
+            score = self._judge(a * honest + b, packed[judged], training.weight[judged])
+        if is_verbose(self):
+            seconds = perf_counter() - began
+            print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out score {score:.4f}")
+        return honest, score
 
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""

@@ -1,5 +1,6 @@
 """Kernel ridge regression of vertices, which leaves out each row in closed form."""
 
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -13,16 +14,13 @@ from skstructured.estimators.kernel._values import (
     width_of,
 )
 from skstructured.estimators.mixture._training import CHUNK, Member, StandardRows, Training
-from skstructured.extend._types import Array, Floats
+from skstructured.extend._types import Floats
 
-#: Penalties in units of the mean k(x, x), and widths γ in units of the usual one.
-PENALTIES, WIDTHS = 10.0 ** np.arange(-4.0, 2.6, 0.5), 2.0 ** np.arange(-3.0, 4.0)
+#: Penalties, in units of the mean k(x, x), and the place of the first that is tried.
+PENALTIES, FIRST = 10.0 ** np.arange(-4.0, 2.6, 0.5), 6
 
-#: The places of those that are tried first, and rows by which both are chosen.
-FIRST, SOME = (6, 3), 400
-
-#: What is added to k(x, x) of landmarks, in units of its mean.
-JITTER = 1e-6
+#: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
+JITTER, TINY = 1e-6, 1e-20
 
 
 class RowKernel(NamedTuple):
@@ -45,17 +43,15 @@ class RowKernel(NamedTuple):
         width = width_of("multiscale", name, Z.shape[1], Z, weight)
         return cls(kernel_function(name, width, 1.0, 3, False), Z)
 
-    def scaled(self, factor: float, rows: Array | slice = slice(None)) -> Self:
-        """The kernel with γ times a factor, and some of the rows."""
-        numbers = self.function.numbers * np.array([factor, 1.0, 1.0, 1.0])
-        return self._replace(function=self.function._replace(numbers=numbers), Z=self.Z[rows])
-
     def __call__(self, Z: Floats) -> Floats:
-        """Kernels (n, m)."""
+        """Kernels (n, m); tiny ones, with which products take long, are 0."""
         if self.function.kind != LAPLACIAN:
-            return self.function.by_products(Z, self.Z, 0.0)
-        blocks = np.split(self.Z.T, range(WIDE, len(self.Z), WIDE), axis=1)
-        return np.hstack([self.function.gram(block, Z) for block in blocks])
+            values = self.function.by_products(Z, self.Z, 0.0)
+        else:
+            blocks = np.split(self.Z.T, range(WIDE, len(self.Z), WIDE), axis=1)
+            values = np.hstack([self.function.gram(block, Z) for block in blocks])
+        values[values < TINY] = 0.0
+        return values
 
 
 class KernelRidge(Member):
@@ -87,20 +83,23 @@ class KernelRidge(Member):
         some = np.arange(n) if exact else np.sort(rng.permutation(n)[: self.n_landmarks])
         mean = np.average(V, axis=0, weights=weight)
         root, self.shift = np.sqrt(weight)[:, None], mean - training.origin
-        R = root * (V - mean)
-        kernel = RowKernel.of(self.name, training.rows.chunk(some), weight[some])
-        few = rng.permutation(len(some))[:SOME]
-        penalty, width = chosen(kernel, few, root[some[few]], R[some[few]])
-        self.kernel = kernel.scaled(width)
-        left = self._exact(root, R, penalty) if exact else self._in_span(training, root, R)
-        errors = (left[training.judged] if exact else left) / root[training.judged]
+        self.kernel = RowKernel.of(self.name, training.rows.chunk(some), weight[some])
+        learn = self._exact if exact else self._in_span
+        errors = learn(training, root, root * (V - mean)) / root[training.judged]
         return V[training.judged] - errors - training.origin
 
-    def _exact(self, root, R, penalty):
-        """Left-out errors of all rows times √w; sets coefficients."""
-        errors, alpha = left_out(root * self.kernel(self.kernel.Z) * root.T, R, penalty)
+    def _exact(self, training, root, R):
+        """Left-out errors of judged rows times √w; sets coefficients."""
+        K = root * self.kernel(self.kernel.Z) * root.T
+        single, rough = K.astype(np.float32), R.astype(np.float32)
+
+        @cache
+        def error(place):
+            return np.sum(left_out(single, rough, PENALTIES[place])[0] ** 2, dtype=np.float64)
+
+        errors, alpha = left_out(K, R, PENALTIES[lowest(error, FIRST, len(PENALTIES))])
         self.coefs = root * alpha
-        return errors
+        return errors[training.judged]
 
     def _in_span(self, training, root, R):
         """Left-out errors of judged rows times √w, in the span of landmarks; sets coefficients."""
@@ -152,23 +151,10 @@ def left_out(K, R, penalty):
     return alpha / np.diag(inverse)[:, None], alpha
 
 
-def chosen(kernel, few, root, R):
-    """Penalty and factor of γ of the least left-out error of `few` rows, downhill from `FIRST`."""
-    grams, errors = {}, {}
-
-    def error(at):
-        if at not in errors:
-            width = WIDTHS[at[1]]
-            if width not in grams:
-                own = kernel.scaled(width, few)
-                grams[width] = root * own(own.Z) * root.T
-            errors[at] = np.sum(left_out(grams[width], R, PENALTIES[at[0]])[0] ** 2)
-        return errors[at]
-
-    at, last = FIRST, None
-    while at != last:
-        last, moves = at, ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
-        near = [(at[0] + i, at[1] + j) for i, j in moves]
-        inside = [(i, j) for i, j in near if 0 <= i < len(PENALTIES) and 0 <= j < len(WIDTHS)]
-        at = min(inside, key=error)
-    return PENALTIES[at[0]], WIDTHS[at[1]]
+def lowest(error, at, stop):
+    """A place below `stop` whose error is lower than those beside it, downhill from `at`."""
+    while True:
+        last, near = at, range(max(at - 1, 0), min(at + 2, stop))
+        at = min(near, key=error)
+        if at == last:
+            return at

@@ -17,16 +17,28 @@ CHUNK = 4000
 
 
 class StandardRows(NamedTuple):
-    """Rows, and their standardized dense form, which is computed for some rows at a time."""
+    """Rows, and their standardized dense form, which is computed for some rows at a time.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, p)
+        Rows, as estimators take them.
+    scale : RunningScale or None
+        Standardizes rows.
+    stretch : ndarray of shape (p,)
+        What standardized features are multiplied by.
+    """
 
     X: Any
     scale: RunningScale | None = None
+    stretch: Floats = np.ones(1)
 
     def chunk(self, which: Array | slice) -> Floats:
         """Standardized rows, dense."""
         assert self.scale is not None
         Z = self.scale.transformed_matrix(Rows.from_array(self.X[which]))
-        return Z.toarray() if hasattr(Z, "toarray") else Z
+        Z = Z.toarray() if hasattr(Z, "toarray") else Z
+        return Z * np.resize(self.stretch, Z.shape[1])  # indicators come behind all features
 
 
 class Training(NamedTuple):

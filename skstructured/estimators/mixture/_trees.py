@@ -60,6 +60,11 @@ class VertexTrees(Member):
                 means[own] = self._means([group], X[own])
         return self.loss.link(means[training.judged])
 
+    def stretch(self) -> Floats:
+        """Roots (p,) of the features' importances, in units of their mean."""
+        importance = np.mean([group.feature_importances_ for group in self.groups], axis=0)
+        return np.sqrt(importance * len(importance)) if importance.any() else np.ones(1)
+
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
         return self.loss.link(self._means(self.groups, self._units(rows.X)))
