@@ -49,27 +49,24 @@ class Mixed(NamedTuple):
     members : list of Member
     weights : ndarray of shape (n_members,)
     intercept : ndarray of shape (dim,) or float
-    scale : RunningScale or None
-        Standardizes rows for members that need it.
+    rows : StandardRows
+        How rows are standardized; not at all if estimators check them.
     """
 
     members: list[Member]
     weights: Floats
     intercept: Floats | float
-    scale: Any
+    rows: StandardRows
 
     def scores(self, X: Any) -> Floats:
         """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
-        if self.scale is None:
+        if self.rows.scale is None:
             return self._chunk(X)
         starts = range(0, max(X.shape[0], 1), CHUNK)
         return np.concatenate([self._chunk(X[start : start + CHUNK]) for start in starts])
 
     def _chunk(self, X):
-        pairs, rows = (
-            zip(self.weights, self.members, strict=True),
-            StandardRows(X, self.scale, self.stretch),
-        )
+        pairs, rows = zip(self.weights, self.members, strict=True), self.rows._replace(X=X)
         return sum(a * member.scores(rows) for a, member in pairs) + self.intercept
 
 
@@ -124,7 +121,7 @@ class Mixture(BaseEstimator):
         training = self._training(*given)
         members, honest, training = self._fit_members(training, given[2])
         weights = self._weights(honest, training, given[2])
-        self._mixed = Mixed([one for _, one in members], *weights, *training.rows[1:])
+        self._mixed = Mixed([one for _, one in members], *weights, training.rows._replace(X=None))
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -184,7 +181,7 @@ class Mixture(BaseEstimator):
         return list(given)
 
     def _fit_members(self, training, packed):
-        """Members with names, their honest scores, and the rows as the trees have stretched them."""
+        """Members, their honest scores, and the rows as trees have stretched them."""
         members = self._members(training.rows.X)
         *first, (name, last) = members
         trees = isinstance(last, VertexTrees)
