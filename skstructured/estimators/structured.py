@@ -14,7 +14,7 @@ from skstructured._base.validation import check_weights, unchanged_on_error
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, over_sequences
+from skstructured._learners.predictions import DecodedPredictions, over_sequences, warn_of_costs
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
@@ -185,8 +185,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return packed, weight
 
     def _take_decoder(self):
-        super()._take_decoder()
-        self._calibrator = None  # weights of members calibrate scores
+        decoder, self._calibrator = self._given_decoder(), None  # weights calibrate scores
+        decoder.check_space(self.loss_)
+        warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
         seeds = self.random_state_.randint(SEEDS, size=2)

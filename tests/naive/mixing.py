@@ -1,37 +1,49 @@
-"""Weights of members that are mixed, by the literal formula and small steps of coordinates."""
+"""Members that leave out rows one by one, and the objective of their weights, literally."""
 
 import math
 
-
-def squared_distance(v, means, truths, weight):
-    """Σ_i w_i ‖Σ_e v_e μ_e(x_i) − y_i‖² / Σ_i w_i, one number after the other."""
-    total = 0.0
-    for i, y in enumerate(truths):
-        mixture = [sum(v[e] * means[e][i][k] for e in range(len(v))) for k in range(len(y))]
-        total += weight[i] * sum((m - t) ** 2 for m, t in zip(mixture, y, strict=True))
-    return total / sum(weight)
+import numpy as np
 
 
-def objective(v, lost, rows):
-    """n D(v)/(2 D(v₀)) − Σ_e ln v_e, with equal weights v₀."""
-    equal = [1.0 / len(v)] * len(v)
-    return rows * lost(v) / (2.0 * lost(equal)) - sum(math.log(part) for part in v)
+def ridge_without(K, V, weight, penalty, i):
+    """Kernel ridge regression at row i by all others: penalties in units of the mean w k(x, x)."""
+    n, mean = len(V), np.average(V, axis=0, weights=weight)
+    unit = penalty * np.mean(weight * np.diag(K))
+    rest = [j for j in range(n) if j != i]
+    A = K[np.ix_(rest, rest)] * np.sqrt(np.outer(weight[rest], weight[rest]))
+    root = np.sqrt(weight[rest])[:, None]
+    alpha = np.linalg.solve(A + unit * np.eye(n - 1), root * (V[rest] - mean))
+    return mean + K[i, rest] @ (root * alpha)
 
 
-def mixing_weights(lost, few, rows):
-    """The least objective over the simplex: mass goes from member to member while that helps."""
-    v, step = [1.0 / few] * few, 0.1 / few
-    least = objective(v, lost, rows)
-    while step > 1e-7:
-        better = False
-        for a in range(few):
-            for b in range(few):
-                if a == b or v[a] <= step:
-                    continue
-                tried = list(v)
-                tried[a], tried[b] = tried[a] - step, tried[b] + step
-                now = objective(tried, lost, rows)
-                if now < least - 1e-12 * abs(least):
-                    v, least, better = tried, now, True
-        step = step if better else step / 2.0
-    return v
+def ridge_in_span_without(K, own, V, weight, penalty, i):
+    """The same in the span of landmarks, with kernels K (n, m), and those `own` (m, m) of them."""
+    n, mean = len(V), np.average(V, axis=0, weights=weight)
+    total = np.trace(np.linalg.solve(own, K.T @ (weight[:, None] * K)))
+    rest = [j for j in range(n) if j != i]
+    W = weight[rest][:, None]
+    A = K[rest].T @ (W * K[rest]) + penalty * total / n * own
+    return mean + K[i] @ np.linalg.solve(A, K[rest].T @ (W * (V[rest] - mean)))
+
+
+def leaf_means(trees, units, learned, V, weight, i):
+    """Means of the vertices in the leaf of row i, over trees that have learned some rows."""
+    means = []
+    for tree in trees:
+        leaves = tree.apply(units)
+        same = [j for j in learned if leaves[j] == leaves[i]]
+        means.append(np.average(V[same], axis=0, weights=weight[same]))
+    return np.mean(means, axis=0)
+
+
+def objective(z, b, scores, V, weight, loss, usual):
+    """Σ w S(Σ_e e^z_e θ_e + b; (1 − ε) y + ε m) + .1 ‖z − ln u‖² + .1 ‖b‖², row by row."""
+    n = sum(weight)
+    mean = sum(w * v for w, v in zip(weight, V, strict=True)) / n
+    epsilon = 1.0 / (n + 1.0)
+    total = 0.1 * sum((one - math.log(usual)) ** 2 for one in z) + 0.1 * sum(one**2 for one in b)
+    for i, w in enumerate(weight):
+        theta = sum(math.exp(one) * scores[e][i] for e, one in enumerate(z)) + b
+        truth = (1.0 - epsilon) * V[i] + epsilon * mean
+        total += w * loss.value(theta[None], truth[None])[0]
+    return total

@@ -118,8 +118,9 @@ class Mixture(BaseEstimator):
         given = [*indexable(X, y), packed, weight]
         if (weight == 0.0).any():
             given = [_safe_indexing(part, np.flatnonzero(weight)) for part in given]
-        training = self._training(*given)
-        members, honest, training = self._fit_members(training, given[2])
+        members = self._members(X)
+        training = self._training(*given, alone=len(members) == 1)
+        honest, training = self._fit_members(members, training, given[2])
         weights = self._weights(honest, training, given[2])
         self._mixed = Mixed([one for _, one in members], *weights, training.rows._replace(X=None))
         self.weights_, self.intercept_ = weights
@@ -141,13 +142,13 @@ class Mixture(BaseEstimator):
         check_finite(self, rows, fresh=reset)
         return rows.matrix
 
-    def _training(self, X, y, packed, weight):
-        """The `Training` of rows of positive weight."""
+    def _training(self, X, y, packed, weight, alone):
+        """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()
-        ones, parts = np.ptp(weight) == 0.0, parts_of(packed, self.random_state_)
-        given = None if ones else weight
+        given = None if np.ptp(weight) == 0.0 else weight
+        parts = np.full(len(weight), -1) if alone else parts_of(packed, self.random_state_)
         if over_sequences(self):
-            return Training(StandardRows(X), y, packed, weight, given, parts, packed)
+            return Training(StandardRows(X), y, np.zeros((1, 0)), weight, given, parts, np.zeros(0))
         scale, V = None, self.loss_.space.unpack(packed)
         if self._reads_rows():
             rows = read_rows(self, X)
@@ -180,9 +181,8 @@ class Mixture(BaseEstimator):
             raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
         return list(given)
 
-    def _fit_members(self, training, packed):
-        """Members, their honest scores, and the rows as trees have stretched them."""
-        members = self._members(training.rows.X)
+    def _fit_members(self, members, training, packed):
+        """Honest scores of each member, and the rows as trees have stretched them."""
         *first, (name, last) = members
         trees = isinstance(last, VertexTrees)
         done = [self._learned(name, last, training, packed)] if trees else []
@@ -196,13 +196,13 @@ class Mixture(BaseEstimator):
             )
         honest, scores = zip(*found, *done, strict=True)
         self.validation_scores_ = np.array(scores)
-        return members, honest, training
+        return honest, training
 
     def _learned(self, name, member, training, packed):
         """Honest scores of a member that learns now, and its score by itself."""
         began, judged = perf_counter(), training.judged
         honest, score = member.fit(training), np.nan
-        if len(judged) > 0 and not over_sequences(self):
+        if len(judged) > 0:
             a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
             score = self._judge(a * honest + b, packed[judged], training.weight[judged])
         if is_verbose(self):

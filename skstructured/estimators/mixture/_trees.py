@@ -47,6 +47,7 @@ class VertexTrees(Member):
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
         means, self.groups = np.empty(V.shape), []
+        V = V if training.dim > 1 else V[:, 0]
         for part in range(PARTS):
             rows, own = np.flatnonzero(parts != part), parts == part
             many = len(rows) > ROWS

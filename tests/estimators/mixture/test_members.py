@@ -1,0 +1,324 @@
+"""Members of mixtures: honest scores are those of models that have not learned the row."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import mixing
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import skstructured as sk
+from skstructured._learners.batch_scaling import scale_of
+from skstructured.estimators.mixture import _ridge, _training, _trees
+from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
+from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, left_out, lowest
+from skstructured.estimators.mixture._training import (
+    FEWEST,
+    PARTS,
+    StandardRows,
+    Training,
+    parts_of,
+)
+from skstructured.estimators.mixture._trees import TREES, VertexTrees
+from skstructured.losses import FenchelYoung
+from skstructured.losses.surrogates import ResidualLoss
+from skstructured.spaces import Hypercube, OrdinalChain, Permutahedron, Simplex
+from skstructured.spaces._real_line import RealLine
+
+#: Interpreted kernels are a thousand times slower.
+slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
+
+#: space -> outputs of 30 rows with three features.
+X = np.random.RandomState(0).randn(30, 3)
+SPACES = {
+    "multiclass": (Simplex, np.argmax(X, axis=1)),
+    "multilabel": (Hypercube, (X > 0).astype(int)),
+    "ordinal": (OrdinalChain, (X > 0).sum(axis=1)),
+    "ranking": (Permutahedron, np.argsort(X, axis=1) + 1),
+}
+
+
+def training_of(X, y, kind, weight=None, stretch=None, seed=0):
+    """A `Training` of rows, with its loss."""
+    space = kind().fit(y)
+    loss = ResidualLoss(space) if kind is RealLine else FenchelYoung(space)
+    weight = np.ones(len(X)) if weight is None else weight / weight.mean()
+    learner = sk.OnlineStructuredPredictor()
+    scale = scale_of(learner, X.shape[1], True)
+    rows = StandardRows(X, scale, np.ones(1) if stretch is None else stretch)
+    scale.count_all(_training.Rows.from_array(X), weight)
+    packed, given = space.pack(y), None if np.ptp(weight) == 0.0 else weight
+    V = space.unpack(packed)
+    origin = loss.mean(np.zeros((1, V.shape[1])))[0]
+    parts = parts_of(packed, np.random.RandomState(seed))
+    return Training(rows, y, V, weight, given, parts, origin), loss
+
+
+def weighted(rng, n=30):
+    return rng.exponential(size=n) + 0.05
+
+
+class TestParts:
+    @pytest.mark.parametrize("n", [FEWEST, 137, 1000])
+    def test_hold_out_each_row_once_with_all_classes(self, n):
+        codes = np.arange(n) % 4
+        parts = parts_of(codes, np.random.RandomState(0))
+        counts = np.bincount(parts, minlength=PARTS)
+        assert len(counts) == PARTS and np.ptp(counts) <= 1
+        for part in range(PARTS):
+            assert set(codes[parts == part]) == set(range(4))
+
+    @pytest.mark.parametrize("n", [30, 300])
+    def test_every_class_is_always_learned(self, n):
+        codes = np.concatenate([np.zeros(n, int), [1, 2, 2, 3, 3, 3]])
+        for seed in range(20):
+            parts = parts_of(codes, np.random.RandomState(seed))
+            assert parts[n] == -1 and (parts >= 0).sum() == n + 5
+            for part in range(PARTS):
+                assert set(codes[parts != part]) == {0, 1, 2, 3}
+
+    def test_of_very_few_rows_there_are_none(self):
+        parts = parts_of(np.zeros(FEWEST - 1, int), np.random.RandomState(0))
+        np.testing.assert_array_equal(parts, np.full(FEWEST - 1, -1))
+
+    def test_of_many_rows_some_are_always_learned(self, monkeypatch):
+        monkeypatch.setattr(_training, "MOST", 50)
+        codes = np.arange(400) % 4
+        parts = parts_of(codes, np.random.RandomState(0))
+        np.testing.assert_array_equal(np.bincount(parts[parts >= 0]), np.full(PARTS, 10))
+        assert min(np.bincount(codes[parts >= 0])) >= 10
+
+    def test_numbers_are_no_classes(self):
+        assert (parts_of(np.linspace(0.0, 1.0, 50), np.random.RandomState(0)) >= 0).all()
+
+
+class TestRidge:
+    @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
+    @pytest.mark.parametrize("space", SPACES)
+    def test_leaves_out_each_row(self, name, space, rng):
+        kind, y = SPACES[space]
+        training, _ = training_of(X, y, kind, weighted(rng), stretch=np.array([2.0, 1.0, 0.3]))
+        ridge = KernelRidge(name, 30, 0)
+        honest = ridge.fit(training) + training.origin
+        K = ridge.kernel(ridge.kernel.Z)
+        literal = np.array([
+            [mixing.ridge_without(K, training.V, training.weight, p, i) for i in range(30)]
+            for p in PENALTIES
+        ])  # fmt: skip
+        distances = np.abs(literal - honest).max(axis=(1, 2))
+        best = int(np.argmin(distances))
+        assert distances[best] < 1e-8
+        errors = np.einsum("n,pnd->p", training.weight, (literal - training.V) ** 2)
+        near = errors[max(best - 1, 0) : best + 2].min()
+        assert errors[best] <= near * (1.0 + 1e-4)  # it was found in single precision
+
+    @pytest.mark.parametrize("name", ["rbf", "laplacian"])
+    def test_leaves_out_each_row_in_the_span_of_landmarks(self, name, rng, monkeypatch):
+        monkeypatch.setattr(_ridge, "CHUNK", 7)
+        kind, y = SPACES["multiclass"]
+        training, _ = training_of(X, y, kind, weighted(rng))
+        ridge = KernelRidge(name, 12, 3)
+        honest = ridge.fit(training) + training.origin
+        K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
+        own = own + JITTER * np.trace(own) / 12 * np.eye(12)
+        literal = np.array([
+            [
+                mixing.ridge_in_span_without(K, own, training.V, training.weight, p, i)
+                for i in range(30)
+            ]
+            for p in PENALTIES
+        ])  # fmt: skip
+        errors = np.einsum("n,pnd->p", training.weight, (literal - training.V) ** 2)
+        assert len(ridge.kernel.Z) == 12
+        np.testing.assert_allclose(honest, literal[np.argmin(errors)], atol=2e-4)
+
+    @pytest.mark.parametrize("landmarks", [12, 30])
+    def test_scores_minimize_its_objective(self, landmarks, rng):
+        """Training rows by all rows, and not only those that the member keeps."""
+        kind, y = SPACES["ordinal"]
+        training, _ = training_of(X, y, kind, weighted(rng))
+        ridge = KernelRidge("laplacian", landmarks, 0)
+        ridge.fit(training)
+        theta = ridge.scores(training.rows)
+        slopes = training.weight[:, None] * (theta + training.origin - training.V)
+        K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
+        shift = own @ ridge.coefs  # proportional to the slope of the penalty
+        both = np.concatenate([(K.T @ slopes).ravel(), shift.ravel()]).reshape(2, -1)
+        ratio = -both[0] @ both[1] / (both[1] @ both[1])
+        assert ratio > 0.0
+        np.testing.assert_allclose(both[0], -ratio * both[1], atol=2e-5 * np.abs(both[0]).max())
+
+    def test_judges_only_rows_of_parts(self, rng):
+        kind, y = SPACES["multiclass"]
+        training, _ = training_of(X, y, kind)
+        parts = training.parts.copy()
+        parts[::3] = -1
+        for landmarks in (10, 30):
+            all_rows = KernelRidge("rbf", landmarks, 0).fit(training)
+            some = KernelRidge("rbf", landmarks, 0).fit(training._replace(parts=parts))
+            if landmarks == 30:
+                np.testing.assert_allclose(some, all_rows[parts >= 0], atol=1e-12)
+            assert len(some) == (parts >= 0).sum()
+
+    def test_singular_matrices_have_infinite_errors(self):
+        K = np.array([[1.0, 2.0], [2.0, 1.0]])
+        assert np.isinf(left_out(K, np.ones((2, 1)), 0.0)[0]).all()
+
+    @pytest.mark.parametrize("best", [0, 3, 9])
+    def test_walks_downhill(self, best):
+        asked = []
+        assert lowest(lambda at: asked.append(at) or abs(at - best), 6, 10) == best
+        assert min(asked) >= 0 and max(asked) <= 9
+
+    def test_rows_far_apart_are_as_quick_as_others(self):
+        kernel = _ridge.RowKernel.of("rbf", X, np.ones(30))
+        values = kernel(30.0 * X)
+        assert not np.any((values > 0.0) & (values < 1e-20)) and (values == 0.0).any()
+
+
+class TestTrees:
+    @pytest.mark.parametrize("space", SPACES)
+    def test_honest_means_are_those_of_the_other_parts(self, space, rng):
+        kind, y = SPACES[space]
+        training, loss = training_of(X, y, kind, weighted(rng))
+        trees = VertexTrees(loss, None, 5, None)
+        honest, units = trees.fit(training), trees._units(X)
+        literal = np.array([
+            mixing.leaf_means(
+                trees.groups[part].estimators_, units, np.flatnonzero(training.parts != part),
+                training.V, training.weight, i,
+            )
+            for i, part in enumerate(training.parts)
+        ])  # fmt: skip
+        np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
+        assert [len(group.estimators_) for group in trees.groups] == [TREES] * PARTS
+
+    def test_all_groups_predict(self, rng):
+        kind, y = SPACES["multilabel"]
+        training, loss = training_of(X, y, kind)
+        trees = VertexTrees(loss, None, 0, None)
+        trees.fit(training)
+        each = [
+            tree.predict(trees._units(X)) for group in trees.groups for tree in group.estimators_
+        ]
+        np.testing.assert_allclose(trees.scores(training.rows), loss.link(np.mean(each, axis=0)))
+
+    def test_a_quantile_of_trees(self, rng):
+        y = rng.randn(30)
+        training, loss = training_of(X, y, RealLine)
+        trees = VertexTrees(loss, 0.3, 0, None)
+        trees.fit(training)
+        each = [
+            tree.predict(trees._units(X)) for group in trees.groups for tree in group.estimators_
+        ]
+        found = trees.scores(training.rows)[:, 0]
+        np.testing.assert_allclose(found, np.quantile(each, 0.3, axis=0))
+
+    def test_of_many_rows_each_learns_some(self, monkeypatch):
+        monkeypatch.setattr(_trees, "ROWS", 10)
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind)
+        trees = VertexTrees(loss, None, 0, None)
+        trees.fit(training)
+        sizes = [tree.tree_.n_node_samples[0] for g in trees.groups for tree in g.estimators_]
+        assert max(sizes) <= 10
+
+    @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
+    def test_units_of_features_do_not_matter(self, unit, rng):
+        given = np.column_stack([rng.randn(60, 2), np.ones(60), np.full(60, np.nan)])
+        y = (given[:, 0] > 0).astype(int)
+        means = []
+        for factor in (1.0, unit):
+            training, loss = training_of(factor * given, y, Simplex)
+            trees = VertexTrees(loss, None, 0, None)
+            trees.fit(training)
+            means.append(trees.scores(StandardRows(factor * given)))
+            assert np.isfinite(trees.scores(StandardRows(1e90 * given))).all()
+        np.testing.assert_allclose(means[1], means[0], atol=0.5)
+
+    def test_sparse_rows_are_the_same_rows(self):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(np.abs(X), y, kind)
+        sparse_rows = training._replace(rows=StandardRows(sparse.csr_matrix(np.abs(X))))
+        trees = VertexTrees(loss, None, 0, None)
+        honest = trees.fit(sparse_rows)
+        assert honest.shape == (30, 3) and np.isfinite(honest).all()
+        dense = VertexTrees(loss, None, 0, None)
+        assert np.corrcoef(dense.fit(training).ravel(), honest.ravel())[0, 1] > 0.8
+
+    def test_stretch_is_the_root_of_importance(self, rng):
+        given = rng.randn(200, 4)
+        training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
+        trees = VertexTrees(loss, None, 0, None)
+        trees.fit(training)
+        stretch = trees.stretch()
+        mean = np.mean([group.feature_importances_ for group in trees.groups], axis=0)
+        np.testing.assert_allclose(stretch**2, 4.0 * mean)
+        assert np.argmax(stretch) == 1 and np.mean(stretch**2) == pytest.approx(1.0)
+        training, loss = training_of(np.ones((30, 2)), np.arange(30) % 2, Simplex)
+        trees.fit(training)
+        np.testing.assert_array_equal(trees.stretch(), [1.0])  # no feature was split
+
+
+class TestEstimators:
+    @pytest.mark.parametrize("weights", [False, True])
+    def test_score_rows_that_they_have_not_learned(self, weights, rng):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind, weighted(rng) if weights else None)
+        member = CrossFitted(GaussianNB(), loss)
+        honest = member.fit(training)
+        for i, part in enumerate(training.parts):
+            rest = training.parts != part
+            alone = clone(member.estimator).fit(X[rest], y[rest], training.weight[rest])
+            np.testing.assert_allclose(
+                honest[i], loss.link(alone.predict_proba(X[i : i + 1]))[0], atol=1e-9
+            )
+        all_rows = GaussianNB().fit(X, y, training.weight)
+        np.testing.assert_allclose(
+            member.scores(training.rows), loss.link(all_rows.predict_proba(X)), atol=1e-9
+        )
+
+    def test_regressors_predict_in_units_of_the_loss(self, rng):
+        y = 100.0 + 7.0 * X[:, 0] + rng.randn(30)
+        training, loss = training_of(X, y, RealLine)
+        member = CrossFittedRegressor(Ridge(), loss)
+        honest = member.fit(training)
+        rest = training.parts != training.parts[4]
+        alone = Ridge().fit(X[rest], y[rest]).predict(X[4:5])
+        assert honest[4, 0] == pytest.approx(loss.space.pack(alone)[0])
+
+    @slow_as_python
+    def test_passes_are_chosen_once(self):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind)
+        member = CrossFitted(sk.OnlineStructuredPredictor(random_state=0), loss)
+        member.fit(training)
+        rest = np.flatnonzero(training.parts != 0)
+        first = sk.OnlineStructuredPredictor(random_state=0).fit(X[rest], y[rest])
+        assert member.fitted.max_iter == first.n_iter_ and member.estimator.max_iter == "auto"
+
+    def test_without_scores_are_refused(self):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind)
+        with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):
+            CrossFitted(Ridge(), loss).fit(training)
+        kind, y = SPACES["multilabel"]
+        training, loss = training_of(X, y, kind)
+        with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):
+            CrossFitted(LogisticRegression(), loss)._score(LogisticRegression(), X)
+
+
+class TestRows:
+    def test_are_standardized_and_stretched(self, rng):
+        given = rng.randn(40, 3) * [1.0, 10.0, 100.0] + 5.0
+        given[3, 1] = np.nan
+        learner = sk.OnlineStructuredPredictor(missing="indicator")
+        scale = scale_of(learner, 3, True)
+        scale.count_all(_training.Rows.from_array(given), np.ones(40))
+        Z = StandardRows(given, scale, np.array([1.0, 2.0, 3.0])).chunk(slice(2, 5))
+        mean, deviation = np.nanmean(given, axis=0), np.nanstd(given, axis=0)
+        wanted = np.nan_to_num((given[2:5] - mean) / deviation) * [1.0, 2.0, 3.0]
+        np.testing.assert_allclose(Z[:, :3], wanted, atol=1e-10)
+        np.testing.assert_array_equal(Z[:, 3:], [[0, 0, 0], [0, 2, 0], [0, 0, 0]])
