@@ -386,16 +386,10 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     check_integer("degree", degree)
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
-    coef0 = check_coef0(kernel, coef0)
+    signed = kernel != "arc-cosine"
+    wanted = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
+    coef0 = check_real("coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), wanted)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
-
-
-def check_coef0(kernel, coef0):
-    """The number `coef0`; a ValueError if the kernel does not allow it."""
-    if kernel != "arc-cosine":
-        return check_real("coef0", coef0, math.isfinite, "be a number")
-    wanted = "be at least 0 with kernel='arc-cosine'"
-    return check_real("coef0", coef0, lambda v: 0.0 <= v < math.inf, wanted)
 
 
 #: Kernels by name.
