@@ -86,7 +86,7 @@ def marks_of(make, teacher, rows, test):
         seen = CHUNK * (number + 1)
         if seen in MARKS:
             started = time.perf_counter()
-            if hasattr(model, "settle"):
+            if hasattr(model, "finish_fit"):
                 model.finish_fit()
                 seconds = time.perf_counter() - started
             yield seen, 100.0 * np.mean(model.predict(X_new) == y_new), seconds

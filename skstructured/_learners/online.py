@@ -169,7 +169,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         batch = self._read(X, reset=True)
         if self.standardize:  # afterwards, what was out of range is not seen any more
             self._check_rows(batch, fresh=True)
-        self._expect(batch)
         if over_sequences(self, fresh=True):  # once, for the space and for the rounds
             y = stack_labels(y)
         self._start(self._space_of(batch, y, sample_weight), self._most_passes())
@@ -178,9 +177,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
         """The space, fitted to the outputs of rounds."""
         return self._unfitted_space().fit(y)
-
-    def _expect(self, rounds: Batch) -> None:
-        """Look at rounds that `fit` is about to learn, before anything is set up."""
 
     def _make_passes(self, rounds: Batch) -> None:
         """Learn until `max_iter`, or until a pass does not improve on the best one."""

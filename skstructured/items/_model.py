@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_integer
@@ -11,7 +10,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import DIM, FRESH, INNER, ROOM
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.kernel._features import BALANCE, SEEN, FourierMap, MappedScale
+from skstructured.estimators.kernel._features import SEEN, MappedScale, fourier_map
 from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
@@ -41,18 +40,13 @@ class MappedRounds(MappedScale):
         scale.apply(some, weight=weight)
         Z = scale.transformed_matrix(some)
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.mapped]
-        gamma, _ = width_of("multiscale", "rbf", self.mapped, Z, weight)
-        self.features.set_width(gamma, BALANCE * self.mapped)
+        self.features.set_width(width_of("multiscale", "rbf", self.mapped, Z, weight)[0])
 
 
 def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     """A scale of rounds, and random features of the Gaussian kernel, of three widths, behind it."""
     check_integer("n_components", learner.n_components)
-    p = learner.n_features_in_
-    rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-    features = FourierMap("rbf", p, learner.n_components, True, rng)
-    features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
-    return MappedRounds(scale, features)
+    return MappedRounds(scale, fourier_map(learner, "multiscale", learner.n_components))
 
 
 class ItemRounds(RoundKind):

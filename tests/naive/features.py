@@ -18,9 +18,3 @@ def mapped_rows(X, weight, phi, standardize=True):
     """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
     Z = standardized(X, weight, True)[0] if standardize else X
     return np.array([[*z, *phi(z), 1.0] for z in Z])
-
-
-def rectified(z, weights, gain):
-    """(gain max(0, <ω, z>), …) of one row, with weights (p, m)."""
-    products = [math.fsum(a * b for a, b in zip(w, z, strict=True)) for w in weights.T]
-    return [gain * max(0.0, product) for product in products]

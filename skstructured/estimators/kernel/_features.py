@@ -1,4 +1,4 @@
-"""Random features φ of rows, with E <φ(x), φ(z)> = k(x, z), and linear models over [z, φ(z)]."""
+"""Random Fourier features φ of rows, whose products tend to a Gaussian kernel; models over them."""
 
 import copy
 from typing import Any
@@ -14,58 +14,70 @@ from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
-from skstructured._learners.pass_selection import FOURIER, learned_rounds
+from skstructured._learners.pass_selection import FOURIER
 from skstructured.estimators._auto import is_auto
-from skstructured.estimators.kernel._values import (
-    MANY,
-    check_coef0,
-    counted_rows,
-    kernel_of,
-    tried_gamma,
-    width_of,
-)
+from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import certificate_of
-
-#: Kernels that are the mean of cosines over frequencies that can be drawn.
-DRAWN = ("rbf", "laplacian")
 
 #: Factors of γ of the three kernels whose mean is "multiscale".
 OCTAVES = (0.25, 1.0, 4.0)
 
+#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
+BALANCE = 3.0
 
-def orthogonal_frequencies(p, m, rng):
-    """Columns (p, m) of normal vectors that are orthogonal to each other, p at a time."""
+
+def frequencies_of(p, m, rng):
+    """Frequencies (p, m) of a Gaussian kernel with γ = 1, in radians.
+
+    They are normal, and orthogonal to each other, p at a time.
+    """
     blocks = []
     for start in range(0, m, p):
         size = min(p, m - start)
         Q, R = np.linalg.qr(rng.standard_normal((p, min(p, m))))
         lengths = np.sqrt(rng.chisquare(p, size=size))
         blocks.append((Q * np.sign(np.diag(R)))[:, :size] * lengths)
-    return np.hstack(blocks)
+    return np.sqrt(2.0) * np.hstack(blocks)
 
 
-def frequencies_of(kernel, p, m, rng):
-    """Frequencies (p, m) of a kernel with γ = 1, in radians."""
-    if kernel == "laplacian":
-        return rng.standard_cauchy((p, m))
-    return np.sqrt(2.0) * orthogonal_frequencies(p, m, rng)
-
-
-class RandomMap(State):
-    """What makes φ(z) of rows z, `columns` numbers each.
+class FourierMap(State):
+    r"""φ(z) = (a cos ω_jᵀz, a sin ω_jᵀz), j = 1 … m, with normal ω_j drawn once (Yu et al. 2016).
 
     Parameters
     ----------
-    p, columns : int
-        Features of rows, and of φ.
+    p, n_components : int
+        Features, and 2m; odd numbers are rounded up.
+    multiscale : bool
+        Whether γ is the middle of three.
+    rng : RandomState
+        Draws the frequencies.
+
+    Attributes
+    ----------
+    columns : int
+        Number of columns of φ.
+    frequencies : ndarray of shape (p, m)
+        With γ = 1.
+    octave : ndarray of shape (m,)
+        By what γ is multiplied, with `multiscale`.
+    amplitudes : ndarray of shape (m,)
+        The factors a.
     """
 
-    def __init__(self, p, columns):
-        self.p, self.columns = p, columns
+    def __init__(self, p, n_components, multiscale, rng):
+        many = -(-n_components // 2)
+        factors = OCTAVES[:many] if multiscale else (1.0,)
+        sizes = [len(part) for part in np.array_split(np.arange(many), len(factors))]
+        shares = np.repeat([1.0 / (len(sizes) * size) for size in sizes], sizes)
+        self.columns, self.octave = 2 * many, np.repeat(factors, sizes)
+        self.amplitudes = np.sqrt(BALANCE * p * shares)
+        self.frequencies = np.hstack([frequencies_of(p, size, rng) for size in sizes])
 
-    def balance(self, Z, weight):
-        """Have the mean ‖φ(z)‖² of rows Z of some weights (n,) be `square`, if it is not."""
+    def set_width(self, gamma):
+        """Take the frequencies of γ."""
+        self.gamma = gamma
+        self.turns = self.frequencies * (np.sqrt(gamma * self.octave) / (2.0 * np.pi))
 
     def none(self):
         """Without any feature."""
@@ -78,173 +90,46 @@ class RandomMap(State):
         out = np.empty((len(Z), Z.shape[1] + self.columns))
         out[:, : Z.shape[1]] = Z
         if self.columns > 0:
-            self._write(Z[:, :width], out)
+            write_waves(Z[:, :width] @ self.turns, self.amplitudes, out)
         return out
 
-    def _write(self, Z, out):
-        """Write φ of rows Z into the last columns of `out`."""
-        raise NotImplementedError
+
+def fourier_map(learner, gamma, count):
+    """A newly drawn map of a learner, whose width is that of a stream."""
+    p = learner.n_features_in_
+    width, multiscale = width_of(gamma, "rbf", p)
+    rng = check_random_state(learner.random_state_.randint(2**31 - 1))
+    features = FourierMap(p, count, multiscale, rng)
+    features.set_width(width)
+    return features
 
 
-class FourierMap(RandomMap):
-    r"""φ(x) = (a cos ω_jᵀx, a sin ω_jᵀx), j = 1 … m, with ω_j drawn once.
-
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian"}
-        Frequencies are normal, orthogonal p at a time (Yu et al. 2016), with variance 2γ; or
-        independent Cauchy variables with scale γ.
-    p, n_components : int
-        Features, and 2m; odd numbers are rounded up.
-    multiscale : bool
-        Whether γ is the middle of three.
-    rng : RandomState
-        Draws the frequencies.
-
-    Attributes
-    ----------
-    frequencies : ndarray of shape (p, m)
-        With γ = 1.
-    octave : ndarray of shape (m,)
-        By what γ is multiplied, with `multiscale`.
-    """
-
-    def __init__(self, kernel, p, n_components, multiscale, rng):
-        many = -(-n_components // 2)
-        super().__init__(p, 2 * many)
-        factors = OCTAVES[:many] if multiscale else (1.0,)
-        sizes = [len(part) for part in np.array_split(np.arange(many), len(factors))]
-        self.kernel, self.octave = kernel, np.repeat(factors, sizes)
-        self.shares = np.repeat([1.0 / (len(sizes) * size) for size in sizes], sizes)
-        self.frequencies = np.hstack([frequencies_of(kernel, p, size, rng) for size in sizes])
-
-    def set_width(self, gamma, square):
-        """Take the frequencies of γ, and ‖φ‖² = `square`."""
-        self.gamma, self.square = gamma, square
-        widths = gamma * self.octave
-        factors = widths if self.kernel == "laplacian" else np.sqrt(widths)
-        self.turns = self.frequencies * (factors / (2.0 * np.pi))
-        self.amplitudes = np.sqrt(square * self.shares)
-
-    def _write(self, Z, out):
-        write_waves(Z @ self.turns, self.amplitudes, out)
+#: Random features, unless a number is given.
+USUAL = 1200
 
 
-class ReluMap(RandomMap):
-    r"""φ(z) = √(2c/m) max(0, ω_jᵀz̃), j = 1 … m, with ω_j normal, for the arc-cosine kernel.
-
-    They are orthogonal to each other in groups of p + 1, and each is normal. So with
-    ``z̃ = (z, √coef0)`` ``E <φ(x), φ(z)> = c k(x, z)`` (Cho, Saul 2009, order 1) holds as without.
-    The factor c makes the mean of ‖φ(z)‖² equal to `square`: over the rows given to `balance`, or,
-    before that, for a row with ‖z‖² = p. It does not depend on outputs.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (p + 1, m)
-        ω, the last row that of the constant.
-    """
-
-    kernel = "arc-cosine"
-
-    def __init__(self, p, n_components, coef0, rng):
-        super().__init__(p, n_components)
-        self.coef0, self.weights = coef0, orthogonal_frequencies(p + 1, n_components, rng)
-
-    def set_width(self, gamma, square):
-        """Take the ‖φ‖² of a row with ‖z‖² = p; the kernel has no γ."""
-        self.square = square
-        self._take_size(self.p + self.coef0)
-
-    def balance(self, Z, weight):
-        """See `RandomMap`."""
-        squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-        size = np.average(squares, weights=weight) + self.coef0
-        if 0.0 < size < np.inf:
-            self._take_size(size)
-
-    def _take_size(self, size):
-        """Have ‖φ‖² be `square` if ‖z̃‖² is `size`."""
-        self.scaled = np.sqrt(2.0 / self.columns * self.square / size) * self.weights
-        self.scaled[-1] *= np.sqrt(self.coef0)
-
-    def _write(self, Z, out):
-        out[:, -self.columns :] = np.maximum(Z @ self.scaled[:-1] + self.scaled[-1], 0.0)
-
-
-#: What `approximation` may be.
-APPROXIMATIONS = ("none", "fourier", "relu", "auto")
-
-#: Random features, and those of `fit` where rows are many, of which more are worth their time.
-USUAL, MORE = 1200, 4000
-
-#: Rows, at most, of which "auto" takes all kernels.
-ALL_KERNELS = 5000
-
-#: Kernel -> its random features.
-FEATURES_OF = dict.fromkeys(DRAWN, "fourier") | {"arc-cosine": "relu"}
-
-
-def features_of(kernel):
-    """The random features of a kernel; None if it has no such features."""
-    return FEATURES_OF.get(kernel) if isinstance(kernel, str) else None
-
-
-def wants_features(learner, rows):
-    """Whether random features stand for the kernel, for so many rows of `fit`, 0 in a stream.
+def count_of(learner):
+    """Number of random features that stand for the kernel, 0 with the kernel itself.
 
     A ValueError for parameters that do not go together.
     """
     given, kernel = learner.approximation, kernel_of(learner)
-    found = features_of(kernel.function)
-    check_choice("approximation", given, APPROXIMATIONS)
-    if not is_auto(learner.n_components):
-        check_integer("n_components", learner.n_components)
-    if given == "none" or (
-        given == "auto" and (rows <= ALL_KERNELS or kernel.budget is not None or found is None)
-    ):
-        return False
-    if given not in ("auto", found):
-        names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
-        right = f"{found!r} or 'none'" if found else "'none'"
+    count = USUAL if is_auto(learner.n_components) else learner.n_components
+    check_choice("approximation", given, ("none", "fourier"))
+    check_integer("n_components", count)
+    if given == "none":
+        return 0
+    if kernel.function != "rbf":
         raise ValueError(
-            f"approximation={given!r} is only supported for kernel={names}; got "
-            f"kernel={kernel.function!r}. Use approximation={right}."
+            f"approximation={given!r} is only supported for kernel='rbf'; got "
+            f"kernel={kernel.function!r}. Use approximation='none'."
         )
-    if found == "relu":
-        check_coef0("arc-cosine", kernel.coef0)
     if kernel.budget is not None:
         raise ValueError(
             f"budget cannot be combined with approximation={given!r}, which keeps no support rows. "
             f"Set budget=None; got {kernel.budget!r}."
         )
-    return True
-
-
-def expect_rows(learner, rounds):
-    """Note how many rows `fit` is about to learn."""
-    learner._rows_to_fit = rounds.rows.n_rows
-
-
-def choose_features(learner):
-    """Decide by the rows that `fit` expects whether random features stand for a kernel."""
-    rows = vars(learner).pop("_rows_to_fit", 0)
-    learner._many_rows, learner._approximates = rows > MANY, wants_features(learner, rows)
-
-
-def count_of(learner):
-    """Number of random features of a learner: even if each has a cosine and a sine."""
-    count, pairs = learner.n_components, features_of(kernel_of(learner).function) == "fourier"
-    if is_auto(count):
-        count = MORE if learner._many_rows else USUAL
-    return count + count % 2 * pairs
-
-
-def new_features(learner, multiscale, rng):
-    """A newly drawn map φ; its width is still to be set."""
-    p, n, kernel = learner.n_features_in_, count_of(learner), kernel_of(learner)
-    if kernel.function == ReluMap.kernel:
-        return ReluMap(p, n, float(kernel.coef0), rng)
-    return FourierMap(kernel.function, p, n, multiscale, rng)
+    return count
 
 
 class MappedScale(State):
@@ -256,7 +141,7 @@ class MappedScale(State):
     ----------
     inner : RunningScale
         What makes z, and the indicators of gaps, which stand between z and φ(z).
-    features : RandomMap
+    features : FourierMap
         What makes φ.
     """
 
@@ -344,9 +229,6 @@ SEEN = 5000
 #: Rows that are scored at a time.
 SCORED = 1024
 
-#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
-BALANCE = 3.0
-
 
 class FeatureModel(LinearModel):
     """A linear model over [z, φ(z)]; a mixture has as many experts over z alone.
@@ -408,12 +290,7 @@ class FeatureModel(LinearModel):
         if self.given_scale is not None:
             return self.given_scale
         inner = dense(scale_of(learner, learner.n_features_in_, True))
-        p = learner.n_features_in_
-        gamma, multiscale = width_of(learner.gamma, kernel_of(learner).function, p)
-        rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        features = new_features(learner, multiscale, rng)
-        features.set_width(gamma, BALANCE * p)
-        return MappedScale(inner, features)
+        return MappedScale(inner, fourier_map(learner, learner.gamma, count_of(learner)))
 
     def check(self, learner, batch, stream):
         """See `Model`; values that are not finite cannot be recognized after the map."""
@@ -427,18 +304,13 @@ class FeatureModel(LinearModel):
 
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
-        features, scale = self.scale.features, self.scale.reset_copy().inner
+        scale = self.scale.reset_copy().inner
         chosen = counted_rows(batch.weights, SEEN)
         weight, some = batch.weights[chosen], batch.rows.matrix[chosen]
         some = Rows.from_array(some.toarray() if batch.rows.is_sparse else some)
         scale.count_all(some, weight)
         Z = scale.transformed_matrix(some)[:, : self.scale.mapped]
-        gamma, _ = width_of(learner.gamma, features.kernel, Z.shape[1], Z, weight)
-        features.set_width(gamma, features.square)
-        features.balance(Z, weight)
-        waves = features_of(features.kernel) == "fourier"
-        if waves and learner.gamma in (None, "multiscale") and learned_rounds(batch) > MANY:
-            features.set_width(tried_gamma(learner, batch, gamma), features.square)
+        self.scale.features.set_width(width_of(learner.gamma, "rbf", Z.shape[1], Z, weight)[0])
 
     def tried(self, learner, batch, search):
         """See `Model`; features are dropped if the linear model has the lower held-out loss."""

@@ -21,7 +21,6 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import acos_of, exp_of
-from skstructured._learners.pass_selection import HoldoutFit
 
 
 @kernel(inline=True)
@@ -387,50 +386,10 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     check_integer("degree", degree)
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
-    coef0 = check_coef0(kernel, coef0)
+    signed = kernel != "arc-cosine"
+    wanted = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
+    coef0 = check_real("coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), wanted)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
-
-
-def check_coef0(kernel, coef0):
-    """The number `coef0`; a ValueError if the kernel does not allow it."""
-    if kernel != "arc-cosine":
-        return check_real("coef0", coef0, math.isfinite, "be a number")
-    wanted = "be at least 0 with kernel='arc-cosine'"
-    return check_real("coef0", coef0, lambda v: 0.0 <= v < math.inf, wanted)
-
-
-#: Of fewer rows trials would be short, and narrow kernels are ahead in those, but not in the end.
-MANY = 200_000
-
-#: By what γ is multiplied.
-WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
-
-#: The part of the rows that a trial learns, and as many are held out; at most so many.
-PART, AT_MOST = 20, 20_000
-
-
-def tried_gamma(learner, rounds, gamma):
-    """γ times the one of `WIDTHS` that loses least, the first of equal ones."""
-    learned, held_out = some_of(rounds)
-    weight = rounds.weights[held_out]
-    tried = [losses_of(learner, rounds, f * gamma, learned, held_out) for f in WIDTHS]
-    return gamma * WIDTHS[int(np.argmin([losses @ weight for losses in tried]))]
-
-
-def some_of(rounds):
-    """Rows to learn, and others to hold out, of positive weight."""
-    order = np.random.RandomState(0).permutation(np.flatnonzero(rounds.weights > 0.0))
-    size = min(len(order) // PART, AT_MOST)
-    return order[:size], order[size : 2 * size]
-
-
-def losses_of(learner, rounds, gamma, learned, held_out):
-    """Surrogate losses of the held-out rows after one pass over the others."""
-    trial = HoldoutFit(learner, rounds, held_out, np.sort(learned))
-    features = trial.learner._model.scale.features
-    features.set_width(gamma, features.square)
-    trial.learn(1, np.random.RandomState(0))
-    return trial.losses(1.0)
 
 
 #: Kernels by name.

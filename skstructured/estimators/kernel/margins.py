@@ -18,7 +18,7 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
-from skstructured.estimators.kernel._features import FeatureModel, choose_features, expect_rows
+from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
@@ -332,7 +332,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     quantile: float = 0.5
     a: float = 0.3
     optimizer: PiSTOL | None = None
-    approximation: Literal["none", "fourier", "relu", "auto"] = "none"
+    approximation: Literal["none", "fourier"] = "none"
     _: KW_ONLY
     max_iter: int = 10
 
@@ -340,17 +340,11 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     n_components = "auto"
     _check_stream, score_factor_ = refuse_precomputed, score_factor
 
-    _expect = expect_rows
-
-    def _start(self, space, passes=1):
-        choose_features(self)
-        super()._start(space, passes)
-
     def _wants_intercept(self):
-        return wants_intercept(self) or self._approximates
+        return wants_intercept(self) or count_of(self) > 0
 
     def _new_model(self):
-        return FeatureModel(self) if self._approximates else new_model(self)
+        return FeatureModel(self) if count_of(self) > 0 else new_model(self)
 
     def _unfitted_space(self):
         return RealLine()

@@ -8,12 +8,7 @@ from skstructured._base.docstrings import inherit_parameters
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
-from skstructured.estimators.kernel._features import (
-    FeatureModel,
-    choose_features,
-    count_of,
-    expect_rows,
-)
+from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -69,28 +64,23 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         4γ, and γ is one over the median of ‖x−z‖² over pairs of rows. For other kernels it is
         "scale". "scale" is 1/(p v), with v the variance of all entries of X. `fit` computes the
         median and the variance from standardized rows. A stream uses 2p and 1 instead, their values
-        for independent standardized features. With random features and more than 200,000 rows,
-        `fit` also tries 2, 4, 8 and 16 times the γ of "multiscale" on held-out rows.
+        for independent standardized features.
     {OnlineStructuredPredictor: decoder, optimizer}
         With kernels, "auto" is "parameter_free"; "mixture" and optimizers with per-feature step
-        sizes are refused. With random features it is chosen by the rule above, except that `fit`
-        with more than 200,000 rows uses "parameter_free".
+        sizes are refused. With random features it is chosen by the rule above.
     {OnlineStructuredPredictor: average, standardize}
         With a kernel, `fit` uses the mean and standard deviation of all rows from the start.
     {OnlineStructuredPredictor: missing}
     {OnlineStructuredPredictor: max_iter, shuffle, class_weight}
-    approximation : {"none", "fourier", "relu", "auto"}, default="none"
-        Whether random features approximate the kernel. "none" uses the kernel itself. The others
-        are a linear learner over [z, φ(z)], with z the standardized row and φ random features with
-        <φ(x), φ(z)> ≈ k(x, z). The cost per row is then constant, and no rows are kept. "fourier"
-        is for "rbf" and "laplacian", "relu" for "arc-cosine". "auto" uses the features of the
-        kernel in a `fit` with more than 5,000 rows and without a budget; otherwise, and for kernels
-        without random features, it is "none".
+    approximation : {"none", "fourier"}, default="none"
+        Whether random features approximate the kernel. "none" uses the kernel itself. "fourier" is
+        a linear learner over [z, φ(z)], with z the standardized row and φ random Fourier features
+        with <φ(x), φ(z)> ≈ k(x, z). The cost per row is then constant, and no rows are kept. It
+        requires the kernel "rbf".
     n_components : int or "auto", default="auto"
-        Number of random features. "fourier" has a cosine and a sine per frequency, so odd numbers
-        are rounded up. Relative to ‖φ(x)‖‖φ(z)‖, errors are about ``1/sqrt(n_components)``, times
-        at most √2 for "fourier" and √5 for "relu". "auto" is 1200, and 4000 in a `fit` with more
-        than 200,000 rows.
+        Number of random features, a cosine and a sine per frequency, so odd numbers are rounded up.
+        Relative to ‖φ(x)‖‖φ(z)‖, errors are about ``1/sqrt(n_components)``, times at most √2.
+        "auto" is 1200.
     {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
@@ -120,8 +110,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     ValueError
         When used: for a parameter out of its range, an optimizer with per-feature step sizes, a
         budget with several passes, a precomputed matrix that is not square, or a `kernel` that
-        `approximation` does not support. With random features also for a budget, a `coef0` below 0,
-        or CSR rows with more than 4,096 columns. Otherwise as `OnlineStructuredPredictor`. The
+        `approximation` does not support. With random features also for a budget, or CSR rows with
+        more than 4,096 columns. Otherwise as `OnlineStructuredPredictor`. The
         fitted state is then unchanged. Also if a function `kernel` returns values that are not
         finite or have the wrong shape; rows before it were learned.
     GuaranteeError
@@ -145,25 +135,21 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     are exact to 1e-9. Scores do not depend on the size of chunks, up to 1e-12 of their size.
 
     "fourier" [4]_ uses m frequencies ω_j, drawn by `random_state` from the Fourier transform of the
-    kernel. For "rbf" they are normal with variance 2γ, and orthogonal to each other in groups of p
-    [5]_. For "laplacian" they are Cauchy with scale γ. "multiscale" has a third of them for each γ.
+    kernel. They are normal with variance 2γ, and orthogonal to each other in groups of p [5]_.
+    "multiscale" has a third of them for each γ.
 
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    which is three times the average of ‖z‖². "relu" [6]_ is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal
-    ω_j. Its ‖φ‖² grows with the norm of a row. The factor c makes it 3p on average over the rows of
-    `fit`, and, in a stream, if ‖z‖² is p.
-
-    Features are computed for one block of rows at a time, and CSR rows are converted to dense ones
-    per block. Certificates apply, for U over [z, φ(z), 1].
+    which is three times the average of ‖z‖². Features are computed for one block of rows at a time,
+    and CSR rows are converted to dense ones per block. Certificates apply, for U over [z, φ(z), 1].
 
     In a stream and in a single pass, "auto" is a mixture, in which as many experts learn from z
     alone as from [z, φ(z)]. So if a linear model is right, the features cost little accuracy, see
     `StepMixture`. With ``max_iter="auto"`` and at most 50,000 rows, `fit` also tries the linear
-    model, without φ, on the held-out rows, and drops φ if the linear model has the lower loss. Each
-    width is tried with one pass over a twentieth of the rows, at most 20,000. `fit` uses the γ with
-    the lowest loss on as many other rows.
+    model, without φ, on the held-out rows, and drops φ if the linear model has the lower loss.
+
+    "arc-cosine" is the kernel of order 1 of [6]_.
 
     References
     ----------
@@ -208,7 +194,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     max_iter: int | Literal["auto"] = "auto"
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    approximation: Literal["none", "fourier", "relu", "auto"] = "none"
+    approximation: Literal["none", "fourier"] = "none"
     n_components: int | Literal["auto"] = "auto"
     verbose: bool | int = 0
     random_state: Seed = None
@@ -237,14 +223,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     intercept_ = coef_
 
-    _expect = expect_rows
-
-    def _start(self, space, passes=1):
-        choose_features(self)
-        super()._start(space, passes)
-
     def _wants_intercept(self):
-        return intercept_of(self, False) or self._approximates
+        return intercept_of(self, False) or count_of(self) > 0
 
     def _most_passes(self):
         """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
@@ -252,13 +232,11 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return 1 if alone else super()._most_passes()
 
     def _parts(self, space):
-        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
-        if not self._approximates:
-            return parts_of(self, space, columns, mixes=False)
-        return parts_of(self, space, columns + count_of(self), mixes=not self._many_rows)
+        columns, count = self.n_features_in_ * (1 + (self.missing == "indicator")), count_of(self)
+        return parts_of(self, space, columns + count, mixes=count > 0)
 
     def _new_model(self):
-        return (FeatureModel if self._approximates else KernelModel)(self)
+        return (FeatureModel if count_of(self) > 0 else KernelModel)(self)
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
