@@ -14,7 +14,6 @@ from sklearn.metrics import ndcg_score
 from spanning_trees import SpanningTrees
 
 from skstructured import FenchelYoung
-from skstructured.decoders import DiscountedGain
 from skstructured.evaluation import progressive_validate
 from skstructured.extend import _by_vertices
 from skstructured.metrics import kendall_tau, ndcg, spearman_rho
@@ -123,27 +122,6 @@ def test_degenerate_scores_converge(kind, regularizer, rng):
 def test_outputs_that_are_no_rankings(space, y, message):
     with pytest.raises(ValueError, match=message):
         space.fit(y)
-
-
-@pytest.mark.parametrize("gain", ["exponential", "linear"])
-def test_decoding_for_ndcg_is_the_best_ranking_on_average(gain, rng):
-    space = Birkhoff().fit([[0, 1, 2, 3]])
-    rankings = space.decode(space.vertices())
-    weights = rng.dirichlet(np.full(24, 0.2), size=50)
-    mu = weights @ space.vertices()
-    loss, decoder = FenchelYoung(space), DiscountedGain(gain)
-    found = space.decode(decoder.decode(mu, mu, loss))
-    for w, ranking in zip(weights, found, strict=True):
-
-        def average(guess, w=w):
-            return w @ ndcg(np.tile(guess, (24, 1)), 3 - rankings, gain)
-
-        assert average(ranking) >= max(average(guess) for guess in rankings) - 1e-12
-    with pytest.raises(
-        ValueError, match="DiscountedGain.. is only supported for Birkhoff; got the space Perm"
-    ):
-        ranks = Permutahedron().fit([[1, 2, 3]])
-        decoder.decode(np.eye(3), np.eye(3), FenchelYoung(ranks))
 
 
 def test_learns_an_easy_ranking(rng):
