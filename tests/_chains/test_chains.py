@@ -97,6 +97,17 @@ def gap_of(unary, pair, labels):
     return chain_gap(unary, pair, labels, gap, each, total, work), gap, each, total
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_a_gap_without_gradients_of_steps_is_the_same(rng, scale):
+    """By rescaling and by logarithms."""
+    (unary, pair), labels = chain(rng, 4, 3, scale), rng.randint(3, size=4)
+    loss, wanted, _, _ = gap_of(unary, pair, labels)
+    gap, work = np.empty((4, 3)), np.empty(scratch_size(4, 3))
+    none = np.empty((0, 3, 3)), np.empty((0, 3))
+    assert chain_gap(unary, pair, labels, gap, *none, work) == loss
+    np.testing.assert_array_equal(gap, wanted)
+
+
 @pytest.mark.parametrize(
     ("low", "is_enough"), [(-3.0, True), (-230.0, True), (-231.0, False), (-np.inf, True)]
 )
