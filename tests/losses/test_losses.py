@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 import skstructured as sk
 from skstructured.losses import GapSurrogate, IndicatorMargins, ZeroOneLoss
 from skstructured.losses.gap import KINDS, add_gradient, gap, gap_gradient
-from skstructured.losses.surrogates import MarginLoss
+from skstructured.losses.surrogates import RESIDUAL_KINDS, MarginLoss, residual_gradient
 from skstructured.metrics import expected_target_loss_scorer
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
@@ -72,6 +72,24 @@ def test_surrogates_with_a_gap_are_their_formula(kind, rng):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(added, np.arange(4.0) + 0.3 * gradient, rtol=1e-12)
         assert gap(theta, KINDS[kind]) == pytest.approx(a, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", RESIDUAL_KINDS)
+def test_losses_of_residuals_are_their_formula(kind):
+    epsilon, q, g = 0.3, 0.8, np.empty(1)
+    params = np.array([RESIDUAL_KINDS[kind], epsilon, q])
+    for y, theta in ((1.5, 1.5 + r) for r in (-2.0, -0.31, -0.29, -0.1, 0.0, 0.1, 0.29, 0.31, 2.0)):
+        r, sign = theta - y, np.sign(theta - y)
+        wanted = {
+            "absolute": (abs(r), sign),
+            "epsilon_insensitive": (max(abs(r) - epsilon, 0.0), sign * (abs(r) > epsilon)),
+            "huber": (r**2 / (2.0 * epsilon), r / epsilon)
+            if abs(r) < epsilon
+            else (abs(r) - epsilon / 2.0, sign),
+            "quantile": (max(-q * r, (1.0 - q) * r), {1: 1.0 - q, -1: -q, 0: 0.0}[int(sign)]),
+        }[kind]
+        value = residual_gradient(np.array([theta]), np.array([y]), g, params, np.empty(0))
+        np.testing.assert_allclose([value, g[0]], wanted, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 4])
