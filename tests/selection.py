@@ -5,14 +5,24 @@ with the mark, rooms and cases that take long to compile, the cases of a list th
 ``short`` does not name (``every=n`` names each nth), and of every other test all cases but four,
 spread over those in which a value of one of its lists of parameters comes for the first time.
 ``-m "not slow"`` runs all of them, as CI does.
+
+Rooms that take long to compile have tests with the mark ``interpreted``. They import
+`test_the_room_as_python`, which runs these in a process that compiles nothing. It has the mark
+``short`` without names: such a test is not exhaustive in any room.
 """
 
 import math
+import os
 import re
+import subprocess
+import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from numba import config as numba_config
+
+TESTS = Path(__file__).parent
 
 #: What tells the plain command from one that chooses tests by itself.
 PLAIN = "not slow and not exhaustive"
@@ -59,10 +69,16 @@ def few_cases(items):
     return kept[:: max(1, math.ceil(len(kept) / MOST))]
 
 
+def has_bare_mark(item):
+    """Whether the mark `short` of a test names no cases."""
+    mark = item.get_closest_marker("short")
+    return mark is not None and not mark.args and not mark.kwargs
+
+
 def short_cases(items):
     """Of the cases of one test: those that its mark names, or so few as `few_cases`."""
     mark = items[0].get_closest_marker("short")
-    if mark is None:
+    if mark is None or has_bare_mark(items[0]):
         return few_cases(items)
     if "every" in mark.kwargs:
         return items[:: mark.kwargs["every"]]
@@ -71,11 +87,29 @@ def short_cases(items):
     ]
 
 
+def is_costly(item):
+    """Whether it takes long to compile what a test calls, by the names of the test."""
+    return not numba_config.DISABLE_JIT and COSTLY.search(item.nodeid) and not has_bare_mark(item)
+
+
+#: Folders of the tests that were collected, and whether the plain command runs any test of each.
+FOLDERS = pytest.StashKey()
+
+
+def folders_of(items):
+    """What `FOLDERS` keeps, once all marks are set."""
+    found = {}
+    for item in items:
+        plain = not any(item.get_closest_marker(mark) for mark in ("slow", "exhaustive"))
+        folder = item.path.parent.relative_to(TESTS).as_posix()
+        found[folder] = found.get(folder, False) or plain
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark what takes long to compile, and the cases of long lists and grids."""
-    compiled = not numba_config.DISABLE_JIT
-    cheap = [item for item in items if not (compiled and COSTLY.search(item.nodeid))]
+    cheap = [item for item in items if not is_costly(item)]
     grids, short = {}, set()
     for item in cheap:
         grids.setdefault(test_of(item), []).append(item)
@@ -84,6 +118,23 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item not in short:
             item.add_marker(pytest.mark.exhaustive)
+    config.stash[FOLDERS] = folders_of(items)
+
+
+@pytest.mark.short
+@pytest.mark.skipif(numba_config.DISABLE_JIT, reason="it runs what is interpreted here")
+def test_the_room_as_python(request):
+    """The tests with the mark `interpreted` of the folder that imports this one pass."""
+    options = ["-q", "-p", "no:cacheprovider", "-m", "interpreted and not exhaustive"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", request.path.parent, *options],
+        cwd=TESTS.parent,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def pytest_report_header(config):

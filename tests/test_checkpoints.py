@@ -257,6 +257,13 @@ class TestFiles:
         assert path.stat().st_size < 10**7
         refused(path, f"is damaged, {told}")
 
+    def test_may_be_unpacked_to_several_times_their_size(self, path, monkeypatch):
+        monkeypatch.setattr(checkpoints, "SOME", 0)
+        save_checkpoint(StandardScaler().fit([[1.0], [2.0]]), path)
+        assert load_checkpoint(path).mean_ == 1.5
+        monkeypatch.setattr(checkpoints, "TIMES", 0)
+        refused(path, "is damaged, .*many times its size")
+
     def test_with_sparse_matrices_come_back(self, path):
         X = sparse.random(60, 8, 0.5, "csr", random_state=0)
         model = SGDClassifier(random_state=0).fit(X, np.arange(60) % 2).sparsify()

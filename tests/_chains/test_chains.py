@@ -4,14 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
+from naive import chains as naive
+from selection import test_the_room_as_python  # noqa: F401
 
 from skstructured._chains import batch
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.projection import FEW
-from tests.conftest import INTERPRETED
-from tests.naive import chains as naive
+from skstructured._chains.rows import exp_matrix, exp_rows
+
+pytestmark = pytest.mark.interpreted
 
 SIZES = [(1, 1), (4, 1), (1, 3), (2, 2), (3, 2), (12, 2), (2, 3), (5, 3), (7, 3), (4, 5), (2, 26)]
 if INTERPRETED:
@@ -91,6 +95,32 @@ def gap_of(unary, pair, labels):
     gap, each, total = np.empty((M, k)), np.zeros((M, k, k)), np.full((k, k), np.nan)
     work = np.full(scratch_size(M, k), np.nan)
     return chain_gap(unary, pair, labels, gap, each, total, work), gap, each, total
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_a_gap_without_gradients_of_steps_is_the_same(rng, scale):
+    """By rescaling and by logarithms."""
+    (unary, pair), labels = chain(rng, 4, 3, scale), rng.randint(3, size=4)
+    loss, wanted, _, _ = gap_of(unary, pair, labels)
+    gap, work = np.empty((4, 3)), np.empty(scratch_size(4, 3))
+    none = np.empty((0, 3, 3)), np.empty((0, 3))
+    assert chain_gap(unary, pair, labels, gap, *none, work) == loss
+    np.testing.assert_array_equal(gap, wanted)
+
+
+@pytest.mark.parametrize(
+    ("low", "is_enough"), [(-3.0, True), (-230.0, True), (-231.0, False), (-np.inf, True)]
+)
+def test_exponentials_of_rows_and_matrices(low, is_enough):
+    """Zeros of what is forbidden are no hindrance; what is below 1e-100 needs logarithms."""
+    A, target = np.array([[9.0, 9.0], [1.0, 1.0 + low], [2.0, 0.0]]), np.empty((2, 2))
+    total = exp_rows(A, 1, 2, target)
+    assert total == 3.0 if is_enough else np.isnan(total)
+    np.testing.assert_allclose(target, np.exp([[0.0, low], [0.0, -2.0]]), rtol=1e-14)
+    A[1, 1] += 1.0
+    top = exp_matrix(A[1:], target)
+    assert top == 2.0 if is_enough else np.isnan(top)
+    np.testing.assert_allclose(target, np.exp([[-1.0, low], [0.0, -2.0]]), rtol=1e-14)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -249,7 +279,6 @@ def test_an_empty_batch():
     assert [len(a) for a in batch.viterbi(unary, [0], pair)] == [0, 0]
 
 
-@pytest.mark.exhaustive
 class TestSparseMap:
     @given(
         seed=st.integers(0, 10**6),
@@ -276,6 +305,7 @@ class TestSparseMap:
         mine = [scores[np.all(every == row, axis=1)][0] for row in found.labels]
         assert scores.max() - np.dot(found.weights, mine) <= 1e-12 * (1 + scale)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("scale", [0.0, 0.01, 0.1])
     @pytest.mark.parametrize(("M", "k"), [(3, 15), (40, 10), (5, 26), (4, 40)])
     def test_means_of_many_sequences(self, rng, M, k, scale):

@@ -23,6 +23,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.simd import exp_of
 from skstructured._engine.state import NORM_AT, RENEW, RENEWED
 from skstructured._learners.models import LinearModel
+from skstructured._learners.predictions import played_alone
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]
@@ -49,6 +50,14 @@ def test_advance_moves_by_one_row_and_scores_the_next(dim, intercept, average, s
         np.testing.assert_allclose(Theta.T if rows.is_sparse else Theta, W, atol=1e-13)
         np.testing.assert_allclose(raw, W[:dim] @ z, atol=1e-12)
         assert norm == pytest.approx(z @ z)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="there is no quick way without compiled kernels")
+def test_one_row_is_played_by_itself_if_its_norm_is_in_range(rng):
+    X, y = rng.randn(30, 3), np.arange(30) % 3
+    model = OnlineStructuredPredictor(standardize=False).partial_fit(X, y, classes=range(3))
+    for size, is_in_range in ((0.0, True), (1e-101, False), (1e-99, True), (1e101, False)):
+        assert (played_alone(model, size * np.eye(3)[:1]) is not None) == is_in_range
 
 
 def test_aligned_copies_only_what_is_not(rng):

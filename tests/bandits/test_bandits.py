@@ -18,6 +18,7 @@ from streams import noisy_classes
 
 from skstructured import BanditReduction, GuaranteeWarning
 from skstructured.bandits._base import invert
+from skstructured.bandits._second_order import NewtronModel
 
 KINDS = ("logistic", "hinge", "smooth_hinge")
 K, P = 4, 3
@@ -178,6 +179,15 @@ def test_a_log_without_chance_is_told(rng):
         fresh("soba").replay(X, y, np.ones(20), np.ones(20))
     with pytest.raises(ValueError, match="does not use propensities"):
         confidit().replay(X, y, y, y)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_conjugate_gradients_end_at_the_solution_in_any_units(scale, rng):
+    model, Z, mu = NewtronModel(3, 15, 1.0, 1.0, 1.0), rng.randn(60, 30), 0.3 * scale
+    model._A, right = scale * Z.T @ Z, rng.randn(30)
+    found = model._shifted(mu, right, np.zeros(30))
+    wanted = np.linalg.solve(model._A + mu * np.eye(30), right)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
 
 
 def test_second_order_perceptron_is_soba_with_every_label(rng):

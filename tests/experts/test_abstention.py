@@ -163,6 +163,19 @@ class TestWhatItSays:
         coin = model.set_params(abstain_label=None).sample(X, random_state=0)
         assert np.mean(coin) == pytest.approx(0.7, abs=0.02)
 
+    def test_answers_are_judged_as_predictions_if_nothing_is_known(self):
+        model, X = columns(2, abstain_label=None), np.zeros((4, 2))
+        rounds = model.begin(X, [0, 1, 1, 0], classes=[0, 1])
+        found = model.answer(rounds, np.arange(4))
+        np.testing.assert_array_equal(found.target, model.predict(X) != [0, 1, 1, 0])
+
+    def test_draws_are_by_the_seed_or_the_generator_of_the_estimator(self):
+        one, other = self.model(abstain_label=-1), self.model(abstain_label=-1)
+        X, b = np.full((50, 2), 0.4), np.random.RandomState(3).random_sample(50) < 0.6
+        for _ in range(2):
+            np.testing.assert_array_equal(one.sample(X, random_state=3) == -1, b)
+        np.testing.assert_array_equal(one.sample(X), other.sample(X))
+
     def test_without_a_row_it_knows_nothing(self):
         model = AbstainingHedgeClassifier([SGDClassifier(), GaussianNB()])
         model.begin(*binary_stream(20))

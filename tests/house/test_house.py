@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from planted.__main__ import apply, bugs
+from selection import FOLDERS
 
 import skstructured
 from benchmarks.kept import CHEAP, moved, result
@@ -104,6 +105,13 @@ def test_tests_lie_in_folders_of_the_names_of_the_rooms():
     assert {folder.partition("/")[0] for folder in folders} == rooms | OF_SEVERAL_ROOMS
     assert all((PACKAGE / folder).is_dir() for folder in folders - OF_SEVERAL_ROOMS)
     assert len({path.name for path in files}) == len(files)  # pytest imports them by their names
+
+
+def test_the_plain_command_leaves_out_no_folder(request):
+    """Each folder has a test that is neither slow nor exhaustive."""
+    if request.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        pytest.skip("needs the tests of all folders")
+    assert [name for name, plain in request.config.stash[FOLDERS].items() if not plain] == []
 
 
 RECIPE = (ROOT / ".ci" / "conda" / "recipe.yaml").read_text("utf-8")

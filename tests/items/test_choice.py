@@ -574,6 +574,14 @@ def test_verbose_prints_iterations(capsys):
         assert "objective" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("tol", [0.5, 1e-3])
+def test_one_step_follows_the_first_gap_within_the_tolerance(tol, capsys):
+    ConditionalLogit(0.1, solver="newton", tol=tol, verbose=1).fit(*problem()[:2])
+    lines = capsys.readouterr().out.splitlines()
+    within = [float(line.rpartition("gap ")[2]) <= tol for line in lines]
+    assert within.index(True) == len(within) - 2 and within[-1]
+
+
 def test_wide_sparse_rows(monkeypatch):
     monkeypatch.setattr(_choice_fit, "NEWTON", 50)
     rng = np.random.RandomState(0)

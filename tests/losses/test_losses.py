@@ -1,15 +1,19 @@
 """The parameter `loss`: surrogates against formulas, learners that take them, bounds."""
 
+import naive
 import numpy as np
 import pytest
 from plain import gaptron, perceptron
 from scipy.optimize import approx_fprime
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 import skstructured as sk
 from skstructured.losses import GapSurrogate, IndicatorMargins, ZeroOneLoss
+from skstructured.losses.gap import KINDS, add_gradient, gap, gap_gradient
+from skstructured.losses.surrogates import RESIDUAL_KINDS, MarginLoss, residual_gradient
 from skstructured.metrics import expected_target_loss_scorer
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
@@ -53,6 +57,48 @@ def test_margins_of_indicators_are_their_formula(space, kind, rng):
         np.testing.assert_allclose(gradient[i], slope, atol=1e-5)
         assert np.linalg.norm(gradient[i]) <= loss.lipschitz + 1e-12
     np.testing.assert_array_equal(loss.mean(theta), space.argmax(theta))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_surrogates_with_a_gap_are_their_formula(kind, rng):
+    """Losses and gradients, by themselves and added to others, and the gap."""
+    params, margins = np.array([KINDS[kind]]), rng.uniform(-2.0, 2.0, size=(200, 4))
+    for theta, y in zip(margins * rng.rand(200, 1), rng.randint(4, size=200), strict=True):
+        value, gradient, a = naive.gap_surrogate(kind, theta, y)
+        alone, added = np.full(4, np.nan), np.arange(4.0)
+        found = gap_gradient(theta, np.eye(4)[y], alone, params, np.empty(0))
+        np.testing.assert_allclose([found, *alone], [value, *gradient], rtol=1e-12, atol=1e-12)
+        found = add_gradient(theta, y, KINDS[kind], 0.3, added)
+        np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(added, np.arange(4.0) + 0.3 * gradient, rtol=1e-12)
+        assert gap(theta, KINDS[kind]) == pytest.approx(a, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", RESIDUAL_KINDS)
+def test_losses_of_residuals_are_their_formula(kind):
+    epsilon, q, g = 0.3, 0.8, np.empty(1)
+    params = np.array([RESIDUAL_KINDS[kind], epsilon, q])
+    for y, theta in ((1.5, 1.5 + r) for r in (-2.0, -0.31, -0.29, -0.1, 0.0, 0.1, 0.29, 0.31, 2.0)):
+        r, sign = theta - y, np.sign(theta - y)
+        wanted = {
+            "absolute": (abs(r), sign),
+            "epsilon_insensitive": (max(abs(r) - epsilon, 0.0), sign * (abs(r) > epsilon)),
+            "huber": (r**2 / (2.0 * epsilon), r / epsilon)
+            if abs(r) < epsilon
+            else (abs(r) - epsilon / 2.0, sign),
+            "quantile": (max(-q * r, (1.0 - q) * r), {1: 1.0 - q, -1: -q, 0: 0.0}[int(sign)]),
+        }[kind]
+        value = residual_gradient(np.array([theta]), np.array([y]), g, params, np.empty(0))
+        np.testing.assert_allclose([value, g[0]], wanted, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 4])
+def test_probabilities_of_one_against_the_rest_are_shares(dim, rng):
+    """Those of one against the rest, divided by their sum; one score is that of the second."""
+    theta = 3.0 * rng.randn(20, dim)
+    share = expit(np.hstack([-theta, theta]) if dim == 1 else theta)
+    found = MarginLoss(kind="logistic").log_proba(theta)
+    np.testing.assert_allclose(np.exp(found), share / share.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_gradients_are_no_longer_than_their_lipschitz_constant(rng):

@@ -16,6 +16,7 @@ from streams import weighted_vertices
 from skstructured import GuaranteeWarning
 from skstructured._engine.state import RESCALE
 from skstructured.evaluation import progressive_validate
+from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
     AdaGrad,
     AdaptiveGradientDescent,
@@ -215,6 +216,17 @@ def test_the_bound_with_high_probability_counts_the_heaviest_row(rng):
     k = model.loss_.constants_of()
     assert found.constants["weight"] == 5.0
     wanted = k.gamma * k.diameter * 5.0 * np.log(1.0 / 0.05) / k.a
+    assert found.offset == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "is_large"), [(1.2, False), (1.8, False), (8.0, True)])
+def test_the_bound_of_adaptive_steps_is_that_of_theorem_e_1(scale, is_large, rng):
+    """b B²/(2a) up to a = ½, and 2(1 − a) b B² above, for comparators of norm B/2."""
+    model = predictor(optimizer=AdaptiveGradientDescent(1.5), loss=FenchelYoung(scale=scale))
+    found = model.fit(rng.randn(30, 2), rng.randint(3, size=30)).certificate()
+    a, b = found.constants["a"], found.constants["b"]
+    assert (a > 0.5) == is_large and found.radius == 1.5
+    wanted = 2.0 * (1.0 - a) * b * 9.0 if is_large else b * 9.0 / (2.0 * a)
     assert found.offset == pytest.approx(wanted, rel=1e-12)
 
 

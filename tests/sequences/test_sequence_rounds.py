@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from scipy import sparse
+from selection import test_the_room_as_python  # noqa: F401
 from streams import words
 
 import skstructured as sk
@@ -46,6 +47,7 @@ def chains_of(theta, M, k=3):
 class TestLoss:
     """Lemma 3.1, Prop. 2.3 and regularity, with the constants of every length."""
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("constants", ["paper", "sharp"])
     @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
     @pytest.mark.parametrize("M", [1, 2, 3])
@@ -66,6 +68,7 @@ class TestLoss:
             apart = decoding.mu.less(indicators(codes, 3))
             assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("M", [1, 2, 4])
     def test_equals_enumeration(self, M):
         space = sk.spaces.LabelSequence().fit([["a", "b", "c"]])
@@ -95,6 +98,7 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(found.average_weights_, mean, *close)
         np.testing.assert_allclose(result.surrogate_loss, 4.0 * wanted.losses[:, 0], *close)
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("intercept", [False, True])
     @pytest.mark.parametrize("average", [True, "polynomial", "uniform"])
@@ -109,6 +113,7 @@ class TestAgainstLiteral:
         literal_one = naive.Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
         self.compare(result, literal_one, (X, y, 3, None, intercept), average)
 
+    @pytest.mark.interpreted
     def test_pistol(self):
         X, y = words()
         pistol = sk.optimizers.PiSTOL(a=0.5, b=2.0)
@@ -116,6 +121,7 @@ class TestAgainstLiteral:
         result = sk.evaluation.progressive_validate(model, X, y, play="randomized")
         self.compare(result, naive.PiSTOL((X[0].shape[1] + 6, 3), 1.0, 0.5, 2.0), (X, y, 3))
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("long", [1, 40, 70])
     def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
         rng = np.random.RandomState(0)
@@ -148,6 +154,7 @@ class TestGuarantees:
                 total += literal.loss(theta, V, literal.embedding(codes, 3))
             yield model.loss_.scale_ * total, factor * np.linalg.norm(W)
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("kind", ["learnable", "noise", "growing"])
     @pytest.mark.parametrize("name", OPTIMIZERS)
     def test_losses_stay_below_every_certificate(self, name, kind):
@@ -196,6 +203,7 @@ class TestGuarantees:
         with pytest.raises(sk.GuaranteeError, match=r"certificate\(\)\.bound"):
             sk.evaluation.progressive_validate(learner(), X, y, play="randomized").regret_bound()
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("constants", ["paper", "sharp"])
     @pytest.mark.parametrize("kind", ["shannon", "squared"])
     @pytest.mark.parametrize("lengths", [(1, 20), (20, 1), (3, 7, 2)])
@@ -235,6 +243,7 @@ def norms_told(X, intercept):
     return 2.0 * (np.abs(products).sum() + steps**2), max(np.trace(products), steps)
 
 
+@pytest.mark.interpreted
 @over_regularizers
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (1, 2), (1, 7), (2, 3), (3, 9)])
 def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
@@ -250,6 +259,7 @@ def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
     assert given.constants_of().a >= 1 - np.log(2) - 1e-12
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @over_regularizers
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
@@ -268,6 +278,7 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     assert numbers[LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
 
 
+@pytest.mark.interpreted
 def test_steps_count_where_features_are_small():
     """C² is M − 1 at the least: the steps between positions have no features."""
     data = np.full(9, 1e-3)
@@ -277,6 +288,7 @@ def test_steps_count_where_features_are_small():
         assert ratio == pytest.approx(max(2.0 + M * 1e-6, M - 1.0), rel=1e-12)
 
 
+@pytest.mark.interpreted
 def test_the_cost_is_that_of_the_least_risk_where_the_label_is_true():
     costs = np.array([[0.0, 0.2, 0.9], [1.0, 0.0, 0.4], [0.3, 0.6, 0.0]])  # [answer, truth]
     labels = np.array([0, 1, 2, 2])

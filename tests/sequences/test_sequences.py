@@ -47,6 +47,7 @@ def named(y):
 class TestSpace:
     space = sk.spaces.LabelSequence().fit(named(words()[1]))
 
+    @pytest.mark.interpreted
     def test_embeddings_come_back(self):
         y = named(words()[1])
         back = self.space.decode(self.space.encode(y))
@@ -54,6 +55,7 @@ class TestSpace:
         assert self.space.encode(y[:1] * 2).ndim == 2
         assert isinstance(self.space.encode([["a"], ["a", "b"]]), list)
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("M", [1, 2, 3])
     def test_oracles_equal_a_search_over_all(self, M):
         V = self.space.vertices(M)
@@ -65,6 +67,7 @@ class TestSpace:
         chosen = np.abs(mu - self.space.nearest(mu)).sum(axis=1)
         np.testing.assert_allclose(chosen, apart.min(axis=1), atol=1e-12)
 
+    @pytest.mark.interpreted
     def test_draws_have_the_mean(self):
         V = self.space.vertices(3)
         mu = literal.mean(np.random.RandomState(0).randn(V.shape[1]), V)
@@ -188,6 +191,7 @@ class TestUse:
         for name in ("transitions_", "start_", "predict_marginals", "predict_nbest", "log_proba"):
             assert not hasattr(model, name)
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("kind", ["dense", "csr", "no intercept"])
     def test_indicators_are_not_divided_by_fit(self, kind):
         """Dense ones are centred by the mean of the rows so far; 32 rows, each counts at once."""
@@ -282,6 +286,7 @@ def test_the_shared_checks_of_learners(check):
 class TestScores:
     truth, predicted = [["a", "b"], ["b"], ["c", "c", "a"]], [["a", "a"], ["b"], ["c", "c", "a"]]
 
+    @pytest.mark.interpreted
     def test_are_what_they_are_called(self):
         assert position_accuracy(self.truth, self.predicted) == pytest.approx(5 / 6)
         assert sequence_accuracy(self.truth, self.predicted) == pytest.approx(2 / 3)
@@ -301,6 +306,7 @@ class TestScores:
         assert cross_val_score(learner(), X, y, cv=2, scoring=label_f1_scorer).mean() > 0.0
 
 
+@pytest.mark.interpreted
 def test_means_over_positions():
     np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
 
@@ -326,6 +332,7 @@ def test_streams_leave_the_transformer_that_was_given_as_it_is():
     assert steps.transformer_.n_samples_seen_ == 10
 
 
+@pytest.mark.interpreted
 def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
     words = [[{"a": 1.0}, {"b": 2.0}], [{"b": 1.0}]]
     hashed = sk.SequenceTransformer(FeatureHasher(16))

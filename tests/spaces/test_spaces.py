@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from skstructured.spaces import (
     Simplex,
     resolve_space,
 )
+from skstructured.spaces.hypercube import best_label_sets
 from skstructured.spaces.permutahedron import sort_descending
 from skstructured.utils import space_checks
 
@@ -147,6 +149,14 @@ def test_a_wrong_size_of_subsets_is_named():
         space.fit([[1, 1, 1, 0], [1, 1, 0, 0]])
     with pytest.raises(ValueError, match="it needs 3 ones and else zeros"):
         space.fit([[1, 1, 1, 0]]).encode([[2, 1, 0, 0]])
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.4, 1.0])
+def test_label_sets_have_the_largest_expected_f1(empty, rng):
+    for p in 10.0 ** rng.uniform(-2.0, 0.0, size=(30, 3)):
+        values = naive.expected_f1(p, empty)
+        (best,) = best_label_sets(p[None], empty)
+        assert values[tuple(best.astype(int))] == pytest.approx(max(values.values()), rel=1e-12)
 
 
 def test_hypercube_reads_sparse_indicators():

@@ -47,6 +47,7 @@ def test_losses_are_those_of_fits_to_the_others(space, n):
     assert model.alpha_ == model.alpha_path_[np.argmax(alike), 0]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("losses", "best"),
     [

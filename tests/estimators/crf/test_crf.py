@@ -7,6 +7,7 @@ from joblib import parallel_config
 from naive import crf as naive
 from scipy import sparse
 from scipy.optimize import approx_fprime
+from selection import test_the_room_as_python  # noqa: F401
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -66,6 +67,7 @@ def outputs(space, X, rng):
 
 
 class TestObjective:
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("most", [1 << 24, 0])
     @pytest.mark.parametrize("block", [1, 5, 2, 4096])
     @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
@@ -90,6 +92,7 @@ class TestObjective:
 
         self._compare(objective, literal, scale * rng.randn(*objective.layout.shape), 1e-12)
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("space", SPACES)
     def test_vectors_equal_enumeration_and_differences(self, space, rng):
         X = rng.randn(6, 2)
@@ -145,6 +148,7 @@ class TestOptimum:
         found = literal([model.coef_, model.intercept_])
         assert found == pytest.approx(naive.least(literal, shapes), rel=1e-6)
 
+    @pytest.mark.interpreted
     def test_of_classes_is_logistic_regressions(self):
         X, y = load_iris(return_X_y=True)
         model = ConditionalRandomField("simplex", alpha=0.02, fit_intercept=False, **PLAIN)
@@ -154,6 +158,7 @@ class TestOptimum:
         np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
         np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
 
+    @pytest.mark.interpreted
     def test_without_transitions_positions_are_classes(self, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 10)
         model = ConditionalRandomField(transitions="none", alpha=0.05, **PLAIN).fit(X, y)
@@ -168,6 +173,7 @@ class TestOptimum:
             np.vstack(model.predict_marginals(X)), peer.predict_proba(Z), atol=1e-4
         )
 
+    @pytest.mark.interpreted
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     @pytest.mark.parametrize(("alpha", "most"), [(0.01, 2), (0.01, 6), (0.5, 2)])
     def test_the_gap_is_that_of_the_gradient(self, alpha, most, rng):
@@ -315,6 +321,7 @@ class TestEstimator:
         each = [model.classes_[np.argmax(mu, axis=1)] for mu in marginals]
         assert all(map(np.array_equal, model.set_params(decoder="min_risk").predict(X), each))
 
+    @pytest.mark.interpreted
     @pytest.mark.parametrize("transitions", ["bigram", "features", "none"])
     @pytest.mark.parametrize("factor", [1.0, 1e3])
     def test_log_probabilities_are_those_of_enumeration(self, transitions, factor, rng):

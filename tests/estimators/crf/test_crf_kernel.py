@@ -37,6 +37,7 @@ def optimum(F, y, k, share, alpha):
     ).fun
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_objective_is_the_least(k):
     X, y = rows(k=k)
@@ -65,6 +66,7 @@ def test_forms_of_rows_and_attributes():
     assert model.coef_.shape == (3, 2) and not hasattr(model, "dual_coef_")
 
 
+@pytest.mark.interpreted
 def test_scores_are_those_of_the_factor():
     """Rows that others span, and a matrix of kernels that has negative eigenvalues."""
     X = np.repeat(rows(n=8)[0], 2, axis=0)

@@ -57,6 +57,7 @@ def test_of_sequences_it_is_the_literal_optimum(r, share, rng):
     assert model.duality_gap_ <= PLAIN["tol"]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("r", [0.25, 0.5, 0.99])
 def test_of_classes_it_is_logistic_regressions(r):
     X, y = load_iris(return_X_y=True)
@@ -68,6 +69,7 @@ def test_of_classes_it_is_logistic_regressions(r):
     np.testing.assert_array_equal(model.coef_ == 0.0, np.abs(peer.coef_) < 1e-7)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("r", [0.0, 0.2, 0.8])
 @pytest.mark.parametrize("most", [1, 3, 8])
 def test_the_gap_is_the_primal_less_the_dual(r, most):

@@ -5,6 +5,7 @@ import math
 import naive.logistic
 import numpy as np
 import pytest
+from selection import test_the_room_as_python  # noqa: F401
 
 from skstructured import (
     AggregatingForecaster,
@@ -35,6 +36,7 @@ def kappa(B, K):
     return lambda norm: naive.logistic.folklore_kappa(B, norm, K)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
 @pytest.mark.parametrize("gamma", [0.1, 0.5, 1.0, 3.0])
 def test_online_newton_steps(K, p, gamma):
@@ -52,6 +54,7 @@ def test_online_newton_steps(K, p, gamma):
         np.testing.assert_allclose(state.G.ravel(), literal.W, rtol=0, atol=2e-5)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_centre_of_the_gaussian_forecaster(K):
     X, Y, weight = stream(K, 2, 12)
@@ -78,6 +81,7 @@ def test_particles_begin_uniformly_in_the_ball(width):
         assert np.abs(mass - place).max() <= math.sqrt(0.5 * math.log(2e5) / 4000) + 1e-3
 
 
+@pytest.mark.interpreted
 def test_the_weights_of_particles_multiply_their_losses():
     X, Y, weight = stream(3, 2, 6)
     state = Particles(3, 2, 1e-3, 50, 1, np.random.RandomState(0))  # so small that none leaves
@@ -99,6 +103,7 @@ def test_particles_are_drawn_by_the_seed():
     assert np.abs(first._weights.W - other._weights.W).max() > 0.1
 
 
+@pytest.mark.interpreted
 def test_gamma_of_theory_is_that_of_all_classes():
     """½ min{1/(4BR), exp(−2BR)/(K − 1)}."""
     X, Y, _ = stream(4, 2, 60)
@@ -162,6 +167,7 @@ def test_the_mean_of_two_classes_is_exact_for_any_variance(deviation):
         assert got == pytest.approx(wanted, rel=1e-6)
 
 
+@pytest.mark.interpreted
 def test_small_probabilities_of_two_classes_keep_their_logarithm():
     """E σ(u) ≤ E exp u = exp(mean + s²/2), and hardly less where that is small."""
     for mean, deviation in ((-300.0, 1e-3), (-300.0, 5.0), (-160.0, 8.0)):

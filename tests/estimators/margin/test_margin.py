@@ -8,6 +8,7 @@ from conftest import INTERPRETED
 from margin_problems import DUAL, EXACT, MODELS, Case, costs, features_of, words
 from naive import margin as naive
 from scipy import sparse
+from selection import test_the_room_as_python  # noqa: F401
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +23,7 @@ SPACES = ("simplex", "costs", "ordinal", "hypercube", "birkhoff")
 FEW = [name for name in SPACES if not (INTERPRETED and name == "birkhoff")]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("scale", [0.0, 1e-2, 1.0, 1e2])
 @pytest.mark.parametrize(
     ("name", "size"),
@@ -51,6 +53,7 @@ def test_oracles_equal_a_linear_program(name, size, scale):
         assert bounds[i] == pytest.approx(value, abs=room)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("q", [0.05, 1.0, 30.0])
 @pytest.mark.parametrize("size", [2, 3, 6])
 @pytest.mark.parametrize("name", ["simplex", "costs", "ordinal"])
@@ -86,6 +89,7 @@ def test_forms_of_rows_and_of_kernels_learn_the_same(kind, name):
     np.testing.assert_allclose(linear.coef_, (linear.dual_coef_.T @ case.X), atol=1e-9)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_quadratic_surrogate(name, kernel):

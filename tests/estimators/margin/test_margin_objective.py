@@ -70,6 +70,7 @@ def test_objective_and_gap_of_outputs_known_by_their_oracle(name, rule, kernel):
         assert model.duality_gap_ == pytest.approx(gap, abs=2e-8)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("k", "weighted"), [(2, False), (3, True)])
@@ -115,6 +116,7 @@ def classes(n=10, p=2, seed=0):
     return rng.randn(n, p), np.arange(n) % 3, A
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("kind", DUAL)
@@ -161,6 +163,7 @@ def test_a_path_of_alpha_with_weights_equals_single_fits(kind, kernel):
     assert not np.allclose(losses, plain, atol=0.02)
 
 
+@pytest.mark.interpreted
 def test_the_rest_of_a_mean_is_divided_by_its_mass():
     rng = np.random.RandomState(0)
     V, weights = rng.rand(4, 5), np.array([0.0, 0.25, 0.15, 0.0])
@@ -174,6 +177,7 @@ def test_the_rest_of_a_mean_is_divided_by_its_mass():
     assert _atoms.rest_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("M", [1, 2, 4])
 def test_label_sequences_have_the_products_of_their_features(M):
     rng, k, q = np.random.RandomState(0), 3, 0.7

@@ -14,6 +14,7 @@ from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("groups", [0, 1, 3])
 def test_saddle_points_are_optimal(groups):
     rng = np.random.RandomState(groups)
@@ -36,6 +37,7 @@ def test_saddle_points_are_optimal(groups):
             assert own @ pay[group == g] - pay[group == g].min() <= room
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
 @pytest.mark.parametrize(("k", "M"), [(2, 1), (2, 4), (3, 3)])
 def test_the_oracle_equals_a_linear_program(k, M, scale):
@@ -60,6 +62,7 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
         np.testing.assert_allclose(out.sum(axis=1), 1.0)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("q", [0.1, 0.5, 3.0])
 def test_a_visit_leaves_a_tenth_of_the_gap(q):
     k, M, A = 3, 3, costs(3)
@@ -82,6 +85,7 @@ def test_a_visit_leaves_a_tenth_of_the_gap(q):
         assert -1e-9 <= gaps[0] <= 0.1 * gaps[1] + 1e-9
 
 
+@pytest.mark.interpreted
 def test_quadratic_surrogates_of_sequences_of_one_position_are_those_of_classes():
     X, y = words(3, (1,), n=9)
     rows, labels = np.concatenate(X), np.concatenate(y)

@@ -21,6 +21,7 @@ from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.spaces import KSubsets
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
 @pytest.mark.parametrize("name", OTHERS)
 def test_oracles_equal_a_linear_program(name, scale):

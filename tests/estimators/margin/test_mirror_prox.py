@@ -117,6 +117,7 @@ def steps_of(row, k):
     return each.ravel()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("M", [1, 2, 4])
 def test_of_sequences_it_is_algorithm_2(M, rng):
     """With distributions over all label sequences in the place of marginals."""
@@ -191,6 +192,7 @@ def test_warm_starts_leave_less(rng):
     assert gaps[0][-1] < 0.5 * gaps[1][-1]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("oracle", ["exact", "mirror_prox"])
@@ -311,6 +313,7 @@ def test_the_comparison_inequality_holds(name, rng):
     assert worst > 1.2
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["0-1", "labels"])
 def test_the_certificate_is_its_formula(name):
     given = {"oracle": "exact", "line_search": False, "replace": True}

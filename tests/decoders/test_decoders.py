@@ -1,0 +1,47 @@
+"""Decoders of rankings and of surrogates with a gap: what is played, and with which chance."""
+
+import naive
+import numpy as np
+import pytest
+
+from skstructured.decoders import DiscountedGain, GapDecoder
+from skstructured.losses import FenchelYoung, GapSurrogate
+from skstructured.losses.gap import KINDS
+from skstructured.metrics import ndcg
+from skstructured.spaces import Birkhoff, Permutahedron, Simplex
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gap_is_spread_over_all_classes(kind, exploration, rng):
+    """The best class has 1 − a, and each class a/K, of which a is at least the exploration."""
+    loss = GapSurrogate(kind=kind).over(Simplex().fit(np.arange(4)))
+    theta, decoder = rng.randn(30, 4) * rng.rand(30, 1), GapDecoder(exploration=exploration)
+    best, leave = decoder.mixture(theta, loss.mean(theta), loss)
+    a = [max(naive.gap_surrogate(kind, row, 0)[2], exploration) for row in theta]
+    np.testing.assert_array_equal(best, np.eye(4)[theta.argmax(axis=1)])
+    np.testing.assert_allclose(leave, a, rtol=1e-12)
+    np.testing.assert_array_equal(
+        decoder.draw_mean(theta, loss.mean(theta)), np.full((30, 4), 0.25)
+    )
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+def test_decoding_for_ndcg_is_the_best_ranking_on_average(gain, rng):
+    space = Birkhoff().fit([[0, 1, 2, 3]])
+    rankings = space.decode(space.vertices())
+    weights = rng.dirichlet(np.full(24, 0.2), size=50)
+    mu = weights @ space.vertices()
+    loss, decoder = FenchelYoung(space), DiscountedGain(gain)
+    found = space.decode(decoder.decode(mu, mu, loss))
+    for w, ranking in zip(weights, found, strict=True):
+
+        def average(guess, w=w):
+            return w @ ndcg(np.tile(guess, (24, 1)), 3 - rankings, gain)
+
+        assert average(ranking) >= max(average(guess) for guess in rankings) - 1e-12
+    with pytest.raises(
+        ValueError, match="DiscountedGain.. is only supported for Birkhoff; got the space Perm"
+    ):
+        ranks = Permutahedron().fit([[1, 2, 3]])
+        decoder.decode(np.eye(3), np.eye(3), FenchelYoung(ranks))
