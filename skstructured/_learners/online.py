@@ -21,7 +21,6 @@ from skstructured._base.validation import (
     check_choice,
     check_integer,
     check_lengths,
-    check_range_of_weights,
     check_real,
     check_weights,
     is_ready,
@@ -245,9 +244,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
         """Learn every round once; the mean surrogate and target loss before learning."""
-        order, told = np.arange(rounds.n_rounds), []
-        if self.shuffle:
-            order = self.random_state_.permutation(rounds.n_rounds)
+        order, told = rounds.order(self.random_state_ if self.shuffle else None), []
         if not self._recorded():
             self._learn(rounds, order)
             return np.nan, np.nan
@@ -262,13 +259,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         surrogate, target, weight = np.sum(told, axis=0)
         total = max(weight, 1e-300)
         return surrogate / total, target / total
-
-    def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
-        """Rounds whose weights are multiplied by those of their classes."""
-        weights.check_class_weight(self, stream)
-        weight = rounds.weight * weights.class_weights(self, rounds.packed)  # type: ignore[operator]  # they have weights
-        name = "sample_weight times class_weight"
-        return rounds._replace(weight=check_range_of_weights(name, weight))
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -379,8 +369,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
 
-        Averages of kernels and of sequences are updated after every row up to row 128, later each
-        time the number of rounds has grown by 1/64.
+        With kernels, sequences, calibrated scores and optimizers of single weights, averages are
+        updated after every row up to row 128, later if the number of rows has grown by 1/64.
         """
         record = self._record_of_predictions()
         if record == SCORES:
@@ -476,7 +466,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         batch = batch._replace(packed=packed, weight=weight)
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
-            batch = self._weigh_classes(batch, stream)
+            batch = weights.with_class_weights(self, batch, stream)
         self._model = self._model.with_lengths(batch)
         self.loss_ = self._model.loss
         return batch
@@ -515,7 +505,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     @property
     def t_(self) -> int:
-        """Rounds learned, by the clock of what learned them."""
+        """Rows of the stream so far, those of `fit` counted once, by the model that learned."""
         model = self._fitted_model("t_ is")
         with model.lock:
             return int(model.state.vector[ROUNDS])

@@ -289,7 +289,7 @@ class ProgressiveResult:
         learner, rounds = self.estimator, self.rounds
         if getattr(learner, "class_weight", None) is None:
             return False
-        return np.array_equal(rounds.weight, class_weights(learner, rounds.packed))
+        return np.array_equal(rounds.weight, class_weights(learner, rounds))
 
     def _certificate(self, delta=None):
         if self.play != "randomized":

@@ -14,7 +14,7 @@ from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
-from skstructured._learners.pass_selection import FOURIER, learned_rounds
+from skstructured._learners.pass_selection import FOURIER
 from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._values import (
     MANY,
@@ -437,7 +437,7 @@ class FeatureModel(LinearModel):
         features.set_width(gamma, features.square)
         features.balance(Z, weight)
         waves = features_of(features.kernel) == "fourier"
-        if waves and learner.gamma in (None, "multiscale") and learned_rounds(batch) > MANY:
+        if waves and learner.gamma in (None, "multiscale") and len(batch.learned) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):

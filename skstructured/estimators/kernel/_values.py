@@ -420,7 +420,7 @@ def tried_gamma(learner, rounds, gamma):
 
 def some_of(rounds):
     """Rows to learn, and others to hold out, of positive weight."""
-    order = np.random.RandomState(0).permutation(np.flatnonzero(rounds.weights > 0.0))
+    order = np.random.RandomState(0).permutation(rounds.learned)
     size = min(len(order) // PART, AT_MOST)
     return order[:size], order[size : 2 * size]
 
