@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of, locked
+from skstructured._learners.models import SCORES
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch
 
@@ -84,11 +85,15 @@ class StreamMember:
 
     def learned_means(self, batch: Batch) -> Floats:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
-        played: list[Any] = []
-        order = np.arange(batch.n_rounds)
-        record = self.learner._record_of_predictions()
-        self.learner._learn(batch, order, lambda block, _: played.append(block.theta), record)
-        return self.learner.loss_.mean(np.concatenate(played))
+        learner, order, found = self.learner, np.arange(batch.n_rounds), []
+        record = learner._record_of_predictions()
+        if record != SCORES:
+            learner._learn(batch, order, lambda block, _: found.append(block.theta), record)
+        else:  # its loop only knows scores that are played
+            for i in np.split(order, batch.n_rounds):
+                found.append(learner._thetas(batch.take(i)))
+                learner._learn(batch, i)
+        return learner.loss_.mean(np.concatenate(found))
 
     def predict_mean(self, X: Features) -> Floats:
         """Mean predictions (n, dim)."""
@@ -154,10 +159,10 @@ class StreamMixture:
 
     def _wait(self, batch: Batch, y: Any) -> int:
         """Keep the first rows, and once there are enough begin with bins; how many were taken."""
-        known = sum(len(X) for X, *_ in self._waiting)
-        taken = min(FIRST - known, batch.n_rounds)
-        self._waiting.append((batch.rows.matrix[:taken], y[:taken], batch.weights[:taken]))
-        if known + taken == FIRST:
+        known = batch.learned[: FIRST - sum(len(X) for X, *_ in self._waiting)]
+        self._waiting.append((batch.rows.matrix[known], y[known], batch.weights[known]))
+        ready = sum(len(X) for X, *_ in self._waiting) == FIRST
+        if ready:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
             classes = getattr(self.members[0].learner.space_, "classes_", None)
@@ -166,7 +171,7 @@ class StreamMixture:
             few = len(self.members)
             self.weights, self._waiting = np.full(few, 1.0 / few), []
             self.binned = None
-        return taken
+        return int(known[-1]) + 1 if ready else batch.n_rounds
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
