@@ -96,8 +96,7 @@ class Ensemble(BaseEstimator):
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         X, y = indexable(X, y)
-        for name in ("_model", "t_"):  # of a stream
-            vars(self).pop(name, None)
+        vars(self).pop("_model", None)  # of a stream
         members = self._members(X)
         splits = splits_of(packed, weight, self.random_state_) if len(members) > 1 else []
         given = X, y, sample_weight
@@ -189,9 +188,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         The `score` of each member on held-out rows; NaN with fewer than 20 rows.
     validation_score_ : float
         The score of the mixture on the same rows, by which its weights were chosen.
-    t_ : int
-        Number of rows of the stream so far.
-    {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
+    {OnlineStructuredPredictor: t_, classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
     ------
@@ -268,6 +265,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
             self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
         self._take_decoder()
         packed = self.space_.pack(y)
+        self.t_ = len(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         if self.class_weight is not None:
             weight = weight * compute_sample_weight(self.class_weight, np.asarray(y))
@@ -363,7 +361,7 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
         members = copy.deepcopy(self.estimators_)
         for member in members:
             member.partial_fit(X, y, **given)
-        self.estimators_ = members
+        self.estimators_, self.t_ = members, self.t_ + _num_samples(X)
         self.named_estimators_ = dict(zip(self.named_estimators_, members, strict=True))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
