@@ -147,10 +147,8 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
-    if sample_weight is None:
-        return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
-    return check_range_of_weights("sample_weight", weight)
+    return weight if sample_weight is None else check_range_of_weights("sample_weight", weight)
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:

@@ -232,8 +232,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
         chosen = tried.chosen(search)
         self._model.factor = tried.factor(chosen)
-        usual = chosen == self._model.search.usual
-        return chosen, tol if usual else None
+        return chosen, tol if chosen == self._model.search.usual else None
 
     def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
@@ -257,8 +256,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
         self._learn(rounds, order, note, LOSSES)
         surrogate, target, weight = np.sum(told, axis=0)
-        total = max(weight, 1e-300)
-        return surrogate / total, target / total
+        return surrogate / weight, target / weight
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -541,9 +539,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model: Any = self._model
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
-        weight = ONE
-        if sample_weight is not None:
-            weight = check_weights(sample_weight, packed, 1, stream=True)
+        weight = ONE if sample_weight is None else check_weights(sample_weight, packed, 1, True)
         V = model.truths(packed)
         with model.lock:
             stopped = model.learn_alone(X, norms_of(self), V, weight)

@@ -227,9 +227,8 @@ def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState)
 
 def learned_rows(rounds: Batch) -> int:
     """Rows of the rounds of positive weight: of label sequences there are several in each."""
-    if rounds.offsets is None:
-        return len(rounds.learned)
-    return int(np.diff(rounds.offsets)[rounds.learned].sum())
+    rows = np.arange(rounds.n_rounds + 1) if rounds.offsets is None else rounds.offsets
+    return int(np.diff(rows)[rounds.learned].sum())
 
 
 def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve | None:

@@ -143,9 +143,8 @@ def class_weights(learner: Any, rounds: Batch) -> Floats:
     labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
     if isinstance(given, str):
         return compute_sample_weight(given, labels, indices=rounds.learned)
-    seen, place = np.unique(labels, return_inverse=True)
-    weights = weight_of_each_class(learner)
-    return np.array([weights[space.classes_ == label][0] for label in seen])[place.ravel()]
+    each = zip(space.classes_, weight_of_each_class(learner), strict=True)
+    return compute_sample_weight(dict(each), labels)
 
 
 def weighs_classes(learner: Any) -> bool:

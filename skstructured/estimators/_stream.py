@@ -79,9 +79,8 @@ class StreamMember:
 
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """The `Batch` of rows that come first or next."""
-        if self.began:
-            return self.learner._next_rounds(self._rows(X), y, classes, weight)
-        return self.learner._first_rounds(self._rows(X), y, classes, weight)
+        read = self.learner._next_rounds if self.began else self.learner._first_rounds
+        return read(self._rows(X), y, classes, weight)
 
     def learned_means(self, batch: Batch) -> Floats:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
@@ -145,11 +144,10 @@ class StreamMixture:
         first, *others = self.members
         X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
         rests = [m.read(X, y[ready:], None, weight) for m in others if len(X) > 0]  # may refuse
-        means = [first.learned_means(batch)]
-        means += [means[0].copy() for _ in others]
+        means = np.array([first.learned_means(batch)] * len(self.members))
         for place, rest in enumerate(rests, 1):
-            means[place][ready:] = self.members[place].learned_means(rest)
-        return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
+            means[place, ready:] = self.members[place].learned_means(rest)
+        return self._mix(means, first.learner.space_.unpack(batch.packed), batch.weights)
 
     def means_of(self, batch: Batch) -> Floats:
         """Mixtures (n, dim) for rounds that were read; nothing is learned."""
@@ -159,19 +157,18 @@ class StreamMixture:
 
     def _wait(self, batch: Batch, y: Any) -> int:
         """Keep the first rows, and once there are enough begin with bins; how many were taken."""
-        known = batch.learned[: FIRST - sum(len(X) for X, *_ in self._waiting)]
+        room = FIRST - sum(len(X) for X, *_ in self._waiting)
+        known = batch.learned[:room]
         self._waiting.append((batch.rows.matrix[known], y[known], batch.weights[known]))
-        ready = sum(len(X) for X, *_ in self._waiting) == FIRST
-        if ready:
+        if len(known) == room:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
             classes = getattr(self.members[0].learner.space_, "classes_", None)
             member.learned_means(member.read(X, outputs, classes, weight))
             self.members.append(member)
-            few = len(self.members)
-            self.weights, self._waiting = np.full(few, 1.0 / few), []
-            self.binned = None
-        return int(known[-1]) + 1 if ready else batch.n_rounds
+            self.weights = np.full(len(self.members), 1.0 / len(self.members))
+            self.binned, self._waiting = None, []
+        return int(known[-1]) + 1 if len(known) == room else batch.n_rounds
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
