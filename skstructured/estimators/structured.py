@@ -222,7 +222,9 @@ class StructuredPredictor(DecodedPredictions, Ensemble, OnlineLearner):
     for each of at most 60 pairs of columns. Other rows are learned by a linear model alone. After
     each row the weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``. Here w is the
     weight of the row over the mean so far, and s the range of y's coordinates (1, but d − 1 for
-    ranks). Then a thousandth of all weights is spread evenly [3]_.
+    ranks). Then a thousandth of all weights is spread evenly [3]_. The predictions are those of
+    `predict` before the row. Exact kernels and optimizers with one step size per weight compute
+    them row by row, in about a millisecond.
 
     References
     ----------
