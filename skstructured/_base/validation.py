@@ -147,10 +147,8 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
-    if sample_weight is None:
-        return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
-    return check_range_of_weights("sample_weight", weight)
+    return weight if sample_weight is None else check_range_of_weights("sample_weight", weight)
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
@@ -165,6 +163,12 @@ def check_range_of_weights(name: str, weight: Floats) -> Floats:
     return weight
 
 
+def check_positive_sum(name: str, weight: Array) -> None:
+    """A ValueError for non-negative weights (n,) that are all zero."""
+    if not weight.any():
+        raise ValueError(f"{name} must have a positive sum, got zeros only.")
+
+
 def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
     """Sample weights as a non-negative float64 vector; ones for `None`.
 
@@ -175,7 +179,7 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
     given = np.asarray(sample_weight)
     if given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
         if not stream:
-            raise ValueError("sample_weight must have a positive sum, got zeros only.")
+            check_positive_sum("sample_weight", given)
         return np.zeros(n)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
@@ -186,8 +190,7 @@ def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
     A ValueError for negative weights, and for weights that are all zero.
     """
     weight = _nonnegative(sample_weight, values, len(values), stream=True)
-    if not weight.any():
-        raise ValueError("sample_weight must have a positive sum, got zeros only.")
+    check_positive_sum("sample_weight", weight)
     return float(np.average(values, weights=weight / weight.max()))
 
 

@@ -125,10 +125,9 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         with unchanged_on_error(self, aside=True) as new:
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y))
-            codes, order = new._check_labels(rows, y), np.arange(rows.n_rows)
-            if self.shuffle:
-                order = check_random_state(self.random_state).permutation(rows.n_rows)
-            new._learn_rows(rows.X, codes, order)
+            rounds, rng = Batch(rows, new._check_labels(rows, y)), self.random_state
+            order = rounds.order(check_random_state(rng) if self.shuffle else None)
+            new._learn_rows(rows.X, rounds.packed, order)
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:

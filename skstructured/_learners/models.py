@@ -21,6 +21,7 @@ from skstructured._engine.state import (
     DIM,
     INNER,
     OPTIONS,
+    ROUNDS,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
     Call,
@@ -169,7 +170,8 @@ class Model(State, ABC):
         return self.scores(batch.take(which), averaged)
 
     def finish_fit(self, n_rounds: int) -> None:
-        """End the passes of `fit`."""
+        """End the passes of `fit`, whose rounds count once as the beginning of a stream."""
+        self.state.vector[ROUNDS] = n_rounds
 
     def truths(self, packed: Packed) -> Any:
         """Vertices (n, dim) of packed outputs, as the kernels read them."""

@@ -21,7 +21,6 @@ from skstructured._base.validation import (
     check_choice,
     check_integer,
     check_lengths,
-    check_range_of_weights,
     check_real,
     check_weights,
     is_ready,
@@ -229,8 +228,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
         chosen = tried.chosen(search)
         self._model.factor = tried.factor(chosen)
-        usual = chosen == self._model.search.usual
-        return chosen, tol if usual else None
+        return chosen, tol if chosen == self._model.search.usual else None
 
     def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
@@ -241,9 +239,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
         """Learn every round once; the mean surrogate and target loss before learning."""
-        order, told = np.arange(rounds.n_rounds), []
-        if self.shuffle:
-            order = self.random_state_.permutation(rounds.n_rounds)
+        order, told = rounds.order(self.random_state_ if self.shuffle else None), []
         if not self._recorded():
             self._learn(rounds, order)
             return np.nan, np.nan
@@ -256,15 +252,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
         self._learn(rounds, order, note, LOSSES)
         surrogate, target, weight = np.sum(told, axis=0)
-        total = max(weight, 1e-300)
-        return surrogate / total, target / total
-
-    def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
-        """Rounds whose weights are multiplied by those of their classes."""
-        weights.check_class_weight(self, stream)
-        weight = rounds.weight * weights.class_weights(self, rounds.packed)  # type: ignore[operator]  # they have weights
-        name = "sample_weight times class_weight"
-        return rounds._replace(weight=check_range_of_weights(name, weight))
+        return surrogate / weight, target / weight
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -375,8 +363,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
 
-        Averages of kernels and of sequences are updated after every row up to row 128, later each
-        time the number of rounds has grown by 1/64.
+        With kernels, sequences, calibrated scores and optimizers of single weights, averages are
+        updated after every row up to row 128, later if the number of rows has grown by 1/64.
         """
         record = self._record_of_predictions()
         if record == SCORES:
@@ -472,7 +460,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         batch = batch._replace(packed=packed, weight=weight)
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
-            batch = self._weigh_classes(batch, stream)
+            batch = weights.with_class_weights(self, batch, stream)
         self._model = self._model.with_lengths(batch)
         self.loss_ = self._model.loss
         return batch
@@ -511,7 +499,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     @property
     def t_(self) -> int:
-        """Rounds learned, by the clock of what learned them."""
+        """Rows of the stream so far, those of `fit` counted once, by the model that learned."""
         model = self._fitted_model("t_ is")
         with model.lock:
             return int(model.state.vector[ROUNDS])
@@ -547,9 +535,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model: Any = self._model
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
-        weight = ONE
-        if sample_weight is not None:
-            weight = check_weights(sample_weight, packed, 1, stream=True)
+        weight = ONE if sample_weight is None else check_weights(sample_weight, packed, 1, True)
         V = model.truths(packed)
         with model.lock:
             stopped = model.learn_alone(X, norms_of(self), V, weight)

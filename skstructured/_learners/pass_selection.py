@@ -212,7 +212,7 @@ def tempered(trials: list[HoldoutFit], weight: Floats, several: bool) -> tuple[f
 
 def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
     """Parts (in order) of the rounds of positive weight; classes are spread over all of them."""
-    order = random_state.permutation(np.flatnonzero(rounds.weights > 0.0))
+    order = random_state.permutation(rounds.learned)
     packed = rounds.packed
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]
@@ -225,16 +225,10 @@ def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState)
     return [np.sort(order[::count]), np.sort(others)]
 
 
-def learned_rounds(rounds: Batch) -> int:
-    """How many have a positive weight."""
-    return int(np.count_nonzero(rounds.weights > 0.0))
-
-
 def learned_rows(rounds: Batch) -> int:
     """Rows of the rounds of positive weight: of label sequences there are several in each."""
-    if rounds.offsets is None:
-        return learned_rounds(rounds)
-    return int(np.diff(rounds.offsets)[rounds.weights > 0.0].sum())
+    rows = np.arange(rounds.n_rounds + 1) if rounds.offsets is None else rounds.offsets
+    return int(np.diff(rows)[rounds.learned].sum())
 
 
 def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve | None:
@@ -243,7 +237,7 @@ def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve
     A copy of its random state draws the held-out rounds, so the passes over all rounds are the same
     as in a learner with that `max_iter`.
     """
-    rng, count = copy.deepcopy(learner.random_state_), learned_rounds(rounds)
+    rng, count = copy.deepcopy(learner.random_state_), len(rounds.learned)
     if count < FEWEST or search.has_plenty(count, learner.n_features_in_):
         return None
     parts = parts_of(rounds, search, rng)

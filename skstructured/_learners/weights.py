@@ -8,10 +8,11 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.plugins import is_builtin
+from skstructured._base.validation import check_positive_sum, check_range_of_weights
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
-from skstructured.extend._types import Array, Floats, Matrix, Packed
+from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch, Comparison, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 
@@ -126,15 +127,24 @@ expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
 expert_names_ = of_experts("Names of the experts.", "expert_names")
 
 
-def class_weights(learner: Any, packed: Packed) -> Floats:
-    """The `class_weight` of packed outputs (n,), whichever classes are among them."""
-    space, given = learner.space_, learner.class_weight
+def with_class_weights(learner: Any, rounds: Batch, stream: bool) -> Batch:
+    """Rounds whose weights are multiplied by those of their classes."""
+    check_class_weight(learner, stream)
+    weight = rounds.weights * class_weights(learner, rounds)
+    name = "sample_weight times class_weight"
+    if not stream:
+        check_positive_sum(name, weight)
+    return rounds._replace(weight=check_range_of_weights(name, weight))
+
+
+def class_weights(learner: Any, rounds: Batch) -> Floats:
+    """The `class_weight` of rounds (n,), whichever classes are among them."""
+    space, given, packed = learner.space_, learner.class_weight, rounds.packed
     labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
     if isinstance(given, str):
-        return compute_sample_weight(given, labels)
-    seen, place = np.unique(labels, return_inverse=True)
-    weights = weight_of_each_class(learner)
-    return np.array([weights[space.classes_ == label][0] for label in seen])[place.ravel()]
+        return compute_sample_weight(given, labels, indices=rounds.learned)
+    each = zip(space.classes_, weight_of_each_class(learner), strict=True)
+    return compute_sample_weight(dict(each), labels)
 
 
 def weighs_classes(learner: Any) -> bool:

@@ -77,7 +77,7 @@ class Nearest(Decoder):
 class MinimumRisk(Decoder):
     r"""Predict the output with the least expected target loss, ``argmin_{y'} L(y'; ŷ_Ω(θ))``.
 
-    With costs A[predicted, true] and probabilities p of classes it is ``argmin_i Σ_j A[i, j] p_j``:
+    With costs A[true, predicted] and probabilities p of classes it is ``argmin_j Σ_i p_i A[i, j]``:
     the most likely class for zero-one costs, the median for |i − j|. For label sequences it decides
     at each position by the marginals there. Without costs that is the most likely label of each
     position, which may differ from "map" and "nearest", two rules for whole sequences. Costs are

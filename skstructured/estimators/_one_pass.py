@@ -17,11 +17,8 @@ def fit_one_pass(learner, X, y, sample_weight, **given):
     check_bool("shuffle", shuffle)
     with unchanged_on_error(learner, aside=True) as new:
         rounds = new._first(X, y, None, sample_weight, stream=False)
-        order = np.arange(len(rounds.packed))
-        if shuffle:
-            rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
-            order = rng.permutation(order)
-        new._learn(rounds, order, **given)
+        rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
+        new._learn(rounds, rounds.order(rng if shuffle else None), **given)
     learner._warn_diagnostics()
 
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of, locked
+from skstructured._learners.models import SCORES
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch
 
@@ -78,17 +79,20 @@ class StreamMember:
 
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """The `Batch` of rows that come first or next."""
-        if self.began:
-            return self.learner._next_rounds(self._rows(X), y, classes, weight)
-        return self.learner._first_rounds(self._rows(X), y, classes, weight)
+        read = self.learner._next_rounds if self.began else self.learner._first_rounds
+        return read(self._rows(X), y, classes, weight)
 
     def learned_means(self, batch: Batch) -> Floats:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
-        played: list[Any] = []
-        order = np.arange(batch.n_rounds)
-        record = self.learner._record_of_predictions()
-        self.learner._learn(batch, order, lambda block, _: played.append(block.theta), record)
-        return self.learner.loss_.mean(np.concatenate(played))
+        learner, order, found = self.learner, np.arange(batch.n_rounds), []
+        record = learner._record_of_predictions()
+        if record != SCORES:
+            learner._learn(batch, order, lambda block, _: found.append(block.theta), record)
+        else:  # its loop only knows scores that are played
+            for i in np.split(order, batch.n_rounds):
+                found.append(learner._thetas(batch.take(i)))
+                learner._learn(batch, i)
+        return learner.loss_.mean(np.concatenate(found))
 
     def checked(self, X: Features) -> Batch:
         """The `Batch` of new rows."""
@@ -168,11 +172,10 @@ class StreamMixture:
         first, *others = self.members
         X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
         rests = [m.read(X, y[ready:], None, weight) for m in others if len(X) > 0]  # may refuse
-        means = [first.learned_means(batch)]
-        means += [means[0].copy() for _ in others]
+        means = np.array([first.learned_means(batch)] * len(self.members))
         for place, rest in enumerate(rests, 1):
-            means[place][ready:] = self.members[place].learned_means(rest)
-        return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
+            means[place, ready:] = self.members[place].learned_means(rest)
+        return self._mix(means, first.learner.space_.unpack(batch.packed), batch.weights)
 
     def predict_mean(self, X: Features) -> Floats:
         """Mixtures (n, dim) for new rows."""
@@ -186,19 +189,19 @@ class StreamMixture:
 
     def _wait(self, batch: Batch, y: Any) -> int:
         """Keep the first rows, and once there are enough begin with bins; how many were taken."""
-        known = sum(len(X) for X, *_ in self._waiting)
-        taken = min(FIRST - known, batch.n_rounds)
-        self._waiting.append((batch.rows.matrix[:taken], y[:taken], batch.weights[:taken]))
-        if known + taken == FIRST:
+        room = FIRST - sum(len(X) for X, *_ in self._waiting)
+        known = batch.learned[:room]
+        self._waiting.append((batch.rows.matrix[known], y[known], batch.weights[known]))
+        if len(known) == room:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
             classes = getattr(self.members[0].learner.space_, "classes_", None)
             member.learned_means(member.read(X, outputs, classes, weight))
             self.members.append(member)
             share = 1.0 / len(self.members)
-            self.weights, self._waiting = np.append((1.0 - share) * self.weights, share), []
-            self.binned = None
-        return taken
+            self.weights = np.append((1.0 - share) * self.weights, share)
+            self.binned, self._waiting = None, []
+        return int(known[-1]) + 1 if len(known) == room else batch.n_rounds
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""

@@ -110,10 +110,12 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         averaged weights. After learning, ``set_params(average=False)`` switches to the last.
     standardize : bool or "auto", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the rows so
-        far, the current row included. So you do not scale features first. CSR rows are divided by
-        the largest entry of each column so far, and never centered. "auto" is True, except that
-        `fit` does not divide sequences whose features are all 0 or 1: dense ones are centered if
-        there is an intercept, CSR ones are not changed. `coef_` and `intercept_` are in units of X.
+        far, the current row included. With more than 32 rows these lag: the latest rows, at most
+        1/32 of all by weight, may not be included yet. So you do not scale features first. CSR rows
+        are divided by the largest entry of each column so far, and never centered. "auto" is True,
+        except that `fit` does not divide sequences whose features are all 0 or 1: dense ones are
+        centered if there is an intercept, CSR ones are not changed. `coef_` and `intercept_` are in
+        units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the feature over the rows so far, and "error" raises an error. "indicator" imputes the
@@ -168,7 +170,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     expert_names_ : list of str
         Names of the experts.
     t_ : int
-        Number of rounds seen: rows learned, counted once per pass.
+        Number of rows of the stream so far: those of `fit`, each counted once, and those of
+        `partial_fit` after it. Rows of weight zero, label sequences and groups of items count as
+        one row each.
     n_iter_ : int
         Passes of the last `fit`; 1 after `partial_fit`.
     loss_curve_ : ndarray of shape (n_iter_, 2)
@@ -481,9 +485,7 @@ class SecondOrderPerceptron(OnlineClassifier):
         Class labels.
     coef_, intercept_ : ndarray
         Weights and intercepts.
-    {OnlineStructuredPredictor: missing_coef_}
-    t_ : int
-        Number of rounds learned.
+    {OnlineStructuredPredictor: missing_coef_, t_}
     n_mistakes_ : int
         Number of mistakes during learning.
     n_features_in_, feature_names_in_

@@ -131,7 +131,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     with 0.999 of the weight. Mean predictions are mixed. After each row the weight of a member is
     multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)``. Here w is the weight of the row over the mean so far,
     and s the range of y's coordinates (1, but d − 1 for ranks). Then a thousandth of all weights is
-    spread evenly [4]_.
+    spread evenly [4]_. The predictions are those of `predict` before the row. Exact kernels
+    and optimizers with one step size per weight compute them row by row, in about a millisecond.
 
     References
     ----------
@@ -181,7 +182,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.t_ = len(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, np.asarray(y))
+            counted = np.flatnonzero(weight)
+            weight = weight * compute_sample_weight(
+                self.class_weight, np.asarray(y), indices=counted
+            )
         return packed, weight
 
     def _take_decoder(self):

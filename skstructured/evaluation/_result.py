@@ -287,9 +287,8 @@ class ProgressiveResult:
     def _weighed_by_class(self):
         """Whether the weights of the rounds are those of ``class_weight`` and nothing else."""
         learner, rounds = self.estimator, self.rounds
-        if getattr(learner, "class_weight", None) is None:
-            return False
-        return np.array_equal(rounds.weight, class_weights(learner, rounds.packed))
+        given = getattr(learner, "class_weight", None) is not None
+        return given and np.array_equal(rounds.weight, class_weights(learner, rounds))
 
     def _certificate(self, delta=None):
         if self.play != "randomized":

@@ -70,8 +70,9 @@ def progressive_validate(
         All labels; needed if `y`, or the first chunk, may lack some.
     play : {"predict", "randomized"}, default="predict"
         Outputs to evaluate in each round. "predict": those of `predict`, from the averaged model
-        if the estimator averages. For kernels and label sequences the average is updated after
-        every row up to row 128, and later whenever the number of rows has grown by 1/64.
+        if the estimator averages. For kernels, label sequences, ``decoder="f1"``, and optimizers
+        with one step size per weight, predictions are updated in blocks: after every row up to row
+        128, and later whenever the number of rows has grown by 1/64.
         "randomized": outputs that the decoder draws from the current, unaveraged model. Regret
         bounds require it.
     delta : float, default=0.05

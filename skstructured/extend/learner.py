@@ -83,6 +83,17 @@ class Batch(NamedTuple):
         """Weights (n,); ones if there are no weights."""
         return np.ones(self.n_rounds) if self.weight is None else self.weight
 
+    @property
+    def learned(self) -> Ints:
+        """The places of the rounds of positive weight."""
+        return np.flatnonzero(self.weights > 0.0)
+
+    def order(self, random_state: np.random.RandomState | None = None) -> Ints:
+        """The places of all rounds, shuffled or not; those of weight 0 are checked last."""
+        learned = self.learned
+        first = learned if random_state is None else random_state.permutation(learned)
+        return np.append(first, np.setdiff1d(np.arange(self.n_rounds), learned))
+
 
 class Losses(NamedTuple):
     """Losses of m rounds.

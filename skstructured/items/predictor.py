@@ -65,8 +65,9 @@ class ItemStructuredPredictor(ItemLearner):
     {OnlineStructuredPredictor: average}
     standardize : bool or "auto", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the items
-        so far, those of the round included. So you do not scale features first. "auto" is True. CSR
-        rows are divided by the largest entry of each column so far. `coef_` is in units of X.
+        so far, those of the round included. They lag as in `OnlineStructuredPredictor`. So you do
+        not scale features first. "auto" is True. CSR rows are divided by the largest entry of each
+        column so far. `coef_` is in units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the items so far, "indicator" also appends one column per feature that is 1 if the value

@@ -33,7 +33,7 @@ class LossConstants(NamedTuple):
     a : float
         Surrogate gap ``1 − 4γ/(λνc)``; the finite-regret theorems need a in (0, 1).
     c : float
-        Surrogate gap ``1 − 4γ/(λνc)``; the finite-regret theorems need a in (0, 1).
+        Scale of the loss, which multiplies ``Ω*(θ) + Ω(y) − <θ, y>``.
     kappa : float
         κ with ``‖v‖_2 ≤ κ‖v‖``; 1 for ℓ1 and ℓ2.
     lam : float

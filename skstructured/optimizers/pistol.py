@@ -72,6 +72,9 @@ def message_of_caps(optimizer: Any, state: Floats) -> str | None:
 #: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
 LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
 
+#: How often |g| fits into R at least: 1 if R was given, 2 if it is learned.
+ROOM = OWN + 10
+
 #: An α below it counts as 0.
 SMALLEST = 1e-280
 
@@ -84,7 +87,7 @@ def bet(state, W, a, b, g):
     size = abs(g)
     state[PATH] += size
     state[LARGEST] = max(state[LARGEST], size)
-    a, b, reach = a - g, b + size, max(state[NORM], 2.0 * size)
+    a, b, reach = a - g, b + size, max(state[NORM], state[ROOM] * size)
     alpha = state[PARAMETER_A] * reach * (reach + b)
     ratio = a / alpha if alpha >= SMALLEST else 0.0
     exponent = 0.5 * a * ratio
@@ -95,8 +98,8 @@ def bet(state, W, a, b, g):
 
 @kernel
 def next_reach(state, inner, square, bound, weight):
-    """u = w; R is at least twice the largest |g| of the rounds before."""
-    state[NORM] = max(state[NORM], 2.0 * state[LARGEST])
+    """u = w; R has `ROOM` for the largest |g| of the rounds before."""
+    state[NORM] = max(state[NORM], state[ROOM] * state[LARGEST])
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
     state[ROUNDS] += weight > 0.0
     return weight
@@ -118,7 +121,8 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     r"""`PiSTOL` with one learner per weight: ``PiSTOL(per_coordinate=True)``.
 
     For each weight, with ``θ = −Σ w g x`` and ``P = Σ |w g x|``, it plays
-    ``W = (b/p) θ/α exp(θ²/(2α))``, ``α = a R (R + P)``, R = L times `feature_norm`.
+    ``W = (b/p) θ/α exp(θ²/(2α))``, ``α = a R (R + P)``, R = L times `feature_norm`, or the largest
+    |w g x| of all weights so far if that is larger.
 
     Parameters
     ----------
@@ -158,7 +162,8 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     def parameters(self) -> tuple[float, ...]:
         """a, b and `feature_norm`, before the numbers that rounds change."""
         norm = check_size("feature_norm", self.feature_norm, 0.0)
-        return (check_positive("a", self.a), check_positive("b", self.b), norm, *[0.0] * 7)
+        room = 2.0 if self.feature_norm is None else 1.0
+        return (check_positive("a", self.a), check_positive("b", self.b), norm, *[0.0] * 7, room)
 
     def init(self, loss: Loss) -> Floats:
         """The initial state, with R = L times `feature_norm`."""
@@ -176,9 +181,7 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
         return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+    check = message_of_caps
 
 
 @kernel
@@ -291,6 +294,4 @@ class PiSTOL(OnlineOptimizer):
         """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
         return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+    check = message_of_caps

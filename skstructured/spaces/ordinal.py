@@ -213,7 +213,7 @@ class OrdinalChain(LabelSpace):
         return self.vertex_proba(mu)
 
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
-        """Target loss L(μ; y), affine in μ and in y: Σ|μ − y|/d, or Σ_ij P_i(μ) A[i, j] P_j(y)."""
+        """Target loss L(μ; y), affine in μ and in y: Σ|μ − y|/d, or Σ_ij P_i(y) A[i, j] P_j(μ)."""
         if self.costs_ is None:
             return super().expected_loss(mu, V)
         drawn, true = self.vertex_proba(mu), self.vertex_proba(V)

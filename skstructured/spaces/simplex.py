@@ -147,7 +147,7 @@ class Simplex(LabelSpace):
     r"""Classes as the vertices of the probability simplex, with the zero-one loss or other costs.
 
     Class k is the basis vector :math:`e_k` of R^K. The target loss is ``L(y'; e_i) = 1 − y'_i``,
-    the zero-one loss on vertices, or ``Σ_k y'_k A[k, i]`` with costs A. Regularizers: `Shannon`
+    the zero-one loss on vertices, or ``Σ_k A[i, k] y'_k`` with costs A. Regularizers: `Shannon`
     (softmax, logistic loss; the default), `SquaredNorm` (sparsemax), `Tsallis` (entmax).
 
     Parameters
@@ -229,7 +229,7 @@ class Simplex(LabelSpace):
         return mu
 
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
-        """Zero-one loss L(μ; e_i) = 1 − μ_i, or Σ_k μ_k A[k, i] with costs A, of shape (n,)."""
+        """Zero-one loss L(μ; e_i) = 1 − μ_i, or Σ_k A[i, k] μ_k with costs A, of shape (n,)."""
         if self.costs_ is None:
             return 1.0 - np.einsum("nk,nk->n", mu, V)
         return np.einsum("nk,nk->n", np.asarray(mu) @ self.costs_, V)

@@ -85,7 +85,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     -------
     estimator
         A new one of the same class. It predicts, and can be copied, pickled and saved; `t_` is the
-        number of rounds that all have learned. Missing values are replaced by the mean of the
+        number of rows that all have learned. Missing values are replaced by the mean of the
         shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights does not
         have the state of an optimizer: train the estimators of the shards, and average again.
         ``fit`` restarts.

@@ -53,7 +53,7 @@ def test_the_curve_is_of_losses_before_learning(kind, rng):
     X, y = noisy(rng)
     given = {"shuffle": False, "max_iter": 4} | without_tol(kind)
     model = kind(**given).fit(X, y)
-    assert model.loss_curve_.shape == (4, 2) and model.n_iter_ == 4 and model.t_ == 4 * len(X)
+    assert model.loss_curve_.shape == (4, 2) and model.n_iter_ == 4 and model.t_ == len(X)
     if kind is OnlineStructuredPredictor:  # a stream would mix steps
         given["optimizer"] = "parameter_free"
     np.testing.assert_allclose(model.loss_curve_, stepwise(kind(**given), X, y, 4), rtol=1e-12)

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skstructured as sk
 from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMixture
 from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import PiSTOL
 
 
 def steps(n=700, seed=0, p=4):
@@ -169,6 +170,52 @@ class TestStreams:
         some.partial_fit(X[:50], y[:50], sample_weight=np.zeros(50))
         np.testing.assert_array_equal(some.weights_, before)
         np.testing.assert_allclose(some.predict_mean(X), mean, atol=1e-12)
+
+    def test_rows_of_weight_0_make_no_bins(self, rng):
+        """Neither alone, nor between the others, in chunks of any size."""
+        X, y = steps(FIRST + 300)
+        labels, wrong = np.unique(y), rng.permutation(y)
+        kept = sk.StructuredPredictor(random_state=0).partial_fit(X, y, labels)
+        far = 1e3 * rng.rand(*X.shape)
+        first = np.r_[far, X], np.r_[wrong, y], np.repeat([0.0, 1.0], len(X))
+        turns = [np.stack(pair, 1).reshape(2 * len(X), -1) for pair in ((far, X), (wrong, y))]
+        turns = turns[0], turns[1].ravel(), np.tile([0.0, 1.0], len(X))
+        for rows, outputs, weight in (first, turns):
+            for size in (len(rows), 250):
+                model = sk.StructuredPredictor(random_state=0)
+                for i in range(0, len(rows), size):
+                    now = slice(i, i + size)
+                    model.partial_fit(rows[now], outputs[now], labels, weight[now])
+                np.testing.assert_allclose(model.predict_mean(X), kept.predict_mean(X), atol=1e-9)
+                np.testing.assert_allclose(model.weights_, kept.weights_, rtol=1e-6)
+                assert model.t_ == 2 * len(X)
+
+    def test_members_are_judged_by_what_they_predict(self, rng):
+        """Also members whose loops do not know what the averages predict."""
+        X = rng.randn(300, 3) + 2.0
+        y = ((X - 2.0) @ rng.randn(3, 4) + 1.5 * rng.randn(300, 4)).argmax(axis=1)
+        online = sk.OnlineStructuredPredictor
+        members = {
+            "kernel": sk.KernelStructuredPredictor(),
+            "adagrad": online(optimizer="adagrad"),
+            "per coordinate": online(optimizer=PiSTOL(per_coordinate=True)),
+            "sums": online(optimizer="ogd"),
+        }
+        model = sk.StructuredPredictor(estimators=list(members.items()))
+        run = progressive_validate(model, X, y)
+        alone = [clone(member) for member in members.values()]
+        means = np.full((4, 300, 4), 0.25)
+        for t in range(300):
+            for e, member in enumerate(alone):
+                means[e, t] = member.predict_mean(X[[t]])[0] if t else 0.25
+                member.partial_fit(X[[t]], y[[t]], classes=range(4))
+        given = means.tolist(), np.eye(4)[y].tolist(), [1.0] * 300, [0.25] * 4, 1.0, SHARE
+        said, v = naive.mixed(*given)
+        np.testing.assert_allclose(run.estimator.weights_, v, rtol=1e-6)
+        np.testing.assert_array_equal(run.target_loss, np.argmax(said, axis=1) != y)
+        parts = clone(model).partial_fit(X[:130], y[:130], range(4))
+        parts.partial_fit(X[130:], y[130:])
+        np.testing.assert_allclose(parts.weights_, v, rtol=1e-6)
 
     def test_wide_sparse_and_long_rows_have_the_line_alone(self, rng):
         y = np.arange(40) % 2

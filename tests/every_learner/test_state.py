@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from fitted import FITTED
 from learners import SHIPPED
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
@@ -117,3 +118,23 @@ def test_degenerate_certificates(rng):
     X, y = two_classes(rng)
     free = predictor(optimizer="parameter_free").fit(X, y)
     assert free.certificate().regret(np.inf) == np.inf
+
+
+#: Learners of streams, which count rows.
+COUNTING = [
+    name
+    for name, case in FITTED.items()
+    if hasattr(case.estimator, "partial_fit") and not name.startswith(("pipe", "table", "pred"))
+]
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.short("online", "kernel", "default", "mixed", "sequences", "search results")
+def test_t_counts_rows_of_the_stream(name):
+    """Those of `fit` once, however many passes it makes; the row to continue with."""
+    case = FITTED[name]
+    first = case.halves()[0]
+    model = clone(case.estimator).fit(*first)
+    assert model.t_ == len(first[1])
+    case.go_on(model)
+    assert model.t_ == len(case.y)

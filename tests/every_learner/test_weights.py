@@ -38,12 +38,6 @@ def _others(y):
     return y[::-1]
 
 
-def _model(case):
-    model = clone(case.estimator)
-    model.shuffle = False  # also of those without the parameter: orders of more rows are others
-    return model
-
-
 def _answer(model, X):
     names = ("decision_function", "predict_proba", "predict_mean", "predict")
     call = next(getattr(model, name) for name in names if hasattr(model, name))
@@ -71,12 +65,39 @@ def test_rows_of_weight_0(name, method):
     case = FITTED[name]
     weight = np.random.RandomState(0).choice([0.5, 1.0, 2.0], len(case.y))
     X, y = _joined(_far(case.X), case.X), _joined(_others(case.y), case.y)
-    one, other = _model(case), _model(case)
+    one, other = clone(case.estimator), clone(case.estimator)
     told = {"classes": case.classes()} if has_argument(getattr(one, method), "classes") else {}
     getattr(one, method)(case.X, case.y, sample_weight=weight, **told)
     weight = _joined(np.zeros(len(weight)), weight)
     getattr(other, method)(X, y, sample_weight=weight, **told)
     np.testing.assert_allclose(_answer(other, case.X), _answer(one, case.X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["default", "online", "kernel", "kernel features"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_rows_of_weight_0_are_not_among_those_that_classes_are_balanced_by(name, shuffle, rng):
+    X = rng.randn(100, 2)
+    y = np.where(X[:, 0] + rng.randn(100) > 1.0, "rare", "usual")
+    given = {"class_weight": "balanced", "shuffle": shuffle, "random_state": 0}
+    model = clone(EVERY_LEARNER[name]).set_params(**given)
+    found = []
+    for more in (["never"], ["never"] * 50 + ["usual"] * 250):
+        labels, weight = np.r_[more, y], np.r_[np.zeros(len(more)), np.ones(100)]
+        model.fit(np.r_[rng.randn(len(more), 2), X], labels, sample_weight=weight)
+        assert list(model.classes_) == ["never", "rare", "usual"]  # they are known
+        found.append(model.predict_proba(X))
+    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match="inf"):  # and checked
+        model.fit(np.r_[[[np.inf, 0.0]], X], np.r_[["never"], y], sample_weight=np.arange(101.0))
+
+
+def test_classes_that_all_have_weight_0_are_an_error(rng):
+    X, y = rng.randn(20, 2), np.arange(20) % 2
+    model = sk.OnlineStructuredPredictor(class_weight={0: 0.0, 1: 1.0})
+    with pytest.raises(ValueError, match="class_weight must have a positive sum, got zeros only"):
+        model.fit(X, y, sample_weight=1.0 - y)
+    model.partial_fit(X[::2], y[::2], classes=[0, 1])
+    np.testing.assert_array_equal(model.coef_, 0.0)
 
 
 KINDS = ("gaptron", "perceptron", "boosting", "tree", "pistol")

@@ -250,6 +250,17 @@ def test_regret_of_pistol_per_coordinate_is_that_of_corollary_3(storage, rng):
         assert (1 - a) * c * each.sum() <= certificate.regret(norm)
 
 
+@pytest.mark.parametrize(("a", "b", "n"), [(2.5, 1e-2, 100), (2.5, 1e-8, 200), (5.0, 1e-2, 200)])
+def test_bounds_of_pistol_hold_for_a_weight_that_grows_slowly(a, b, n):
+    """One feature and one label, both always 1: U = 1 has no loss, and W needs many rounds."""
+    X, y = np.ones((n, 1)), np.ones((n, 1), dtype=int)
+    for per_coordinate in (True, False):
+        model = predictor("hypercube", loss="hinge", fit_intercept=False)
+        model.set_params(optimizer=PiSTOL(a, b, feature_norm=1.0, per_coordinate=per_coordinate))
+        run = sk.evaluation.progressive_validate(model, X, y, play="randomized")
+        assert run.surrogate_loss.sum() <= run.estimator.certificate().bound(0.0, 1.0)
+
+
 def test_pistol_classifiers_learn_every_weight_separately(rng):
     X, y = noisy_classes(rng, n=60, K=2)
     given = {"optimizer": PiSTOL(2.5, feature_norm=40.0, per_coordinate=True), "max_iter": 1}

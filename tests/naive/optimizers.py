@@ -111,7 +111,9 @@ class PiSTOL:
 
 
 class CoordinatePiSTOL:
-    """One-dimensional PiSTOL for every weight, with b/p; R is L N, or twice the largest |g|.
+    """One-dimensional PiSTOL for every weight, with b/p; R is L N, or the largest |g| if larger.
+
+    Without N it is twice the largest |g|.
 
     A weight is computed anew, and its exponent counted if it is beyond 300, if g is not 0.
     """
@@ -119,7 +121,7 @@ class CoordinatePiSTOL:
     def __init__(self, shape, diameter, a, b, feature_norm=0.0):
         self.total, self.path, self.W = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.R, self.a, self.b = diameter * feature_norm, a, b / shape[1]
-        self.capped = 0
+        self.room, self.capped = 1 if feature_norm else 2, 0
 
     def play(self, norm, w):
         return self.W.copy()
@@ -127,13 +129,13 @@ class CoordinatePiSTOL:
     def learn(self, G):
         self.total, self.path = self.total - G, self.path + np.abs(G)
         for k, j in np.ndindex(G.shape):
-            R = max(self.R, 2 * abs(G[k, j]))
+            R = max(self.R, self.room * abs(G[k, j]))
             if G[k, j] != 0.0:
                 alpha = self.a * R * (R + self.path[k, j])
                 exponent = self.total[k, j] ** 2 / (2 * alpha)
                 self.capped += exponent > 300.0
                 self.W[k, j] = self.total[k, j] * self.b / alpha * math.exp(min(exponent, 300.0))
-        self.R = max(self.R, 2 * np.abs(G).max())
+        self.R = max(self.R, self.room * np.abs(G).max())
 
 
 class AdaGrad:

@@ -165,6 +165,7 @@ class KernelModel(Model):
 
     def finish_fit(self, n_rounds):
         """Discard rows without coefficients."""
+        super().finish_fit(n_rounds)
         self.expansion.finish_fit(n_rounds)
         self.given = None
 

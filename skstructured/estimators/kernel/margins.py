@@ -63,7 +63,7 @@ class NormalisedText(LinearModel):
         """See `Model`."""
         rows = batch.rows
         if isinstance(learner.standardize, str) and rows.is_sparse:
-            rows = rows.taken(np.flatnonzero(batch.weights > 0.0))
+            rows = rows.taken(batch.learned)
             lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
             if np.ptp(lengths) <= 1e-6 * lengths.max():
                 self.scale.used = False

@@ -233,9 +233,10 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         likely class.
     standardize : bool or "auto", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the rows so
-        far, the current row included. "auto" is True. CSR rows are divided by the largest entry of
-        each column so far and not centered, so they give different predictions than the same rows
-        in dense form. They are converted to dense blocks.
+        far, the current row included. With more than 32 rows these lag: the latest rows, at most
+        1/32 of all by weight, may not be included yet. "auto" is True. CSR rows are divided by the
+        largest entry of each column so far and not centered, so they give different predictions
+        than the same rows in dense form. They are converted to dense blocks.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the rows so far, and "error" raises an error. "indicator" imputes the mean and appends
