@@ -74,8 +74,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     space : str or OutputSpace, default="simplex"
         Type of the outputs: "simplex" or "multiclass" (classes), "hypercube" or "multilabel" (0/1
         indicators), "ordinal" (ordered classes), "birkhoff" or "assignment" (permutations as
-        positions), "permutahedron" or "ranking" (permutations as ranks), "sequence" (label
-        sequences), or an `OutputSpace`.
+        positions, 0 = first), "permutahedron" or "ranking" (permutations as ranks, d = best),
+        "sequence" (label sequences), or an `OutputSpace`.
     regularizer : str, Regularizer or None, default=None
         Regularizer Ω of the Fenchel–Young loss: "shannon", "squared", "tsallis" or a `Regularizer`.
         None is the default of the space.
