@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.ragged import (
     Ragged,
     Stacked,
@@ -34,11 +34,7 @@ __all__ = [
 
 
 def _has(method):
-    def check(self):
-        getattr(getattr(self, "transformer_", self.transformer), method)
-        return True
-
-    return check
+    return lambda self: getattr(getattr(self, "transformer_", self.transformer), method)
 
 
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]

@@ -251,6 +251,10 @@ class Permutahedron(OutputSpace):
     """
 
     constant_sum = True
+    instead_of_probabilities = (
+        ' predict_mean returns the mean rank of each label. With space="assignment" each label has '
+        "a probability per position."
+    )
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of items from rank vectors (n, d); returns self."""
