@@ -110,7 +110,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def has_probabilities_of(loss: Any) -> bool:
-    """True; an AttributeError says what to use if means of the loss are no probabilities."""
+    """True; an AttributeError names what to use if means of the loss are not probabilities."""
     if loss.has_probabilities:
         return True
     own = "" if type(loss).__module__.startswith("skstructured.") else OWN_PROBABILITIES
