@@ -140,6 +140,8 @@ ALWAYS = [
     ("sequences", {"y": ["ab"] * 30}, "must be a list of label arrays"),
     ("sequences", {"X": [[["a"] * 4] * len(x) for x in WORDS]}, "0 of X does not contain numbers"),
     ("sequences", {"X": [[{"a": 1.0}] * len(x) for x in WORDS]}, r"Transformer\(DictVectorizer"),
+    ("sequences", {"X": [["the", "dog"], ["cat"]]}, "as a dict of features, such as {'word': tok"),
+    ("sequences", {"X": ["the dog", "a cat"]}, "as a dict of features, such as {'word': token}"),
     ("sequences", {"X": [], "y": []}, "X has 0 sequences"),
 ]
 
@@ -204,8 +206,23 @@ ONE = np.zeros((1, 1))
 
 #: What first rows must not be.
 FIRST = [
-    (predictor(), X, np.zeros(12), "at least two classes, got 1 class"),
-    (predictor(), X, np.linspace(0, 1, 12), "Unknown label type: continuous"),
+    (predictor(), X, np.zeros(12), r"at least two classes, got 12 rows of one class, .*0\.0"),
+    (predictor(), X, [], "y must hold at least two classes, got no rows"),
+    (sk.StructuredPredictor(), [], [], "y must hold at least two classes, got no rows"),
+    (predictor(), X, np.linspace(0, 1, 12), "type: continuous.*For numbers use StructuredRegr"),
+    (
+        predictor("ordinal"),
+        np.tile(X, (4, 1)),
+        RNG.randn(48),
+        "continuous.*For numbers use Str",
+    ),
+    (
+        sk.StructuredRegressor(),
+        X,
+        ["a", "b"] * 6,
+        "one number per row: .*'a'.*use StructuredPredic",
+    ),
+    (sk.PiSTOLRegressor(), X, ["a", "b"] * 6, "one number per row: .*'a'.*use StructuredPredictor"),
     (predictor(), X, np.r_[np.zeros(11), np.nan], "NaN"),
     (predictor(), X, np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
     (predictor(), X, np.eye(12)[:, :3], "1d array.* 'multilabel' .0/1 indicators., 'assignment'"),
@@ -435,6 +452,18 @@ def test_what_the_error_says_of_a_hinge_gives_probabilities():
         sk.BanditGaptronClassifier(loss="hinge").predict_proba(X)
     assert hasattr(predictor(space="ranking"), "predict_mean")
     assert hasattr(predictor(space="assignment"), "predict_proba")
+
+
+def test_numbers_in_the_place_of_classes_are_advised_also_in_a_stream():
+    model = predictor().partial_fit(X, CLASSES, classes=[0, 1, 2])
+    advice = "For numbers use StructuredRegressor"
+    with pytest.raises(ValueError, match=f"among the classes: 0.5, 1.5, 2.5; .*{advice}"):
+        model.partial_fit(X, CLASSES + 0.5)
+    with pytest.raises(ValueError, match="among the classes: 7.0") as caught:
+        model.partial_fit(X, CLASSES * 0.0 + 7.0)
+    assert advice not in str(caught.value)
+    halves = (CLASSES + 0.5).astype(str)
+    assert predictor().fit(X, halves).classes_.tolist() == ["0.5", "1.5", "2.5"]
 
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
