@@ -1,5 +1,6 @@
 """Checks of the values that custom spaces and optimizers return, before kernels rely on them."""
 
+import inspect
 from numbers import Integral
 from typing import Any, NoReturn, TypeVar
 
@@ -56,6 +57,24 @@ def check_dimension(space: S) -> S:
         name = type(space).__name__
         raise ValueError(f"{name}.fit must set dim_ to a positive integer, got {dim!r}.")
     return space
+
+
+#: The arguments with which loops call the kernel of a loss.
+OF_LOSSES = ("theta", "truth", "g", "params", "work")
+
+
+def check_loss_kernel(loss: S) -> S:
+    """The loss; a TypeError names it unless its `kernel` can be called as loops do."""
+    given: Any = loss.kernel  # type: ignore[attr-defined]  # of a surrogate
+    try:
+        given = inspect.signature(given)
+        given.bind(*OF_LOSSES)
+    except TypeError:
+        raise TypeError(
+            f"{type(loss).__name__}.kernel must be a static method with the arguments "
+            f"({', '.join(OF_LOSSES)}), got {given}."
+        ) from None
+    return loss
 
 
 def check_state(optimizer: Any, state: Any) -> Floats:

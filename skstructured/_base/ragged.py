@@ -151,13 +151,20 @@ class Stacked(Ragged):
         return (self[i] for i in range(len(self)))
 
 
+#: What becomes of tokens, for errors.
+OF_DICTS = (
+    "Give each token as a dict of features, such as {'word': token}, and let the dicts go through "
+    "SequenceTransformer(DictVectorizer())."
+)
+
+
 def _check_parts(parts: Sequence[Any], name: str) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
             dicts = part.dtype.kind in "OUS"
             alone = " A single sequence x is given as [x]."
-            hint = " Dicts and tokens go through SequenceTransformer(DictVectorizer())."
+            hint = f" {OF_DICTS}"
             raise ValueError(
                 f"{name} must be a list of sequences, each a matrix (length, features): sequence "
                 f"{i} has {part.ndim} dimension(s).{hint if dicts else alone * (part.ndim == 1)}"

@@ -29,13 +29,13 @@ WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 
 @contextlib.contextmanager
-def matrices_refused(X: Any) -> Iterator[None]:
-    """Add advice to the error for an X of strings, or whose rows are matrices."""
+def matrices_refused(X: Any, words: str = WORDS) -> Iterator[None]:
+    """Add advice to the error for an X of strings (`words`), or whose rows are matrices."""
     try:
         yield
     except ValueError as error:
         if "could not convert string" in str(error):
-            raise ValueError(f"{error}. {WORDS}") from error
+            raise ValueError(f"{error}. {words}") from error
         if not _rows_are_matrices(X):
             raise
         raise ValueError(f"{error} {ITEMS} For label sequences use space='sequence'.") from error
@@ -81,7 +81,8 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     either = reset and getattr(estimator, "_learns_singles", False)
     dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
     # What float32 cannot hold is refused as inf.
-    with np.errstate(over="ignore"), matrices_refused(X):
+    words = getattr(estimator, "_instead_of_strings", WORDS)
+    with np.errstate(over="ignore"), matrices_refused(X, words):
         X = validate_data(estimator, X, reset=reset, dtype=dtype, **given)
     if reset:
         estimator._dtype = X.dtype

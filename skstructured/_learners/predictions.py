@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import ClassifierTags, assert_all_finite
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.ragged import around_empty, has_empty, stack_rows
 from skstructured._base.validation import (
     check_features,
@@ -99,13 +99,25 @@ def _space_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+#: The end of the error for a custom loss.
+OWN_PROBABILITIES = " A custom loss whose mean returns probabilities sets has_probabilities = True."
+
+
 def has_probabilities(estimator: Any) -> bool:
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
     _space_has("mean_proba")(estimator)
-    loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
-    if not loss.has_probabilities:
-        raise AttributeError(f"{type(estimator).__name__} has no class probabilities with {loss}.")
-    return True
+    return has_probabilities_of(getattr(estimator, "loss_", None) or estimator._unfitted_loss())
+
+
+def has_probabilities_of(loss: Any) -> bool:
+    """True; an AttributeError names what to use if means of the loss are not probabilities."""
+    if loss.has_probabilities:
+        return True
+    own = "" if type(loss).__module__.startswith("skstructured.") else OWN_PROBABILITIES
+    raise AttributeError(
+        f'means of {loss} are not probabilities. Use loss="fenchel_young" ("logistic" of Gaptron), '
+        "or for classes scikit-learn's CalibratedClassifierCV." + own
+    )
 
 
 def played_alone(learner: Any, X: Any) -> Floats | None:

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.component import parameters_with
 from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
@@ -16,6 +16,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
+from skstructured._learners.predictions import has_probabilities_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import (
     FOREIGN,
@@ -350,7 +351,7 @@ class BanditGaptronClassifier(BanditClassifier):
     def _surrogate(self, theta, codes):
         return self.loss_.mean_and_value(theta, self.space_.unpack(codes))[1]
 
-    @available_if(lambda learner: GapSurrogate(kind=learner.loss).has_probabilities)
+    @available_if(lambda learner: has_probabilities_of(GapSurrogate(kind=learner.loss)))
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the classes, softmax of the scores; with ``loss="logistic"``.
 

@@ -71,11 +71,11 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     Parameters
     ----------
-    space : str or OutputSpace, default="simplex"
-        Type of the outputs: "simplex" or "multiclass" (classes), "hypercube" or "multilabel" (0/1
+    space : str or OutputSpace, default="multiclass"
+        Type of the outputs: "multiclass" or "simplex" (classes), "hypercube" or "multilabel" (0/1
         indicators), "ordinal" (ordered classes), "birkhoff" or "assignment" (permutations as
-        positions), "permutahedron" or "ranking" (permutations as ranks), "sequence" (label
-        sequences), or an `OutputSpace`.
+        positions, 0 = first), "permutahedron" or "ranking" (permutations as ranks, d = best),
+        "sequence" (label sequences), or an `OutputSpace`.
     regularizer : str, Regularizer or None, default=None
         Regularizer Ω of the Fenchel–Young loss: "shannon", "squared", "tsallis" or a `Regularizer`.
         None is the default of the space.
@@ -241,7 +241,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     (1, 3)
     """
 
-    space: str | OutputSpace = "simplex"
+    space: str | OutputSpace = "multiclass"
     regularizer: str | Regularizer | None = None
     loss: str | FenchelYoung | Surrogate = "fenchel_young"
     decoder: str | Decoder = "randomized"

@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured import spaces
+from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
 from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
@@ -206,7 +206,7 @@ def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def estimator_has(name: str) -> Any:
     """Whether the estimator, fitted or not, has a method."""
-    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
+    return lambda self: getattr(getattr(self, "estimator_", self.estimator), name)
 
 
 @parameters

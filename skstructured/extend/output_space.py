@@ -64,6 +64,8 @@ class OutputSpace(Component, ABC):
     scores_classes: bool = False
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
     default_regularizer: str = "squared"
+    #: What the error for a method that the space does not have says of others.
+    instead_of_probabilities: str = " Use predict_mean; a custom space may define the method."
     #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
     #: losses and projections then take it off first, which keeps the digits behind it.
     constant_sum: bool = False

@@ -1,5 +1,6 @@
 """The base of online learners of items: rounds are read, one vector of weights moves."""
 
+import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -35,6 +36,8 @@ class ItemLearner(OnlineEstimator):
 
     loss_: Any
     _steps: Any = None
+    #: The last round of the last call of `partial_fit`, and whether it had others.
+    _last_round: Any = None
     _learns_singles = False
     class_weight = None
 
@@ -148,6 +151,7 @@ class ItemLearner(OnlineEstimator):
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         self._fit(items, self._targets(items, y), weight)
+        self._last_round = None
         return self
 
     def partial_fit(  # type: ignore[override]  # items have rounds
@@ -161,7 +165,8 @@ class ItemLearner(OnlineEstimator):
     ) -> Self:
         """Learn the rounds in order; chunks of any size give the same weights.
 
-        Rounds are in the order of their first rows. A round must not be split between calls.
+        Rounds are in the order of their first rows. A round must not be split between calls; a
+        warning names a `qid` with which one call ends and the next begins.
 
         Parameters
         ----------
@@ -185,8 +190,25 @@ class ItemLearner(OnlineEstimator):
         self._check_stream(False)
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
+        self._warn_of_split(items)
         self._partial_fit(items, self._targets(items, y), None, weight)
+        self._last_round = (items.qid[-1], len(items) > 1) if items.flat else None
         return self
+
+    def _warn_of_split(self, items: Items) -> None:
+        """Warn if the first round has the name of the last one that was learned.
+
+        Calls with one round each may all use the same name.
+        """
+        name, several = self._last_round or (None, False)
+        if items.flat and items.qid[0] == name and (several or len(items) > 1):
+            warnings.warn(
+                f"Round {items.qid.tolist()[0]!r} ended the last call of partial_fit and begins "
+                "this one: it is learned as two rounds. Pass all items of a round in one call, or "
+                "give different rounds different qid.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def begin(self, X: Any, y: Any, classes: Given = None) -> Batch:
         """Start a stream of rounds, one matrix (m, p) each; their `Batch`."""

@@ -223,6 +223,10 @@ class ConditionalLogit(BaseEstimator):
     tol: float = 1e-12
     verbose: bool | int = 0
 
+    _instead_of_strings = (
+        "Replace string columns by an indicator per value but one, which is the reference: "
+        "pandas.get_dummies(X, drop_first=True, dtype=float)."
+    )
     __metadata_request__fit = REQUESTED
     __metadata_request__score = REQUESTED
     __metadata_request__predict = REQUESTED

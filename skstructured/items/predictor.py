@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import inherit_parameters
 from skstructured._base.ragged import Ragged
@@ -26,7 +26,7 @@ __all__ = ["ItemStructuredPredictor"]
 def _has_probabilities(learner: Any) -> bool:
     """For `available_if`."""
     if not has_probabilities(resolve_space(learner.space)):
-        raise AttributeError(f"predict_proba is not available for the space {learner.space!r}.")
+        raise AttributeError(f"means of {learner.space!r} are not probabilities. Use predict_mean.")
     return True
 
 

@@ -1,5 +1,6 @@
 """Losses of scores: Fenchel–Young losses of any space, and surrogates of mistakes and margins."""
 
+from skstructured._base.plugins import check_loss_kernel
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
@@ -46,12 +47,16 @@ def resolve_surrogate(loss, space):
     ValueError
         For a string that is not a loss of the space; the message lists the valid ones.
     TypeError
-        For anything that is neither a string nor a `Surrogate`.
+        For anything that is neither a string nor a `Surrogate`, and for a kernel with other
+        arguments than loops call it with.
     """
     if isinstance(loss, Surrogate):
-        return loss.over(space)
+        return check_loss_kernel(loss.over(space))
     if not isinstance(loss, str):
-        raise TypeError(f"loss must be a string or an instance of Surrogate, got {loss!r}.")
+        advice = "a custom loss is a class with a kernel and mean, derived from Surrogate"
+        raise TypeError(
+            f"loss must be a string or an instance of Surrogate, got {loss!r}: {advice}."
+        )
     known = {name: part for (kind, name), part in SURROGATES.items() if isinstance(space, kind)}
     if loss not in known:
         valid = ", ".join(map(repr, [FENCHEL_YOUNG, *known]))

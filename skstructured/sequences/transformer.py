@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.ragged import (
+    OF_DICTS,
     Ragged,
     Stacked,
     around_empty,
@@ -34,11 +35,7 @@ __all__ = [
 
 
 def _has(method):
-    def check(self):
-        getattr(getattr(self, "transformer_", self.transformer), method)
-        return True
-
-    return check
+    return lambda self: getattr(getattr(self, "transformer_", self.transformer), method)
 
 
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -46,6 +43,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     All positions are passed to `transformer` in one call. So scalers, `RBFSampler`,
     `DictVectorizer` or `FeatureHasher` work on lists of sequences in the same way as on rows.
+    Pipelines only pass on methods that scikit-learn knows. For others, such as `predict_marginals`,
+    transform first: ``pipeline[-1].predict_marginals(pipeline[:-1].transform(X))``.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self
         """
         stacked, labels = _stack(X), _labels(X, y)
-        self.transformer_ = clone(self.transformer).fit(stacked.values, labels)
+        self.transformer_ = _applied(clone(self.transformer).fit, stacked, labels)
         return self
 
     def transform(self, X: Features) -> Stacked | list[Any]:
@@ -109,7 +108,11 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         check_is_fitted(self)
         transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
         if isinstance(X, list) and has_empty(X):
-            return around_empty(X, lambda rest: self._rebuilt(_stack(rest), transformer.transform))
+            width = getattr(transformer, "n_features_in_", None)
+            other: Any = [{}] if width is None else np.zeros((1, width))
+            return around_empty(
+                X, lambda rest: self._rebuilt(_stack(rest), transformer.transform), other
+            )
         return self._rebuilt(_stack(X), transformer.transform)
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
@@ -121,7 +124,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """Fit the copy of `transformer` incrementally, with further sequences."""
         stacked, labels = _stack(X), _labels(X, y)
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
-        self.transformer_ = fitted.partial_fit(stacked.values, labels)
+        self.transformer_ = _applied(fitted.partial_fit, stacked, labels)
         return self
 
     @available_if(_has("inverse_transform"))
@@ -164,7 +167,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     @staticmethod
     def _rebuilt(stacked, transform):
-        values = transform(stacked.values)
+        values = _applied(transform, stacked)
         values = values if sparse.issparse(values) else np.asarray(values)
         if values.shape[0] != stacked.offsets[-1]:
             raise ValueError(
@@ -180,6 +183,18 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         tags = super().__sklearn_tags__()
         tags.requires_fit = get_tags(self.transformer).requires_fit
         return tags
+
+
+def _applied(method, stacked, *labels):
+    """What a method of a transformer returns for the rows of all positions."""
+    try:
+        return method(stacked.values, *labels)
+    except AttributeError as error:  # of vectorizers, which take the items of a dict
+        row = stacked.values[0]
+        if not isinstance(row, str):
+            raise
+        wanted = "dicts of features at every position for this transformer"
+        raise ValueError(f"X must hold {wanted}, got {row!r}. {OF_DICTS}") from error
 
 
 class _Rows(list):

@@ -29,6 +29,9 @@ def check_costs(cost_matrix, k):
     return np.ascontiguousarray(A.T)
 
 
+#: What to use for outputs that are numbers, for errors.
+NUMBERS = "For numbers use StructuredRegressor"
+
 #: As an object, which compares ten times as fast as the type that it is of.
 INT64 = np.dtype(np.int64)
 
@@ -64,10 +67,11 @@ def class_codes(y, classes):
         shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
         known = ", ".join(repr(v) for v in classes[:10].tolist())
         more = ", …" if len(classes) > 10 else ""
+        integers = y.dtype.kind != "f" or not (y[unknown] % 1.0 > 0.0).any()
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
             f"the classes are {known}{more} and are fixed at the first call. Give all of them "
-            "in the first call, as classes=."
+            "in the first call, as classes=." + ("" if integers else f" {NUMBERS}.")
         )
     return codes
 
@@ -126,12 +130,12 @@ def distinct_labels(y, fractions=False):
         if not fractions and np.any(classes != np.rint(classes)):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
-                f"got fractions such as {classes[classes != np.rint(classes)][0]:g}."
+                f"got fractions such as {classes[classes != np.rint(classes)][0]:g}. "
+                f"{NUMBERS}; for classes that are fractions pass y.astype(str)."
             )
     if len(classes) < 2:
-        raise ValueError(
-            f"y must hold at least two classes, got {len(classes)} class: {classes.tolist()}."
-        )
+        given = f"{len(y)} rows of one class, {classes[0]!r}" if len(y) else "no rows"
+        raise ValueError(f"y must hold at least two classes, got {given}.")
     return classes
 
 

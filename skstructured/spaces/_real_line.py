@@ -88,8 +88,14 @@ class RealLine(Component):
     @staticmethod
     def _numbers(y):
         y = column_or_1d(y, warn=True)
-        with np.errstate(invalid="ignore"):  # scikit-learn's sum of them may be inf - inf
-            y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        try:
+            with np.errstate(invalid="ignore"):  # scikit-learn's sum of them may be inf - inf
+                y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            advice = "For labels use StructuredPredictor"
+            raise ValueError(f"y must hold one number per row: {error}. {advice}.") from None
         if len(y) and np.abs(y).max() > LARGEST:
             worst = int(np.argmax(np.abs(y)))
             raise ValueError(

@@ -15,7 +15,10 @@ from skstructured.spaces._matching import assign_rows
 from skstructured.spaces.permutahedron import check_permutations
 
 CONVENTION = "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first"
-OTHER = "1-based, as ranks do; subtract 1 from positions"
+OTHER = (
+    "1-based. Which end is first? Positions p with 1 = first become p − 1; ranks r with m = best "
+    "become m − r"
+)
 
 #: Entries this close to 0 or 1 count as integral while rounding.
 SNAP = 1e-9

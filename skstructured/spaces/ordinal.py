@@ -144,7 +144,8 @@ class OrdinalChain(LabelSpace):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got {len(classes)} distinct numbers in {len(y)} rows, such as {fractions[0]:g}. "
-                "If they are ordinal classes, list them: OrdinalChain(categories=[…])."
+                "If they are ordinal classes, list them: OrdinalChain(categories=[…]). For numbers "
+                "use StructuredRegressor."
             )
         return classes
 

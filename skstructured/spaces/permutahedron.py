@@ -1,4 +1,4 @@
-"""Label rankings as rank vectors: the permutations of (d, …, 1)."""
+"""Label rankings as rank vectors: the permutations of 1 … d, d = best."""
 
 import itertools
 import math
@@ -18,7 +18,14 @@ def check_permutations(y, first, convention, other, size=None):
 
     `convention` explains the entries; `other` is the likely mistake of an offset by one.
     """
-    y = check_array(y, dtype=None, ensure_all_finite=True, input_name="y")
+    y = check_array(y, dtype=None, ensure_all_finite="allow-nan", input_name="y")
+    gaps = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else ()
+    if len(gaps):
+        row, item = gaps[0]
+        raise ValueError(
+            f"Row {row} of y contains NaN for item {item}, but every row must rank all items "
+            f"({convention}). Leave out rows that are not complete."
+        )
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
         raise ValueError(f"y must hold integers ({convention}), got {y.ravel()[:10].tolist()}.")
     y = y.astype(np.int64)
@@ -65,8 +72,9 @@ def relevances(name, y):
 
 CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = best"
 OTHER = (
-    "0-based, as positions do; positions p become ranks d − p (scikit-learn's cross_val_predict, "
-    "for methods other than predict, renumbers from 0)"
+    "0-based. Which end is best? Ranks r with 0 = worst become r + 1; positions p with 0 = first "
+    "become d − p (scikit-learn's cross_val_predict, for methods other than predict, renumbers "
+    "from 0)"
 )
 
 
@@ -208,10 +216,11 @@ def draw_rank_rows(mu, uniforms, drawn):
 
 
 class Permutahedron(OutputSpace):
-    r"""Label rankings of d items, the permutations of (d, …, 1), with a normalized Spearman loss.
+    r"""Label rankings of d items as ranks 1 … d, d = best, with a normalized Spearman loss.
 
-    ``y[i, j]`` is the rank of item j in row i, a permutation of 1..d with d = best. The target loss
-    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse. Regularizer:
+    ``y[i, j]`` is the rank of item j in row i, and the largest rank is the best. If 1 is the best
+    in your data, pass ``d + 1 − y``: no data show which end is best. The target loss is
+    ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse. Regularizer:
     `SquaredNorm`, whose ŷ_Ω(θ) is a projection by sorting and pooling in O(d log d) [1]_.
 
     Attributes
@@ -242,6 +251,10 @@ class Permutahedron(OutputSpace):
     """
 
     constant_sum = True
+    instead_of_probabilities = (
+        ' predict_mean returns the mean rank of each label. With space="assignment" each label has '
+        "a probability per position."
+    )
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of items from rank vectors (n, d); returns self."""

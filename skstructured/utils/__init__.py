@@ -1,5 +1,19 @@
-"""Checks for authors of learners and spaces."""
+"""Checks for authors of learners, spaces and losses."""
 
-from skstructured.utils.checks import check_learner, check_space, learner_checks, space_checks
+from skstructured.utils.checks import (
+    check_learner,
+    check_loss,
+    check_space,
+    learner_checks,
+    loss_checks,
+    space_checks,
+)
 
-__all__ = ["check_learner", "check_space", "learner_checks", "space_checks"]
+__all__ = [
+    "check_learner",
+    "check_loss",
+    "check_space",
+    "learner_checks",
+    "loss_checks",
+    "space_checks",
+]

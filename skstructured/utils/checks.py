@@ -1,4 +1,4 @@
-"""Checks for custom learners and spaces, in the manner of scikit-learn's check_estimator."""
+"""Checks for custom learners, spaces, losses, in the manner of scikit-learn's check_estimator."""
 
 import sys
 import warnings
@@ -11,13 +11,15 @@ from sklearn.exceptions import SkipTestWarning
 from skstructured.extend._types import Given, Outputs
 from skstructured.extend.learner import OnlineLearner
 from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.surrogate import Surrogate
 from skstructured.utils._learner_checks import LearnerTrial
+from skstructured.utils._loss_checks import LossTrial
 from skstructured.utils._space_checks import SpaceTrial
 
 
 def check_learner(
     learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
-) -> None:
+) -> str:
     """Check that a learner keeps the protocol of `OnlineLearner`.
 
     `begin` forgets, plays learn no rows, and no output changes the plays before its round. Chunks
@@ -35,6 +37,11 @@ def check_learner(
         Its outputs; for learners over another space than classes.
     classes : array-like or None, default=None
         All labels; None uses those of y, if outputs are labels.
+
+    Returns
+    -------
+    str
+        How many checks passed, and how many were skipped.
 
     Raises
     ------
@@ -60,14 +67,16 @@ def check_learner(
     >>> from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
     >>> from skstructured.utils import check_learner
     >>> check_learner(MulticlassPerceptron())
+    '23 checks passed, 0 skipped'
 
     A learner of multilabel outputs:
 
     >>> import numpy as np
     >>> X = np.random.RandomState(0).randn(30, 4)
     >>> check_learner(OnlineStructuredPredictor(space="hypercube"), X, X[:, :3] > 0.5)
+    '23 checks passed, 0 skipped'
     """
-    _run_all(learner_checks(learner, X, y, classes))
+    return _run_all(learner_checks(learner, X, y, classes))
 
 
 def learner_checks(
@@ -119,7 +128,7 @@ def learner_checks(
     yield from _named(LearnerTrial(learner, X, y, classes))
 
 
-def check_space(space: OutputSpace, outputs: Outputs) -> None:
+def check_space(space: OutputSpace, outputs: Outputs) -> str:
     """Check the properties of an output space that learners, losses and bounds rely on.
 
     Its oracle is exact, draws have the mean they were drawn with, the target loss is in [0, 1] and
@@ -133,6 +142,11 @@ def check_space(space: OutputSpace, outputs: Outputs) -> None:
         Example outputs as users write them, at least two different ones. If `vertices` does not
         list all outputs, more examples make a better check.
 
+    Returns
+    -------
+    str
+        How many checks passed, and how many were skipped.
+
     Raises
     ------
     AssertionError
@@ -143,15 +157,16 @@ def check_space(space: OutputSpace, outputs: Outputs) -> None:
     See Also
     --------
     space_checks : The checks one by one, for pytest.
-    check_learner : Check a custom learner.
+    check_learner, check_loss : Check a custom learner or loss.
 
     Examples
     --------
     >>> from skstructured.spaces import Hypercube
     >>> from skstructured.utils import check_space
     >>> check_space(Hypercube(), [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])
+    '14 checks passed, 0 skipped'
     """
-    _run_all(space_checks(space, outputs))
+    return _run_all(space_checks(space, outputs))
 
 
 def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -193,6 +208,92 @@ def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Ca
     yield from _named(SpaceTrial(space, outputs))
 
 
+def check_loss(loss: Surrogate, space: str | OutputSpace, outputs: Outputs) -> str:
+    """Check the properties of a custom loss that optimizers and decoders rely on.
+
+    Its kernel has the right arguments and writes the gradient of the value that it returns, with
+    its sign. Scores of the true output have the least loss. No gradient is longer than `lipschitz`.
+    A loss with another update than its gradient, such as `ZeroOneLoss`, does not pass.
+
+    Parameters
+    ----------
+    loss : Surrogate
+        The loss; it is not changed.
+    space : str or OutputSpace
+        The space for which it is checked, as for a learner.
+    outputs : array-like
+        Example outputs as users write them, at least two different ones.
+
+    Returns
+    -------
+    str
+        How many checks passed, and how many were skipped.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails; the message names the loss, the check and the fault.
+    TypeError
+        If it is not a `Surrogate`.
+
+    See Also
+    --------
+    loss_checks : The checks one by one, for pytest.
+    check_space, check_learner : Check a custom space or learner.
+
+    Examples
+    --------
+    >>> from skstructured.losses import GapSurrogate
+    >>> from skstructured.utils import check_loss
+    >>> check_loss(GapSurrogate(kind="smooth_hinge"), "multiclass", ["ham", "spam", "eggs"])
+    '6 checks passed, 0 skipped'
+    """
+    return _run_all(loss_checks(loss, space, outputs))
+
+
+def loss_checks(
+    loss: Surrogate, space: str | OutputSpace, outputs: Outputs
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the checks of `check_loss` one by one.
+
+    Parameters
+    ----------
+    loss : Surrogate
+        The loss; it is not changed.
+    space : str or OutputSpace
+        The space for which it is checked.
+    outputs : array-like
+        Example outputs as users write them, at least two different ones.
+
+    Yields
+    ------
+    name : str
+        The name of the check.
+    check : callable
+        Without arguments; raises an AssertionError if the loss fails.
+
+    Raises
+    ------
+    TypeError
+        If it is not a `Surrogate`.
+
+    See Also
+    --------
+    check_loss : All checks in one call.
+    space_checks : The checks of a space.
+
+    Examples
+    --------
+    >>> from skstructured.losses import IndicatorMargins
+    >>> from skstructured.utils import loss_checks
+    >>> for name, check in loss_checks(IndicatorMargins(), "ordinal", [0, 1, 2]):
+    ...     check()
+    """
+    if not isinstance(loss, Surrogate):
+        raise TypeError(f"loss must be a Surrogate, got {loss!r}.")
+    yield from _named(LossTrial(loss, space, outputs))
+
+
 def _named(trial):
     """Name and callable of the checks in the module of a trial that apply to it."""
     module = sys.modules[type(trial).__module__]
@@ -215,8 +316,13 @@ def _run(trial, check):
 
 
 def _run_all(checks):
+    """Run the checks; returns how many passed and were skipped, as text."""
+    passed = skipped = 0
     for name, check in checks:
         try:
             check()
+            passed += 1
         except SkipTest as reason:
+            skipped += 1
             warnings.warn(f"{name} was skipped: {reason}", SkipTestWarning, stacklevel=3)
+    return f"{passed} checks passed, {skipped} skipped"

@@ -1,5 +1,6 @@
 """Spaces and optimisers that users bring: what does not fit is refused by name, before learning."""
 
+import broken_losses
 import numpy as np
 import pytest
 from plain import predictor
@@ -134,5 +135,22 @@ def test_an_optimizer_whose_state_does_not_fit_its_kernels_is_named(base, state)
         with pytest.raises(
             ValueError, match=r"Strange.init must return a float64 vector of \d+ num"
         ):
+            learn([[1.0], [2.0]], [0, 1])
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("loss", "got"),
+    [
+        (broken_losses.OfFour(), r"OfFour.kernel .* g, params, work\), got \(theta, truth, g, par"),
+        (broken_losses.PlainLambda(), r"PlainLambda.kernel .*got \(truth, g, params, work\)"),
+        (broken_losses.WithoutKernel(), "WithoutKernel.kernel must be a static method .*got None"),
+        (lambda theta, truth: 0.0, "got <function.*: a custom loss is a class .* from Surrogate"),
+    ],
+)
+def test_a_loss_that_loops_cannot_call_is_named_before_learning(loss, got):
+    model = predictor(loss=loss, optimizer="adagrad")
+    for learn in (model.fit, lambda X, y: model.partial_fit(X, y, classes=[0, 1])):
+        with pytest.raises(TypeError, match=got):
             learn([[1.0], [2.0]], [0, 1])
     assert not hasattr(model, "coef_")

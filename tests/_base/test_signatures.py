@@ -44,6 +44,17 @@ def test_signatures_are_as_kept():
     assert now == KEPT.read_text(encoding="utf-8").splitlines()
 
 
+def test_classes_have_one_name_in_the_defaults_of_estimators():
+    """ "multiclass"; "simplex" is one item of several, where items are rows."""
+    found = {
+        name: inspect.signature(cls).parameters["space"].default
+        for name, cls in public_classes().items()
+        if "space" in inspect.signature(cls).parameters and hasattr(cls, "predict")
+    }
+    others = {"ItemStructuredPredictor": "simplex", "ConditionalRandomField": "sequence"}
+    assert len(found) == 8 and found == dict.fromkeys(found, "multiclass") | others
+
+
 def test_required_and_keyword_only_parameters_and_nothing_else_of_a_dataclass():
     @parameters
     class Scaled(BaseEstimator):

@@ -11,6 +11,7 @@ from learners import EVERY_LEARNER, LINEAR_BY_DEFAULT
 from plain import bandit_gaptron, gaptron, predictor
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from streams import words
 
 import skstructured as sk
@@ -139,6 +140,8 @@ ALWAYS = [
     ("sequences", {"y": ["ab"] * 30}, "must be a list of label arrays"),
     ("sequences", {"X": [[["a"] * 4] * len(x) for x in WORDS]}, "0 of X does not contain numbers"),
     ("sequences", {"X": [[{"a": 1.0}] * len(x) for x in WORDS]}, r"Transformer\(DictVectorizer"),
+    ("sequences", {"X": [["the", "dog"], ["cat"]]}, "as a dict of features, such as {'word': tok"),
+    ("sequences", {"X": ["the dog", "a cat"]}, "as a dict of features, such as {'word': token}"),
     ("sequences", {"X": [], "y": []}, "X has 0 sequences"),
 ]
 
@@ -203,8 +206,23 @@ ONE = np.zeros((1, 1))
 
 #: What first rows must not be.
 FIRST = [
-    (predictor(), X, np.zeros(12), "at least two classes, got 1 class"),
-    (predictor(), X, np.linspace(0, 1, 12), "Unknown label type: continuous"),
+    (predictor(), X, np.zeros(12), r"at least two classes, got 12 rows of one class, .*0\.0"),
+    (predictor(), X, [], "y must hold at least two classes, got no rows"),
+    (sk.StructuredPredictor(), [], [], "y must hold at least two classes, got no rows"),
+    (predictor(), X, np.linspace(0, 1, 12), "type: continuous.*For numbers use StructuredRegr"),
+    (
+        predictor("ordinal"),
+        np.tile(X, (4, 1)),
+        RNG.randn(48),
+        "continuous.*For numbers use Str",
+    ),
+    (
+        sk.StructuredRegressor(),
+        X,
+        ["a", "b"] * 6,
+        "one number per row: .*'a'.*use StructuredPredic",
+    ),
+    (sk.PiSTOLRegressor(), X, ["a", "b"] * 6, "one number per row: .*'a'.*use StructuredPredictor"),
     (predictor(), X, np.r_[np.zeros(11), np.nan], "NaN"),
     (predictor(), X, np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
     (predictor(), X, np.eye(12)[:, :3], "1d array.* 'multilabel' .0/1 indicators., 'assignment'"),
@@ -391,10 +409,61 @@ def test_classes_of_a_stream():
     assert ordered.partial_fit(X[:1], [1]).classes_.tolist() == [2, 1, 0]
 
 
-def test_sequences_say_what_they_have_instead_of_probabilities():
-    with pytest.raises(AttributeError) as caught:
-        predictor(space="sequence").predict_proba(X)
-    assert "predict_marginals" in str(caught.value.__cause__)
+class SquaredError(sk.extend.Surrogate):
+    """A custom loss, interpreted; probabilities are not declared."""
+
+    def __init__(self, space=None):
+        self.space = space
+
+    @staticmethod
+    def kernel(theta, truth, g, params, work):
+        g[:] = theta - truth
+        return 0.5 * np.sum(g**2)
+
+    def mean(self, theta):
+        return self.space.argmax(theta)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"space": "sequence"}, "LabelSequence has no mean_proba. predict_marginals has those"),
+        ({"space": "ranking"}, "Permutahedron has no mean_proba. predict_mean returns the mean"),
+        ({"loss": "hinge"}, r"GapSurrogate\(.* are not probabilities. Use loss=\"fenchel_young\""),
+        ({"loss": SquaredError()}, r"SquaredError\(.*CalibratedClassifierCV. A custom loss whose"),
+    ],
+)
+@pytest.mark.parametrize("name", ["predict_proba", "predict_log_proba"])
+def test_the_error_itself_says_why_there_are_no_probabilities_and_what_to_use(name, given, reason):
+    model = predictor(**given)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=f"This 'Onl.* has no attribute '{name}': .*{reason}"):
+        getattr(model, name)
+
+
+def test_what_the_error_says_of_a_hinge_gives_probabilities():
+    y = np.arange(60) % 3
+    X = np.eye(3)[y] + 0.1 * np.random.RandomState(0).randn(60, 3)
+    calibrated = CalibratedClassifierCV(predictor(loss="hinge"), cv=2).fit(X, y)
+    assert (calibrated.predict_proba(X)[np.arange(60), y] > 0.5).all()
+    assert hasattr(predictor(loss="fenchel_young"), "predict_proba")
+    assert hasattr(sk.GaptronClassifier(loss="logistic"), "predict_proba")
+    with pytest.raises(AttributeError, match='"logistic" of Gaptron'):
+        sk.BanditGaptronClassifier(loss="hinge").predict_proba(X)
+    assert hasattr(predictor(space="ranking"), "predict_mean")
+    assert hasattr(predictor(space="assignment"), "predict_proba")
+
+
+def test_numbers_in_the_place_of_classes_are_advised_also_in_a_stream():
+    model = predictor().partial_fit(X, CLASSES, classes=[0, 1, 2])
+    advice = "For numbers use StructuredRegressor"
+    with pytest.raises(ValueError, match=f"among the classes: 0.5, 1.5, 2.5; .*{advice}"):
+        model.partial_fit(X, CLASSES + 0.5)
+    with pytest.raises(ValueError, match="among the classes: 7.0") as caught:
+        model.partial_fit(X, CLASSES * 0.0 + 7.0)
+    assert advice not in str(caught.value)
+    halves = (CLASSES + 0.5).astype(str)
+    assert predictor().fit(X, halves).classes_.tolist() == ["0.5", "1.5", "2.5"]
 
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():

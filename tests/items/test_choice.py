@@ -1,6 +1,7 @@
 """The conditional logit beside its literal form, published models, and what must be the same."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -475,6 +476,18 @@ def test_summary():
 # Bad input.
 
 
+def test_what_the_error_for_strings_advises_is_learned_without_collinearity(rng):
+    trips = pd.DataFrame({"mode": ["bus", "car", "rail"] * 40, "cost": rng.rand(120)})
+    chosen, qid = np.zeros(120, dtype=int), np.repeat(np.arange(40), 3)
+    chosen[3 * np.arange(40) + rng.randint(3, size=40)] = 1
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        ConditionalLogit().fit(trips, chosen, qid)
+    advice = re.search(r"pandas(\.get_dummies\(.*\))\.", str(caught.value))[1]
+    X = eval(f"pd{advice}", {"pd": pd, "X": trips})
+    model = ConditionalLogit().fit(X, chosen, qid)  # warnings are errors here
+    assert model.feature_names_in_.tolist() == ["cost", "mode_car", "mode_rail"]
+
+
 def test_bad_input_leaves_what_was_fitted():
     rounds, chosen, _ = problem(largest=4)
     X, y, qid = flat(rounds, chosen)
@@ -494,7 +507,7 @@ def test_bad_input_leaves_what_was_fitted():
         ((X, np.where(y, "yes", "no"), qid), "y must be numbers"),
         ((wrong_X, y, qid), f"NaN.* got nan in round {qid[5]}, feature 1"),
         ((huge, y, qid), rf"above 1e\+100, got 1e\+150 in round {qid[5]}, feature 0"),
-        ((np.full(X.shape, "a"), y, qid), "could not convert"),
+        ((np.full(X.shape, "a"), y, qid), "could not convert.*by an indicator per value but one"),
         ((X, y, qid, np.zeros(len(X), bool)), "no available item"),
         ((X, y, qid, np.full(len(X), 2)), "available must have one bool per item"),
         ((X, y, qid, None, -np.ones(60)), "Negative values"),

@@ -57,6 +57,34 @@ def test_it_ranks_better_than_chance_and_streams_do(loss):
         np.testing.assert_array_equal(order[-2:], [3, 4])
 
 
+def test_a_query_that_is_split_over_two_calls_is_named():
+    X, y, qid = queries(n=12)
+    half = len(X) // 2
+    cut = next(i for i in range(half, len(X)) if qid[i] == qid[i - 1])
+    model = ListwiseRanker(kernel="linear").partial_fit(X[:cut], y[:cut], qid[:cut])
+    before = model.coef_.copy()
+    message = f"Round {qid[cut]} ended the last call of partial_fit and begins this.*in one call"
+    with pytest.raises(UserWarning, match=message):  # warnings are errors here
+        model.partial_fit(X[cut:], y[cut:], qid[cut:])
+    np.testing.assert_array_equal(model.coef_, before)
+    whole = np.flatnonzero(qid == qid[cut])
+    model.partial_fit(X[whole[-1] + 1 :], y[whole[-1] + 1 :], qid[whole[-1] + 1 :])
+
+
+@pytest.mark.parametrize("begin", ["fit", "one each"])
+def test_names_that_come_again_are_no_split_queries(begin):
+    X, y, qid = queries(n=4)
+    model = ListwiseRanker(kernel="linear")
+    if begin == "fit":  # whose last query may be the first of a stream
+        last = qid == qid[-1]
+        model.fit(X, y, qid).partial_fit(X[last], y[last], qid[last])
+    else:
+        for q in np.unique(qid):
+            one = qid == q
+            model.partial_fit(X[one], y[one], 0 * qid[one])
+    assert np.isfinite(model.coef_).all()
+
+
 def test_rank_sorts_by_predict_and_ties_are_in_the_order_given():
     X, y, qid = queries()
     model = ListwiseRanker(random_state=0).fit(X, y, qid)

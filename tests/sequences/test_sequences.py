@@ -387,3 +387,18 @@ def test_a_transformer_that_could_not_be_fitted_leaves_nothing():
     model.partial_fit([[[1.0], [3.0]]]).partial_fit([[[5.0]]])
     assert model.transformer_.mean_ == 3.0
     assert not hasattr(model.transformer, "mean_")
+
+
+def test_tokens_in_the_place_of_dicts_are_named_and_empty_sentences_are_answered():
+    sentences, tags = [["the", "dog"], ["cats"]], [["D", "N"], ["N"]]
+    wanted = "dicts of features at every position .* got 'the'. Give each token as a dict"
+    dicts = [[{"word": token} for token in sentence] for sentence in sentences]
+    for transformer in (DictVectorizer(), FeatureHasher(8)):
+        model = make_pipeline(sk.SequenceTransformer(transformer), learner())
+        with pytest.raises(ValueError, match=wanted):
+            model.fit(sentences, tags)
+        with pytest.raises(ValueError, match=wanted):
+            model.fit(dicts, tags).predict(sentences)
+        assert [labels.shape for labels in model.predict([[], []])] == [(0,), (0,)]
+        marginals = model[-1].predict_marginals(model[:-1].transform(dicts))  # as docstrings say
+        assert [part.shape for part in marginals] == [(2, 2), (1, 2)]

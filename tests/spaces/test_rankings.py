@@ -1,6 +1,7 @@
 """Rankings, matchings, and spaces a user brings."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -102,18 +103,30 @@ def test_degenerate_scores_converge(kind, regularizer, rng):
         assert_doubly_stochastic(loss.mean(theta[None].astype(float)))  # warnings are errors here
 
 
+BASED_0 = (
+    r"Row 1 of y.*looks 0-based\. Which end is best\? Ranks r with 0 = worst become r \+ 1; "
+    r"positions p with 0 = first become d − p"
+)
+BASED_1 = (
+    r"Row 1 of y.*looks 1-based\. Which end is first\? Positions p with 1 = first become p − 1; "
+    r"ranks r with m = best become m − r"
+)
+MISSING = r"Row 1 of y contains NaN for item 1, but every row must rank all items.*Leave out rows"
+
+
 @pytest.mark.parametrize(
     ("space", "y", "message"),
     [
-        (Birkhoff(), [[0, 1, 2], [1, 2, 3]], r"Row 1 of y.*looks 1-based, as ranks do"),
+        (Birkhoff(), [[0, 1, 2], [1, 2, 3]], BASED_1),
         (Birkhoff(), [[0, 1, 2], [0, 0, 2]], r"Row 1 of y.*ties at 0"),
         (Birkhoff(), [[0, 1, 5]], r"Row 0 of y.*outside that range.*position of item j"),
         (Birkhoff(), [[0], [0]], "at least two items"),
         (Birkhoff(), [[0.5, 1.0]], "must hold integers"),
-        (Permutahedron(), [[1, 2, 3], [0, 1, 2]], r"Row 1 of y.*looks 0-based, as positions do"),
+        (Permutahedron(), [[1, 2, 3], [0, 1, 2]], BASED_0),
         (Permutahedron(), [[3, 2, 2]], r"Row 0 of y.*ties at 2"),
         (Permutahedron(), [[1]], "at least two items"),
-        (Permutahedron(), [[1, np.nan]], "NaN"),
+        (Permutahedron(), [[2, 1], [1, np.nan]], MISSING),
+        (Birkhoff(), [[1, 0], [0, np.nan]], MISSING),
         (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "Row 1 of y.*is not a vertex of KSubsets"),
         (KSubsets(3), [[1, 1, 1]], r"k must be an integer in 1..2 for 3 labels, got 3"),
         (SpanningTrees([(0, 1)], 3), [[1]], "edges must connect all 3 nodes"),
@@ -122,6 +135,31 @@ def test_degenerate_scores_converge(kind, regularizer, rng):
 def test_outputs_that_are_no_rankings(space, y, message):
     with pytest.raises(ValueError, match=message):
         space.fit(y)
+
+
+READ = r"([rp]) with [^;]*? become ([dmrp1 +−]+)"
+
+
+@pytest.mark.parametrize(
+    ("space", "ranks", "positions", "first"),
+    [
+        (Permutahedron(), lambda above: above, lambda above: 3 - above, np.argmax),
+        (Birkhoff(), lambda above: above + 1, lambda above: 4 - above, np.argmin),
+    ],
+)
+def test_each_advice_of_the_error_keeps_the_best_label_first(space, ranks, positions, first, rng):
+    """For both readings of numbers that begin at 0 in the place of 1, or at 1 in that of 0."""
+    above = rng.randn(40, 4).argsort(axis=1).argsort(axis=1)  # how many labels are worse
+    given = {"r": ranks(above), "p": positions(above)}
+    for y in given.values():
+        with pytest.raises(ValueError, match="Which end is") as caught:
+            space.fit(y)
+        advice = dict(re.findall(READ, str(caught.value)))
+        assert advice.keys() == given.keys()
+    for name, rule in advice.items():
+        y = eval(rule.replace("−", "-"), {"d": 4, "m": 4, name: given[name]})
+        space.fit(y)
+        np.testing.assert_array_equal(first(y, axis=1), above.argmax(axis=1))
 
 
 def test_learns_an_easy_ranking(rng):

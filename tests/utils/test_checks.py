@@ -4,6 +4,7 @@ import doctest
 import itertools
 
 import broken_learners
+import broken_losses
 import broken_spaces
 import numpy as np
 import pytest
@@ -12,8 +13,16 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import SGDClassifier
 from spanning_trees import SpanningTrees
 
-from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, spaces
-from skstructured.utils import check_learner, check_space, checks, learner_checks, space_checks
+from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, losses, spaces
+from skstructured.utils import (
+    check_learner,
+    check_loss,
+    check_space,
+    checks,
+    learner_checks,
+    loss_checks,
+    space_checks,
+)
 
 SPACES = [
     (spaces.Simplex(), list("abca")),
@@ -25,6 +34,17 @@ SPACES = [
     (spaces.Permutahedron(), [[1, 2, 3, 4], [4, 1, 3, 2]]),
     (spaces.KSubsets(2), [[1, 1, 0, 0], [0, 1, 0, 1]]),
     (SpanningTrees(list(itertools.combinations(range(3), 2)), 3), [[1, 1, 0], [0, 1, 1]]),
+]
+
+
+LABELS = ["ham", "spam", "eggs"]
+LOSSES = [
+    (broken_losses.LeastSquares(), "multiclass", LABELS),
+    (broken_losses.LeastSquares(), "assignment", [[0, 1, 2], [2, 0, 1]]),
+    (broken_losses.Capped(), "ranking", [[1, 2, 3], [3, 1, 2]]),
+    *((losses.GapSurrogate(kind=kind), "multiclass", LABELS) for kind in losses.gap.KINDS),
+    (losses.IndicatorMargins(kind="logistic"), "ordinal", [0, 1, 2]),
+    (losses.IndicatorMargins(kind="perceptron"), "multilabel", [[0, 1, 1], [1, 0, 0]]),
 ]
 
 
@@ -86,7 +106,42 @@ def test_a_broken_space_fails_its_check_and_no_other(space):
     assert_fails(space, space_checks(space, outputs), {wanted, *["check_decompose"] * with_it})
 
 
+@pytest.mark.parametrize(("loss", "space", "outputs"), LOSSES, ids=str)
+def test_losses_pass(loss, space, outputs):
+    assert check_loss(loss, space, outputs).endswith("checks passed, 0 skipped")
+    assert loss.space is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "wanted"), list(broken_losses.BROKEN.items()), ids=lambda x: type(x).__name__
+)
+def test_a_broken_loss_fails_its_check_and_no_other(loss, wanted):
+    assert_fails(loss, loss_checks(loss, "multiclass", LABELS), wanted)
+
+
+def test_the_fault_of_a_gradient_is_named():
+    with pytest.raises(AssertionError, match="Its sign is wrong: g points where the loss falls"):
+        check_loss(broken_losses.Uphill(), "multiclass", LABELS)
+    with pytest.raises(AssertionError, match=r"g must be the gradient in θ\.$"):
+        check_loss(broken_losses.Twice(), "multiclass", LABELS)
+    with pytest.raises(AssertionError, match=r"OfFour.kernel must .*, got \(theta, truth, g, para"):
+        check_loss(broken_losses.OfFour(), "multiclass", LABELS)
+
+
+def test_checks_say_how_many_passed(rng):
+    wanted = sum(1 for _ in space_checks(spaces.Simplex(), LABELS))
+    assert check_space(spaces.Simplex(), LABELS) == f"{wanted} checks passed, 0 skipped"
+    X = rng.randn(30, 4)
+    stream = X, X[:, np.arange(40) % 4] > 0.0
+    of_learners = sum(1 for _ in learner_checks(OnlineStructuredPredictor("hypercube"), *stream))
+    with pytest.warns(SkipTestWarning):
+        said = check_learner(OnlineStructuredPredictor("hypercube"), *stream)
+    assert said == f"{of_learners - 1} checks passed, 1 skipped"
+
+
 def test_every_check_is_failed_by_something_broken():
+    of_losses = {name for name, _ in loss_checks(broken_losses.Capped(), "multiclass", LABELS)}
+    assert set.union(*broken_losses.BROKEN.values()) == of_losses
     of_spaces = {name for space, y in SPACES for name, _ in space_checks(space, y)}
     assert {wanted for _, wanted in broken_spaces.BROKEN.values()} == of_spaces
     of_learners = {name for name, _ in learner_checks(broken_learners.Expects())}
@@ -106,6 +161,8 @@ def test_what_is_no_learner_or_space_is_named(rng):
         check_learner(SGDClassifier())
     with pytest.raises(TypeError, match="space must be an OutputSpace, got 'simplex'"):
         check_space("simplex", [0, 1])
+    with pytest.raises(TypeError, match="loss must be a Surrogate, got 'hinge'"):
+        check_loss("hinge", "multiclass", LABELS)
     with pytest.raises(ValueError, match="X and y must be given together"):
         check_learner(MulticlassPerceptron(), rng.randn(30, 2))
     with pytest.raises(ValueError, match="20 rows or more, got 19"):

@@ -181,7 +181,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     True
     """
 
-    space: str | OutputSpace = "simplex"
+    space: str | OutputSpace = "multiclass"
     regularizer: str | Regularizer | None = None
     loss: str | FenchelYoung | Surrogate = "fenchel_young"
     kernel: str | Callable | Kernel = "rbf"

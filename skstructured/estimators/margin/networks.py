@@ -33,8 +33,8 @@ class DualLearner(MarginLearner):
 
     Parameters
     ----------
-    space : str or OutputSpace, default="simplex"
-        Type of the outputs: "simplex", a class (0–1 loss); "ordinal", an ordinal class (|i − j|,
+    space : str or OutputSpace, default="multiclass"
+        Type of the outputs: "multiclass", a class (0–1 loss); "ordinal", an ordinal class (|i − j|,
         with one score per class); "hypercube", a set of labels (share of wrong labels); "birkhoff",
         a permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
         "sequence", a label sequence (share of wrong positions); or any space whose target loss is
@@ -143,7 +143,7 @@ class DualLearner(MarginLearner):
 
     _rules = ("auto", "path")
 
-    space: str | OutputSpace = "simplex"
+    space: str | OutputSpace = "multiclass"
     kernel: str | Callable = "linear"
     gamma: float | Literal["scale"] | None = None
     degree: float = 3

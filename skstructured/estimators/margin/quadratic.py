@@ -187,7 +187,7 @@ class QuadraticSurrogate(MarginLearner):
     True
     """
 
-    space: str | OutputSpace = "simplex"
+    space: str | OutputSpace = "multiclass"
     kernel: str | Callable = "linear"
     gamma: float | Literal["scale"] | None = None
     degree: float = 3
