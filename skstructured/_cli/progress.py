@@ -1,0 +1,33 @@
+"""Work that takes long says what it does, and how far it is."""
+
+import contextlib
+import sys
+import threading
+import time
+
+#: Seconds before the first line; before each other one it is twice as long.
+PATIENCE = 2.0
+
+
+@contextlib.contextmanager
+def stage(what):
+    """Print to stderr what is done, if it takes long; yields a function of the rows done so far."""
+    started, done, over = time.perf_counter(), [], threading.Event()
+
+    def report(rows, total=None):
+        done[:] = [f": {rows:,}{f'/{total:,}' if isinstance(total, int) else ''} rows"]
+
+    def tell():
+        pause = PATIENCE
+        while not over.wait(pause):
+            elapsed = time.perf_counter() - started
+            print(f"{what}{''.join(done)}, {elapsed:.0f} s", file=sys.stderr, flush=True)
+            pause *= 2.0
+
+    clock = threading.Thread(target=tell, daemon=True)
+    clock.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        clock.join()
