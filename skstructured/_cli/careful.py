@@ -33,24 +33,28 @@ def numbers_of(cells):
 def without_bad_cells(frame, bad_cells, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead.
+    If `bad_cells` is "missing" they are missing values instead. Texts that are numbers are read.
     """
-    lines = {}
-    for name in (name for name in frame if numbers_of(frame[name]) is None):
-        texts = frame[name].dropna().astype(str).str.strip()
+    lines, known = {}, {}
+    for name, cells in frame.items():
+        numbers = numbers_of(cells)
+        if numbers is not None:
+            known |= {name: numbers} if any(isinstance(cell, str) for cell in cells) else {}
+            continue
+        texts = cells.dropna().astype(str).str.strip()
         kinds = [kind for kind in LOOKS if texts.str.fullmatch(LOOKS[kind]).mean() >= MOSTLY]
-        wrong = unreadable(frame[name].to_numpy(object), *kinds[:1] or [None])
-        some = frame[name][wrong]
+        wrong = unreadable(cells.to_numpy(object), *kinds[:1] or [None])
+        some = cells[wrong]
         has_commas = some.astype(str).str.fullmatch(COMMA).all()
         if bad_cells == "missing" and not has_commas:
-            frame = frame.assign(**{name: frame[name].mask(wrong, None)})
+            known[name] = cells.mask(wrong, None)
         elif len(some):
             lines[name] = (
                 f"column {name!r} is read as categories: {len(some)} of {len(frame)} cells are not "
                 f"{kinds[0]}s, such as {some.iloc[0]!r} in row {some.index[0]}; "
                 f"{'write decimal points in place of commas' if has_commas else remedy}."
             )
-    return frame, lines
+    return frame.assign(**known), lines
 
 
 def about_columns(features, encoder, y, targets, is_real):
@@ -60,6 +64,7 @@ def about_columns(features, encoder, y, targets, is_real):
     """
     rows, lines = np.linspace(0, len(y) - 1, min(len(y), SEEN)).astype(np.intp), {}
     about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
+    outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
     for one in encoder.columns_ if len(y) >= FEW else ():
         name, cells = one["column"], features[one["column"]].iloc[rows]
         x = numbers_of(cells)
@@ -67,9 +72,8 @@ def about_columns(features, encoder, y, targets, is_real):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
             )
-        for target, values in zip(targets, y[rows].reshape(len(rows), -1).T, strict=True):
-            share = share_right(cells, x, np.unique(values, return_inverse=True)[1])
-            if share is not None:
+        for target, codes in zip(targets, outputs, strict=True):
+            if (share := share_right(cells, x, codes)) is not None:
                 lines[name] = (
                     f"column {name!r} alone is {share:.1%} right about {about}{target!r}: leave it "
                     "out (--columns) if it is known only after the target."

@@ -1,4 +1,4 @@
-"""Work that takes long says what it does, and how far it is."""
+"""Progress of work that takes long."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ PATIENCE = 2.0
 
 @contextlib.contextmanager
 def stage(what):
-    """Print to stderr what is done, if it takes long; yields a function of the rows done so far."""
+    """Print the name of a stage to stderr if it takes long; yields a function of the rows done."""
     started, done, over = time.perf_counter(), [], threading.Event()
 
     def report(rows, total=None):
