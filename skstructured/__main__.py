@@ -108,8 +108,13 @@ def _check_options(options):
     is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
     one_label = f"{options.space} is not supported for svmlight files, which have one label per row"
     in_parts = is_sparse or is_large(options.file)
+    own_defaults = "is not supported with --learner, which has its defaults"
     rules = (
-        (options.learner, "passes no_mixture", "is not supported with --learner: leave it out"),
+        (
+            options.learner,
+            "passes no_mixture",
+            "is not supported with --learner, which has its own",
+        ),
         (options.bounds, "plot save no_mixture", "is not supported with --bounds: run it twice"),
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
         (items, "space order learner bounds plot no_mixture", OWN),
