@@ -110,11 +110,7 @@ def _check_options(options):
     in_parts = is_sparse or is_large(options.file)
     own_defaults = "is not supported with --learner, which has its defaults"
     rules = (
-        (
-            options.learner,
-            "passes no_mixture",
-            "is not supported with --learner, which has its own",
-        ),
+        (options.learner, "passes no_mixture", own_defaults),
         (options.bounds, "plot save no_mixture", "is not supported with --bounds: run it twice"),
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
         (items, "space order learner bounds plot no_mixture", OWN),
