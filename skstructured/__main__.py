@@ -20,6 +20,10 @@ from skstructured.spaces import SPACES, TASKS
 #: Options that say what is in a file.
 ABOUT_FILES = "target delimiter columns order qid choice bad_cells"
 
+#: What `--space` accepts, and how it is named: by the field's words.
+SPACE_NAMES = {"ordinal": "ordinal", "real": "real", "regression": "real"}
+SPACE_NAMES |= {name: task for name in SPACES for task in TASKS if SPACES[name] is TASKS[task]}
+
 #: Why some options would do nothing for items.
 OWN = "is not supported with --qid and --choice, which have their own learners"
 
@@ -58,9 +62,9 @@ def _learning():
     add("--qid", "COL", "learning to rank: column of the list (query); the target has grades")
     what = "discrete choice: column of the choice set; the target is 1 for the chosen row"
     add("--choice", "COL", what)
-    spaces = [name for name in SPACES if name not in ("sequence", *TASKS)]
-    what = "output space (default: classes; real if most numbers are distinct)"
-    add("--space", None, what, choices=(*spaces, "real"))
+    what = "output space (default: multiclass; real if most numbers are distinct)"
+    known = dict.fromkeys(SPACE_NAMES.values())
+    add("--space", None, what, type=lambda given: SPACE_NAMES.get(given, given), choices=known)
     what = "order of ordinal classes that are strings, lowest first: poor,fair,good"
     add("--order", "A,B[,…]", what, type=_names)
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
@@ -76,6 +80,8 @@ def _learning():
     made.add_argument("--bounds", action="store_true", help=what)
     add("--plot", "FILE.png", "plot losses and bounds over the rows")
     add("--save", "FILE", "save the model, for predict and load_checkpoint (needs skops)")
+    what = "leave out the mixture of models: quicker, and --save keeps the linear model"
+    made.add_argument("--no-mixture", action="store_true", help=what)
     what = "passes (epochs) of the saved model (default: auto; the bound is about 1)"
     add("--passes", "N", what, type=passes)
     version = f"skstructured {skstructured.__version__}"
@@ -102,29 +108,18 @@ def _check_options(options):
     is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
     one_label = f"{options.space} is not supported for svmlight files, which have one label per row"
     in_parts = is_sparse or is_large(options.file)
+    own_defaults = "is not supported with --learner, which has its defaults"
     rules = (
-        (
-            options.learner,
-            "passes",
-            "is not supported with --learner, which has its defaults",
-        ),
-        (
-            options.bounds,
-            "plot save",
-            "is not supported with --bounds: run it once with each",
-        ),
+        (options.learner, "passes no_mixture", own_defaults),
+        (options.bounds, "plot save no_mixture", "is not supported with --bounds: run it twice"),
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
-        (items, "space order learner bounds plot", OWN),
+        (items, "space order learner bounds plot no_mixture", OWN),
         (is_sparse, "delimiter columns order bad_cells", "needs a file with column names"),
         (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
         (is_sparse and options.space in WIDE, "space", one_label),
         (is_sparse, "qid choice", f"names a column, and svmlight files have no names: {QUERIES}"),
         (in_parts, "bounds plot passes", "is only supported for files that fit into memory"),
-        (
-            in_parts,
-            "qid choice",
-            "needs files that fit into memory: use a part of it",
-        ),
+        (in_parts, "qid choice", "needs files that fit into memory: use a part of it"),
         (not options.save, "passes", "is about the model that --save keeps: add --save"),
         (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),
         (options.file is None, ABOUT_FILES, "needs a FILE"),

@@ -4,9 +4,9 @@ import contextlib
 import importlib.util
 import pkgutil
 import shlex
-import sys
 import time
 import warnings
+from textwrap import wrap
 
 import numpy as np
 from sklearn.base import clone
@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._cli.progress import stage
 from skstructured._cli.tables import WIDE, load_pandas, make_space
 from skstructured._learners.models import SCORES
 from skstructured.checkpoints import save_checkpoint
@@ -38,11 +39,11 @@ LINE = "{:>11}  {:>10}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}  {:>9}"
 
 #: Of each space, what a target loss of 1 would be, and the best answer that is the same for all.
 UNITS = {
-    "simplex": ("wrong", "the most frequent class"),
-    "hypercube": ("of labels wrong", "the most frequent value of each label"),
+    "multiclass": ("wrong", "the most frequent class"),
+    "multilabel": ("of labels wrong", "the most frequent value of each label"),
     "ordinal": ("of the way from one end to the other off", "the median"),
-    "birkhoff": ("of items misplaced", "the assignment nearest to the mean"),
-    "permutahedron": ("of the largest (Spearman's) distance off", "the ranking by mean rank"),
+    "assignment": ("of items misplaced", "the assignment nearest to the mean"),
+    "ranking": ("of the largest (Spearman's) distance off", "the ranking by mean rank"),
 }
 
 #: The bound is about the last half of the rows, and fails once in twenty.
@@ -63,8 +64,14 @@ CHANGES = (
     "                 the bound above is about rows like the last ones."
 )
 
+#: Characters of a line behind its first word.
+WIDTH = 83
+
 #: Columns that are named for their effects, and characters of a name.
 SHOWN, LONGEST = 3, 30
+
+#: A class is rare if it has less than this part of an equal share of the rows.
+RARE = 0.2
 
 #: Places of a list that count; probabilities below this count as it.
 PLACES, LEAST = 10, 1e-300
@@ -110,18 +117,19 @@ def _learner(options, table):
 def _may_mix(options, table):
     """Whether the model to save is a mixture: if rows are in memory, and in any order."""
     asked = options.learner or options.in_order or options.passes is not None
-    is_plain = not asked and table.chunks is None and table.qid is None
+    is_plain = not (asked or options.no_mixture) and table.chunks is None and table.qid is None
     return is_plain and (options.save is not None or len(table.y) <= SHORT)
 
 
 def mixture_of(options, table):
     """A mixture that has learned all rows."""
-    seed = options.seed
-    if table.space == "real":
-        return StructuredRegressor(random_state=seed).fit(table.X, table.y)
-    space = make_space(table.space, options.order)
-    decoder = "f1" if table.space == "hypercube" else "min_risk"
-    return StructuredPredictor(space, decoder=decoder, random_state=seed).fit(table.X, table.y)
+    model = StructuredRegressor(random_state=options.seed)
+    if table.space != "real":
+        space = make_space(table.space, options.order)
+        decoder = "f1" if table.space == "multilabel" else "min_risk"
+        model = StructuredPredictor(space, decoder=decoder, random_state=options.seed)
+    with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
+        return model.fit(table.X, table.y)
 
 
 def mixture_lines(model, table):
@@ -132,7 +140,7 @@ def mixture_lines(model, table):
     told = f"{score:.1%} right"
     if table.space == "real":
         told = f"R² {score:.3f}"
-    elif table.space != "simplex":
+    elif table.space != "multiclass":
         told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"
     yield f"Held out         {told}, by a mixture that --save keeps:"
     yield f"                 {', '.join(names[:-1])} and {names[-1]}."
@@ -163,10 +171,12 @@ def class_lines(options, table, rows, learner):
     told = [f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."]
     if table.y is not None:
         told.append(comparison(rows, means, options))
+    if table.space == "multiclass" and table.chunks is None:
+        told += rare_class(rows.y, losses)
     told.append(f"New rows         {bound_line(result.risk_bound, unit, n)}")
-    shown = result.estimator if table.space == "simplex" else None
+    shown = result.estimator if table.space == "multiclass" else None
     yield from screen(rows, told, shown, n, seconds)
-    if table.space == "simplex" and rows is not table:
+    if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
     if rows is table and result.changed_:
         yield CHANGES
@@ -187,7 +197,8 @@ def _kept(options, table, learner):
         given |= {} if options.passes is None else {"max_iter": options.passes}
         known = learner.get_params()
         learner.set_params(**{name: given[name] for name in given.keys() & known.keys()})
-        learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+        with stage(f"Model: learns {len(table.y):,} rows"):
+            learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
         learner.round_column_ = options.qid or options.choice
     elif table.space in WIDE and table.targets:
@@ -226,28 +237,16 @@ def custom_learner(path):
     return kind()
 
 
-def progress(label, started):
-    """Print a rewritten line to stderr once a run has taken two seconds."""
-
-    def report(done, total):
-        elapsed = time.perf_counter() - started
-        if elapsed > 2.0 and sys.stderr.isatty():
-            of = f"/{total}" if isinstance(total, int) else ""
-            end = "\n" if done == total else ""
-            print(f"\r{label}: {done}{of} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
-
-    return report
-
-
-def played(table, learner, seed, play="predict", label="learning"):
+def played(table, learner, seed, play="predict", label="While learning"):
     """The result of playing and learning each row once, and seconds without compiling."""
     rows, rest = (table.X, table.y), {"play": play}
     if table.chunks is not None:
         rows, rest = (table.chunks,), {"play": play, "classes": table.y}
     warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
     started = time.perf_counter()
-    rest |= {"random_state": seed, "progress": progress(label, started)}
-    result = progressive_validate(learner, *rows, **rest)
+    with stage(label) as report:
+        rest |= {"random_state": seed, "progress": report}
+        result = progressive_validate(learner, *rows, **rest)
     return result, time.perf_counter() - started
 
 
@@ -256,7 +255,8 @@ def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
     yield from (table.name, "")
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
     yield from told
-    yield from (f"{'' if j else 'Careful':17}{line}" for j, line in enumerate(table.careful))
+    lines = [part for line in table.careful for part in wrap(line, WIDTH)]
+    yield from (f"{'' if j else 'Careful':17}{line}" for j, line in enumerate(lines))
     yield from effects(learner, table)
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     yield f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
@@ -281,12 +281,25 @@ def comparison(table, means, options):
     """
     least = baseline_loss(make_space(table.space, options.order), table.y, table.counts)
     unit, always = UNITS[table.space]
-    if table.space == "simplex":
+    if table.space == "multiclass":
         is_ordered = options.in_order and table.counts is None
         before = f"; the label before: {same_as_before(table.y):.1%}" if is_ordered else ""
         found = f"{1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half"
-        return f"Accuracy         {found}; always {always}: {1 - least:.1%}{before}."
+        better = ", which is better" if least < min(means) else ""
+        return f"Accuracy         {found}; always {always}: {1 - least:.1%}{better}{before}."
     return f"Baseline         {least:.1%} {unit} with {always} for every row; here {means[0]:.1%}."
+
+
+def rare_class(y, losses):
+    """Yield the line on how many rows of a rare class were found, if there is one."""
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    rare, share = counts.argmin(), counts.min() / len(y)
+    if share < RARE / len(labels):
+        found = np.sum(1.0 - losses[codes == rare])
+        told = f"recall {found / counts[rare]:.1%}"
+        if len(labels) == 2:
+            told += f", precision {found / max(found + losses[codes != rare].sum(), LEAST):.1%}"
+        yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {told}."
 
 
 def bound_line(risk_bound, unit, n, what="rows", best=None):
@@ -432,7 +445,8 @@ def item_lines(options, table, learner):
     def note(block, _):
         blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
 
-    learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
+    with stage("While learning"):
+        learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
     seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in known)
     round_, verb = options.qid or options.choice, "ranked" if ranks else "predicted"

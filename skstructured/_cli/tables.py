@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_digits
 
+from skstructured._cli.careful import about_columns, numbers_of, without_bad_cells
+from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import WIDEST, Chunks, opened_parquet, svmlight_chunks
@@ -43,11 +45,8 @@ PART, DECIDING = 10_000, 100_000
 #: Bytes of a part of a svmlight file, which has at least so many; its first rows.
 PART_BYTES, PARTS, LOOKED_AT = 1 << 24, 50, 100
 
-#: In fewer rows a column that says the same as the target may do so by chance.
-FEW = 20
-
 #: Spaces whose outputs have a column each.
-WIDE = ("hypercube", "birkhoff", "permutahedron")
+WIDE = ("multilabel", "assignment", "ranking")
 
 #: What to do about a row without an output.
 REMEDY = ", the target: leave out such rows"
@@ -237,7 +236,7 @@ class Table(NamedTuple):
     name: str
     encoder: Any = None
     targets: Any = ()
-    space: str | None = "simplex"
+    space: str | None = "multiclass"
     careful: Any = ()
     chunks: Any = None
     counts: Any = None
@@ -264,24 +263,27 @@ def read(options):
     path = options.file
     if path is None:
         return _digits(options.space)
-    if ends_with(path, SVMLIGHT):
-        return _svmlight(path, options)
-    return (_in_parts if is_large(path) else _whole)(path, options)
+    with stage(f"Reading {path}") as report:
+        if ends_with(path, SVMLIGHT):
+            return _svmlight(path, options)
+        return (_in_parts if is_large(path) else _whole)(path, options, report)
 
 
 def _digits(space):
     """scikit-learn's digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
-    if space not in (None, "simplex", "ordinal"):
+    space = space or "multiclass"
+    if space not in ("multiclass", "ordinal"):
         raise ValueError(f"--space {space} needs a FILE: the digits are classes.")
-    return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)", space=space or "simplex")
+    return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)", space=space)
 
 
-def _whole(path, options):
+def _whole(path, options, report):
     """The table of a file that fits into memory."""
     started, notes = time.perf_counter(), []
     round_, qid, about = options.qid or options.choice, None, ""
     frame, targets = _first(path, options, None, notes)
+    report(len(frame))
     cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
@@ -291,24 +293,29 @@ def _whole(path, options):
         y = _of_items(path, cells, qid, options)
         about = f", {len(np.unique(qid))} {'lists' if options.qid else 'choices'} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
-    if space in ("simplex", "ordinal"):
+    features, careful = without_bad_cells(features, options.bad_cells)
+    if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
     encoder = TableEncoder().fit(features)
     X = encoder.transform(features)
-    notes += copies(features, y)
+    careful = about_columns(features, encoder, y, targets, space == "real") | careful
+    notes += (careful | without_bad_cells(cells, None, "leave out such rows")[1]).values()
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
 
 
-def _in_parts(path, options):
+def _in_parts(path, options, report):
     """A table in parts: its first rows fix the encoder, and one pass over it finds the labels."""
     first, targets = _first(path, options, DECIDING)
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
-    encoder = TableEncoder().fit(features_of(path, first, options, targets))
-    texts, notes, labels, known = Counter(), [], {}, (None, None)
+    features = features_of(path, first, options, targets)
+    features, careful = without_bad_cells(features, options.bad_cells)
+    encoder, y = TableEncoder().fit(features), first[targets].fillna("").astype(str)
+    notes = [*(about_columns(features, encoder, y.to_numpy(), targets, False) | careful).values()]
+    texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
         for part in frames(path, options.delimiter, PART):
@@ -318,6 +325,7 @@ def _in_parts(path, options):
 
     for part in frames(path, options.delimiter, PART, notes):
         texts.update(filled(path, part, targets, REMEDY).iloc[:, 0].astype(str))
+        report(texts.total())
     if space not in WIDE:
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
@@ -375,14 +383,6 @@ def features_of(path, frame, options, others):
     return frame[chosen]
 
 
-def numbers_of(cells):
-    """Cells as float64, or None if one of them is not a number."""
-    try:
-        return cells.astype(np.float64).to_numpy()
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
 def rounds_of(path, frame, name):
     """The column of the rounds, as strings if it does not have numbers."""
     cells = filled(path, frame, [name])[name]
@@ -395,10 +395,10 @@ def space_of(column, options):
     """The space; by default "real" for amounts, which are not classes."""
     numbers = numbers_of(column)
     if options.space is not None or options.order is not None or numbers is None:
-        return options.space or ("simplex" if options.order is None else "ordinal")
+        return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
     many = distinct > CLASSES and len(numbers) < ROWS_EACH * distinct
-    return "real" if many or np.any(numbers != np.rint(numbers)) else "simplex"
+    return "real" if many or np.any(numbers != np.rint(numbers)) else "multiclass"
 
 
 def make_space(name, order=None):
@@ -414,11 +414,11 @@ def outputs(path, cells, space, order=None):
         for row, label in texts[~texts.isin(order)].items():
             raise ValueError(f"{path} row {row}: --order does not have {label!r} of {name!r}.")
     elif y is None or not np.isfinite(y).all():
-        what = {"hypercube": "0 and 1", "ordinal": "numbers, or strings with --order A,B,C"}
+        what = {"multilabel": "0 and 1", "ordinal": "numbers, or strings with --order A,B,C"}
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
-        if space != "simplex":
+        if space != "multiclass":
             raise ValueError(f"Target {name!r} of {path} must have {what} with --space {space}.")
-    elif space not in ("simplex", "ordinal") or np.abs(y).max() < EXACT:
+    elif space not in ("multiclass", "ordinal") or np.abs(y).max() < EXACT:
         y = y if space in WIDE else y[:, 0]
         return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
     return texts.to_numpy(object)
@@ -473,18 +473,6 @@ def check_classes(path, y, n, name, header):
         raise ValueError(f"Column {name!r} must have at most {most} labels, got {distinct}.")
 
 
-def copies(features, y):
-    """Yield a line on each column that has one value for each output, and another for others."""
-    codes, labels = load_pandas().factorize(y if y.ndim == 1 else y[:0, 0])
-    for name in features if len(codes) >= FEW else ():
-        found, wanted = features[name].factorize()[0], codes
-        if len(labels) > len(y) / 2:
-            numbers = numbers_of(features[name])
-            found, wanted = features[name].to_numpy(object) if numbers is None else numbers, y
-        if np.array_equal(found, wanted):
-            yield f"column {name!r} is equivalent to the target: if so, leave it out (--columns)."
-
-
 def encoded(encoder, frame, path, bad_cells):
     """Rows of numbers of a part of a file.
 
@@ -532,7 +520,7 @@ def _svmlight(path, options):
         raise ValueError(f"{path} has no rows.")
     size = min(PART_BYTES, max(1, os.path.getsize(path) // PARTS))
     classes, counts = _counted(labels, labels.values())
-    name, space = title(path, labels.total(), width, width), options.space or "simplex"
+    name, space = title(path, labels.total(), width, width), options.space or "multiclass"
     chunks = svmlight_chunks(path, width, size, zero_based)
     return Table(None, classes, name, space=space, chunks=chunks, counts=counts)
 

@@ -109,6 +109,8 @@ class Model(State, ABC):
     without_kernels = "a linear kernel: use coef_ and intercept_"
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
+    #: Whether blocks are learned by small products, which take longer in several threads.
+    small_products = False
     #: Rows to learn at a time; the state is stored for them.
     _block_size: Callable[[Rows], int]
 

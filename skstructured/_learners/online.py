@@ -33,6 +33,7 @@ from skstructured._base.validation import (
 from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners import weights
+from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.decoding import answered, check_keeps_bound
 from skstructured._learners.models import (
     AVERAGE,
@@ -51,16 +52,7 @@ from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.predictions import over_sequences
 from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
-from skstructured.extend._types import (
-    Array,
-    Features,
-    Floats,
-    Given,
-    Ints,
-    Loss,
-    Outputs,
-    Seed,
-)
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
@@ -472,16 +464,17 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             own_arrays(self)
         weight = batch.weights
         record = record if self._calibrator is None else SCORES
-        for block in model.blocks(batch, order, record):
-            now = weight[block]
-            with model.lock:
-                played = model.learn(batch, block, now, record)
-                if self._calibrator is not None:
-                    played = self._calibrated(played, now)
-            if played.stopped >= 0:
-                model.refuse(self, batch, block[played.stopped])
-            if note is not None:
-                note(played, now)
+        with one_blas_thread(model.small_products and len(order) > 1):
+            for block in model.blocks(batch, order, record):
+                now = weight[block]
+                with model.lock:
+                    played = model.learn(batch, block, now, record)
+                    if self._calibrator is not None:
+                        played = self._calibrated(played, now)
+                if played.stopped >= 0:
+                    model.refuse(self, batch, block[played.stopped])
+                if note is not None:
+                    note(played, now)
 
     def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""

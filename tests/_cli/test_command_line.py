@@ -1,10 +1,12 @@
 """``python -m skstructured``: exit codes, the model that is kept, and what it predicts."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -210,6 +212,55 @@ def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
     lines = cli.kept(homes(), "--target", "price")
     model = load_checkpoint(cli.model)[-1]
     assert f"R² {model.validation_score_:.3f}, by a mixture" in one(lines, "Held out")
+
+
+def test_work_that_takes_long_says_what_it_is_and_how_far(iris_csv, cli, monkeypatch, capsys):
+    monkeypatch.setattr("skstructured._cli.progress.PATIENCE", 1e-3)
+    slow = {
+        "_whole": "skstructured._cli.tables",
+        "progressive_validate": "skstructured._cli.report",
+    }
+    for name, module in slow.items():
+        monkeypatch.setattr(f"{module}.{name}", slowed(getattr(sys.modules[module], name)))
+    assert main([iris_csv, "--save", cli.model]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert all(re.fullmatch(r".*, \d+ s", line) for line in told)
+    for start in (f"Reading {iris_csv}: 150 rows, ", "While learning: 150/150 rows, "):
+        assert any(line.startswith(start) for line in told)
+    mixture = "Held out: a mixture learns 150 rows (--no-mixture leaves it out), "
+    assert any(line.startswith(mixture) for line in told)
+    monkeypatch.setattr(OnlineStructuredPredictor, "fit", slowed(OnlineStructuredPredictor.fit))
+    assert main([iris_csv, "--save", cli.model, "--passes", "1"]) == 0
+    assert "Model: learns 150 rows, " in capsys.readouterr().err
+
+
+def slowed(work):
+    """The same work, which takes three times as long, so it is told of when it is done."""
+
+    def done(*given, **more):
+        started = time.perf_counter()
+        result = work(*given, **more)
+        time.sleep(0.2 + 2.0 * (time.perf_counter() - started))
+        return result
+
+    return done
+
+
+@compiled
+def test_what_is_done_quickly_says_nothing(iris_csv, monkeypatch, capsys):
+    monkeypatch.setattr("skstructured._cli.progress.PATIENCE", 600.0)
+    assert main([iris_csv]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_mixture_can_be_left_out(iris_csv, cli, monkeypatch):
+    monkeypatch.setattr("skstructured._cli.report.mixture_of", lambda *_: 1 / 0)
+    lines = cli.said(iris_csv, "--no-mixture")
+    assert not any(line.startswith("Held out") for line in lines)
+    assert lines[-1].endswith("iris.csv --no-mixture --save model")
+    cli.kept(iris_csv, "--no-mixture")
+    assert isinstance(load_checkpoint(cli.model)[-1], OnlineStructuredPredictor)
+    assert "--no-mixture is not supported with --bounds" in cli.refused("--bounds", "--no-mixture")
 
 
 def test_passes_of_the_model_are_the_learners_own_if_asked_for(iris_csv, cli):

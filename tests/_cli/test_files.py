@@ -125,11 +125,16 @@ WRONG = [
     ("t.jsonl", '{"a": 1}\n[1]', "", "row 2 is not a JSON object"),
     ("t.jsonl", '{"a": [1], "b": 2}', "", "row 1 has several values in column 'a'"),
     ("t.jsonl", DEEP, "", "row 2 is not JSON"),
-    ("t.csv", LABELS, "--space simplex", "Column 'label' must have at most .* labels, got 40000"),
+    (
+        "t.csv",
+        LABELS,
+        "--space multiclass",
+        "Column 'label' must have at most .* labels, got 40000",
+    ),
     ("t.csv", LABELS, "--space ordinal", "Column 'label' must have at most .* labels, got 40000"),
-    ("t.csv", WORDS, "--target x,y --space hypercube", "must have 0 and 1"),
+    ("t.csv", WORDS, "--target x,y --space multilabel", "must have 0 and 1"),
     ("t.csv", WORDS, "--target x,y --space birkhoff", "must have whole numbers"),
-    ("t.csv", WORDS, "--target x,y --space permutahedron", "must have whole numbers"),
+    ("t.csv", WORDS, "--target x,y --space ranking", "must have whole numbers"),
     ("t.csv", iris(), "--target zz", "no column 'zz'; it has a, b, c, d, kind"),
     ("t.csv", iris(), "--columns a,rooms", "t.csv has no column 'rooms'; it has a, b, c, d, kind"),
     ("t.csv", iris(), "--columns kind", "no column except the target"),
@@ -157,12 +162,12 @@ WRONG = [
     ("t.parquet", iris(), "--target no", "no column 'no'; it has a"),
     ("t.svm", "", "", "has no rows"),
     ("t.svm", SVM, "--target p0", "--target is not supported for svmlight"),
-    ("t.svm", SVM, "--space hypercube", "--space hypercube is not supported for svmlight"),
+    ("t.svm", SVM, "--space hypercube", "--space multilabel is not supported for svmlight"),
     ("t.svm", SVM, "--plot a.png", "--plot is only supported for files that fit into memory"),
     ("t.svm", SVM, "--bounds", "--bounds is only supported for files that fit into memory"),
     ("t.svm", SVM, "--columns a", "--columns needs a file with column names"),
     ("t.svm", SVM, "--qid q", "query_id=True"),
-    (None, None, "--space birkhoff", "--space birkhoff needs a FILE"),
+    (None, None, "--space birkhoff", "--space assignment needs a FILE"),
     (None, None, "--target kind", "--target needs a FILE"),
     (None, None, "--delimiter ;", "--delimiter needs a FILE"),
     (None, None, "--columns a", "--columns needs a FILE"),
@@ -232,7 +237,7 @@ AMOUNTS = ([0.5, 1.0] * 50, [*range(101)] * 9, ["1.5", "2"])
 
 @pytest.mark.parametrize("y", CLASSES + AMOUNTS, ids=range(7))
 def test_what_a_target_is(y):
-    space = "simplex" if y in CLASSES else "real"
+    space = "multiclass" if y in CLASSES else "real"
     column = pd.Series(y, dtype=object)
     for given, order in ((None, None), ("ordinal", None), (None, ["a"])):
         wanted = "ordinal" if given or order else space

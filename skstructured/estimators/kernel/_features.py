@@ -237,7 +237,7 @@ class FeatureModel(LinearModel):
     instead of ‖[z, φ(z)]‖².
     """
 
-    search = FOURIER
+    search, small_products = FOURIER, True
     without_kernels = (
         "random features: last_weights_ are those of [z, phi(z)], with z the standardized rows"
     )

@@ -163,6 +163,12 @@ class KernelModel(Model):
         coefs = self.coefficients(averaged)
         return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
+    @property
+    def small_products(self):
+        """See `Model`: those with kernels that are kept, and not the kernels themselves."""
+        gram = self.expansion.gram
+        return gram is not None and len(gram.matrix) == len(gram.Z)
+
     def finish_fit(self, n_rounds):
         """Discard rows without coefficients."""
         super().finish_fit(n_rounds)

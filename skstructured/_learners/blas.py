@@ -1,0 +1,34 @@
+"""One thread of BLAS while products are small: threads that wait for each other only cost time."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+#: Held by the thread that has set the number of threads, which is one for the process.
+SETS = threading.Lock()
+
+
+@functools.cache
+def _blas() -> Any:
+    """The BLAS libraries of this process; finding them takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextlib.contextmanager
+def one_blas_thread(wanted: bool) -> Iterator[None]:
+    """Products have one thread if that is `wanted`, and no other thread has set it already.
+
+    So the number to restore is never one that was set here.
+    """
+    if not (wanted and SETS.acquire(blocking=False)):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        SETS.release()

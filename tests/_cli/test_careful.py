@@ -1,0 +1,173 @@
+"""Lines on columns that are misread, give the target away, or are identifiers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import compiled, homes, load, numbers, one, people
+
+from skstructured import TableEncoder
+from skstructured._cli import careful
+from skstructured._cli.report import rare_class
+
+
+def lines_of(frame, y, is_real=False):
+    encoder = TableEncoder().fit(frame)
+    return careful.about_columns(frame, encoder, np.asarray(y), ["y"], is_real)
+
+
+def coded(n=960, values=16, classes=8, seed=0):
+    """Codes, each of which has one class, beside noise."""
+    rng = np.random.RandomState(seed)
+    code = rng.randint(0, values, n)
+    frame = pd.DataFrame({"noise": rng.randn(n), "resolution_code": [f"r{c}" for c in code]})
+    return frame.assign(number=code, y=[f"c{c * 3 % classes}" for c in code])
+
+
+@pytest.mark.parametrize("name", ["resolution_code", "number"])
+def test_a_column_that_gives_the_target_away_is_named(name):
+    frame = coded()
+    lines = lines_of(frame[["noise", name]], frame["y"])
+    assert list(lines) == [name]
+    assert f"column {name!r} alone is 100.0% right about 'y'" in lines[name]
+    frame.loc[frame.index % 20 == 0, name] = frame[name].iloc[7]
+    assert "alone is 95." in lines_of(frame[[name]], frame["y"])[name]
+    frame.loc[frame.index % 5 == 0, name] = frame[name].iloc[7]
+    assert lines_of(frame[[name]], frame["y"]) == {}
+
+
+def test_one_value_or_a_limit_of_a_number_gives_a_rare_class_away():
+    rng = np.random.RandomState(0)
+    y = np.where(rng.rand(4000) < 0.03, "yes", "no")
+    closed = pd.Series(rng.rand(4000)).where(y == "yes").astype(object)
+    by = np.where(y == "yes", "fraud team", rng.choice(["a", "b", "c"], 4000))
+    amount = np.where(y == "yes", 9.5 + rng.rand(4000), 9.0 * rng.rand(4000))
+    frame = pd.DataFrame({"closed": closed, "by": by, "amount": amount, "noise": rng.rand(4000)})
+    assert set(lines_of(frame, y)) == {"closed", "by", "amount"}
+
+
+def literal_share(column, y):
+    """Rows that the most frequent class of the same value in the other half is right about."""
+    right, share = 0, {k: np.mean(y == k) for k in sorted(set(y))}
+    for i, cell in enumerate(column):
+        seen = [y[j] for j in range(len(y)) if (i + j) % 2 and column[j] == cell]
+        right += y[i] == max(share, key=lambda k: seen.count(k) + 0.5 * share[k])
+    return right / len(y)
+
+
+def test_the_share_is_of_rows_that_were_not_looked_at(monkeypatch):
+    rng = np.random.RandomState(3)
+    y = rng.choice(["a", "b", "c"], 200, p=[0.5, 0.3, 0.2])
+    column = pd.Series(np.where(rng.rand(200) < 0.3, rng.choice(["u", "v", "a"], 200), y))
+    monkeypatch.setattr(careful, "WRONG", 2.0)
+    share = careful.share_right(column, None, np.unique(y, return_inverse=True)[1])
+    assert share == pytest.approx(literal_share(column, y)) and share < 0.9
+
+
+def test_a_number_that_is_the_target_in_other_units():
+    y = homes()["price"].to_numpy()
+    frame = homes()[["area", "town"]].assign(dollars=(1.1 * y + 3.0).round())
+    assert list(lines_of(frame, y, True)) == ["dollars"]
+    told = lines_of(frame, y, True)["dollars"]
+    assert numbers(told)[0] > 95.0 and "right about the tenth of 'y': leave it out" in told
+    frame["dollars"] += 0.2 * y.std() * np.random.RandomState(0).randn(len(y))
+    assert lines_of(frame, y, True) == {}
+
+
+def test_identifiers_are_named():
+    rng, n = np.random.RandomState(0), 300
+    frame = pd.DataFrame({"id": rng.permutation(n), "stamp": np.cumsum(rng.rand(n))})
+    frame["ticket"] = [f"t{i}" for i in rng.permutation(n)]
+    frame["amount"], frame["age"] = rng.randn(n), rng.randint(0, 90, n)
+    frame["text"] = [f"the word {i} and others" for i in range(n)]
+    frame["day"] = pd.date_range("2024-01-01", periods=n).astype(str)
+    lines = lines_of(frame, rng.choice(["a", "b"], n))
+    assert list(lines) == ["id", "stamp", "ticket"]
+    assert all("leave it out if it is an identifier" in line for line in lines.values())
+    assert lines_of(frame[:19], ["a", "b"] * 9 + ["a"]) == {}
+
+
+BAD = {"1.5\x00": "number", '4"': "number", "n.k.": "number", "1912-13-01": "date"}
+
+
+@compiled
+@pytest.mark.parametrize("cell", BAD)
+def test_a_cell_that_makes_a_column_categories_is_named_or_missing(cell, cli):
+    name = "day" if BAD[cell] == "date" else "age"
+    frame = people().drop(columns="paid").astype(object)
+    frame.loc[7, name] = None
+    wanted = cli.said(frame)
+    frame.loc[7, name] = cell
+    path = cli.written(frame)
+    told = " ".join(" ".join(cli.said(path)).split())
+    assert f"column {name!r} is read as categories: 1 of 240 cells are not {BAD[cell]}s" in told
+    assert f"such as {cell!r} in row 9; use --bad-cells missing." in told
+    lines = cli.said(path, "--bad-cells", "missing")
+    assert lines[0] == wanted[0] and lines[3:5] == wanted[3:5]
+    assert not any("categories" in line for line in lines)
+
+
+@compiled
+def test_decimal_commas_and_a_bad_target_are_named(cli):
+    """Neither is made missing."""
+    frame = homes().drop(columns="dear").astype(object)
+    frame["size"] = [f"{i / 7:.2f}".replace(".", ",") for i in range(400)]
+    frame.loc[4, "price"] = "unknown"
+    lines = cli.said(frame[["area", "size", "price"]], "--bad-cells", "missing", "--no-mixture")
+    told = " ".join(" ".join(lines).split())
+    assert "column 'size' is read as categories: 400 of 400 cells are not numbers, such" in told
+    assert "such as '0,00' in row 2; write decimal points in place of commas." in told
+    assert "column 'price' is read as categories: 1 of 400 cells are not numbers" in told
+    assert "'unknown' in row 6; leave out such rows." in told
+
+
+@compiled
+def test_columns_of_large_files_are_named_too(cli, monkeypatch):
+    frame = coded().astype(object)
+    frame.loc[30, "noise"] = "x"
+    wanted = load(cli.written(frame)).careful
+    assert [line.split("'")[1] for line in wanted] == ["noise", "resolution_code", "number"]
+    monkeypatch.setattr("skstructured._cli.tables.LARGE", 1000)
+    monkeypatch.setattr("skstructured._cli.tables.PART", 100)
+    monkeypatch.setattr("skstructured._cli.tables.DECIDING", 500)
+    table = load(cli.written(frame))
+    assert [line.split("'")[1] for line in table.careful] == ["noise", "resolution_code", "number"]
+    assert "1 of 500 cells" in table.careful[0]
+    table = load(cli.written(frame), bad_cells="missing")
+    assert np.isnan(next(iter(table.chunks))[0][30, 0]) and len(table.careful) == 2
+
+
+@compiled
+def test_long_lines_go_on_below(cli):
+    lines = cli.said(coded(), "--no-mixture")
+    start = lines.index(one(lines, "Careful"))
+    assert all(len(line) <= 100 for line in lines[start : start + 4])
+    assert lines[start + 1].startswith(" " * 17)
+
+
+def test_a_rare_class_has_recall_and_precision():
+    rng = np.random.RandomState(0)
+    y = np.where(rng.rand(2000) < 0.03, "yes", "no")
+    said = np.where(rng.rand(2000) < 0.02, "yes", y)
+    both = np.sum((y == "yes") & (said == "yes"))
+    (line,) = rare_class(y, (said != y).astype(float))
+    share, recall = np.mean(y == "yes"), both / np.sum(y == "yes")
+    precision = both / np.sum(said == "yes")
+    told = f"yes, {share:.1%} of the rows: recall {recall:.1%}, precision {precision:.1%}."
+    assert line == f"Rare class       {told}" and recall > precision > 0.3
+    assert list(rare_class(rng.choice(["a", "b"], 200), np.zeros(200))) == []
+    y = np.repeat([0, 1, 2], [500, 480, 20])
+    (line,) = rare_class(y, (np.arange(1000) % 4 == 0).astype(float))
+    assert line == "Rare class       2, 2.0% of the rows: recall 75.0%."
+
+
+@compiled
+def test_always_the_same_answer_may_be_better(cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.randn(400, 30)).add_prefix("x")
+    frame["y"] = np.where(rng.rand(400) < 0.05, "yes", "no")
+    lines = cli.said(frame, "--no-mixture")
+    assert one(lines, "Rare class").startswith("Rare class       yes, ")
+    wrong, always = numbers(lines[3]), numbers(one(lines, "Accuracy"))[2]
+    assert 100.0 - always < min(wrong) and ", which is better." in one(lines, "Accuracy")
+    frame["x0"] += 20.0 * (frame["y"] == "yes")
+    assert "which is better" not in one(cli.said(frame, "--no-mixture"), "Accuracy")
