@@ -8,7 +8,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
-from threadpoolctl import threadpool_limits
 
 from skstructured._base.validation import (
     check_finite,
@@ -17,6 +16,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.batch_scaling import scale_of
+from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import over_sequences
 from skstructured.estimators.mixture._ridge import KernelRidge
@@ -188,8 +188,7 @@ class Mixture(BaseEstimator):
         done = [self._learned(name, last, training, packed)] if trees else []
         if trees:
             training = training._replace(rows=training.rows._replace(stretch=last.stretch()))
-        one_thread = 1 if effective_n_jobs(self.n_jobs) > 1 else None
-        with threadpool_limits(one_thread, "blas"):
+        with one_blas_thread(effective_n_jobs(self.n_jobs) > 1):
             found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._learned)(*pair, training, packed)
                 for pair in (first if trees else members)
