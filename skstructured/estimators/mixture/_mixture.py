@@ -15,6 +15,7 @@ from skstructured._base.validation import (
     read_rows,
     unchanged_on_error,
 )
+from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.passes import is_verbose
@@ -151,7 +152,7 @@ class Mixture(BaseEstimator):
             return Training(StandardRows(X), y, np.zeros((1, 0)), weight, given, parts, np.zeros(0))
         scale, V = None, self.loss_.space.unpack(packed)
         if self._reads_rows():
-            rows = read_rows(self, X)
+            rows = Rows.from_array(X)
             scale = scale_of(self, rows.width, True)
             scale.count_all(rows, weight)
         origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
