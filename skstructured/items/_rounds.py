@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import OPTIONS
+from skstructured._engine.state import OPTIONS, clear
 from skstructured.sequences._rounds import add_position, add_scaled, row_product, touch
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
@@ -34,24 +34,27 @@ def rows_of(data, width, first, M):
     return data[first * width : (first + M) * width].reshape((M, width))
 
 
-@kernel
+@kernel(fastmath=FASTMATH)
 def less_first(data, width, places, offsets, out):
     """Dense rows of each round less its first; 0 if they are the same up to rounding.
 
     Features that all items share are then exactly 0, however large they are.
     """
     for r in range(offsets.shape[0] - 1):
-        start = places[offsets[r]] * width
+        first = data[places[offsets[r]] * width :]
         for m in range(offsets[r], offsets[r + 1]):
-            row, apart, size = places[m] * width, 0.0, 0.0
+            row, apart, size = data[places[m] * width :], 0.0, 0.0
             for j in range(width):
-                difference = data[row + j] - data[start + j]
+                difference = row[j] - first[j]
                 out[m, j] = difference
                 apart += difference * difference
-                size += data[row + j] * data[row + j] if difference != 0.0 else 0.0
+                size += row[j] * row[j]
             if apart <= EQUAL * EQUAL * size:
+                size = 0.0  # without shared features
                 for j in range(width):
-                    out[m, j] = 0.0
+                    size += row[j] * row[j] if out[m, j] != 0.0 else 0.0
+                if apart <= EQUAL * EQUAL * size:
+                    clear(out[m])
 
 
 @kernel

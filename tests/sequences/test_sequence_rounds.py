@@ -1,5 +1,6 @@
 """Rounds over label sequences: losses and steps against literal forms, constants, bounds."""
 
+import functools
 import math
 import warnings
 
@@ -454,7 +455,6 @@ def sentences(n, long=0, seed=0, k=10, per_label=60):
     return X, y
 
 
-MORE = pytest.mark.exhaustive
 LONG = {"parameter_free": 0.85, "mixture": 0.85, "adaptive": 0.8, "pistol": 0.7, "ogd": 0.0}
 
 
@@ -463,9 +463,14 @@ class TestOneLongSequence:
     """It costs the others at most half a percentage point, wherever it stands."""
 
     @staticmethod
-    def accuracies(make, n, places=("none", "last")):
-        X, y = sentences(n + 700, seed=1)
-        long, labels = sentences(0, 2400, seed=5)
+    @functools.cache
+    def data(n):
+        """Sentences, and a long one, which are slow to make."""
+        return sentences(n + 700, seed=1), sentences(0, 2400, seed=5)
+
+    @classmethod
+    def accuracies(cls, make, n, places=("none", "last")):
+        (X, y), (long, labels) = cls.data(n)
         train = {
             "none": (X[:n], y[:n]),
             "first": (long + X[:n], labels + y[:n]),
@@ -473,8 +478,9 @@ class TestOneLongSequence:
         }
         return [make().fit(*train[place]).score(X[n:], y[n:]) for place in places]
 
-    @pytest.mark.parametrize("passes", [3, pytest.param(5, marks=MORE), 10, "auto"])
-    @pytest.mark.parametrize("n", [300, pytest.param(1000, marks=MORE)])
+    @pytest.mark.parametrize(
+        ("n", "passes"), [(300, 3), (300, 5), (300, 10), (300, "auto"), (1000, 3), (1000, 10)]
+    )
     @pytest.mark.parametrize("optimizer", LONG)
     def test_passes(self, optimizer, n, passes):
         given = {"optimizer": optimizer, "max_iter": passes, "random_state": 0}
@@ -482,15 +488,14 @@ class TestOneLongSequence:
         assert without >= LONG[optimizer]
         assert with_it >= without - 0.005
 
-    @pytest.mark.parametrize("n", [300, pytest.param(1000, marks=MORE)])
     @pytest.mark.parametrize("optimizer", LONG)
-    def test_many_passes_in_any_order(self, optimizer, n):
+    def test_many_passes_in_any_order(self, optimizer):
         given = {"optimizer": optimizer, "max_iter": 40}
         places = "none", "first", "last"
-        without, *found = self.accuracies(lambda: learner(**given), n, places)
+        without, *found = self.accuracies(lambda: learner(**given), 300, places)
         assert min(found) >= without - 0.005
 
-    @pytest.mark.parametrize("n", [300, pytest.param(1000, marks=MORE)])
+    @pytest.mark.parametrize("n", [300, 1000])
     def test_structured_predictor(self, n):
         without, with_it = self.accuracies(
             lambda: sk.StructuredPredictor("sequence", random_state=0), n
