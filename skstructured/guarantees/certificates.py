@@ -147,11 +147,11 @@ class Certificate:
         GuaranteeError
             If U is outside the ball of the theorem.
         """
-        self.check_inside(norm)
         return self._regret(norm) + self.constants.get("left_out", 0.0)
 
     def _regret(self, norm: float) -> float:
         """The regret of the rounds as they were weighted."""
+        self.check_inside(norm)
         return self.quadratic * norm**2 + self.offset
 
     def check_inside(self, norm: float) -> None:
