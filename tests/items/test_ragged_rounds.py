@@ -220,8 +220,11 @@ def test_a_large_feature_that_all_items_share_changes_nothing(optimizer, storage
 def test_items_that_are_the_same_up_to_rounding_move_nothing():
     rng = np.random.RandomState(0)
     X = [x + 1e-16 * rng.randn(3, 4) for x in rng.randn(10, 1, 4)]
-    model = learner(optimizer="parameter_free").partial_fit(X, [0] * 10)
-    np.testing.assert_array_equal(model.coef_, 0.0)
+    same = [sparse.csr_array(x[:1].repeat(3, axis=0)) for x in X]
+    for given in (X, same):
+        for optimizer in ("parameter_free", "adaptive"):
+            model = learner(optimizer=optimizer).partial_fit(given, [0] * 10)
+            np.testing.assert_array_equal(model.coef_, 0.0)
 
 
 def test_certificates_hold_beside_a_large_feature_that_all_items_share():

@@ -455,7 +455,7 @@ def sentences(n, long=0, seed=0, k=10, per_label=60):
     return X, y
 
 
-LONG = {"parameter_free": 0.85, "mixture": 0.85, "adaptive": 0.8, "pistol": 0.7, "ogd": 0.0}
+LONG = {"mixture": 0.85, "parameter_free": 0.85, "adaptive": 0.8, "pistol": 0.7, "ogd": 0.0}
 
 
 @pytest.mark.skipif(INTERPRETED, reason="sequences of thousands of tokens need compiled loops")
@@ -481,7 +481,9 @@ class TestOneLongSequence:
     @pytest.mark.parametrize(
         ("n", "passes"), [(300, 3), (300, 5), (300, 10), (300, "auto"), (1000, 3), (1000, 10)]
     )
-    @pytest.mark.parametrize("optimizer", LONG)
+    @pytest.mark.parametrize(
+        "optimizer", [*list(LONG)[1:], pytest.param("mixture", marks=pytest.mark.slow)]
+    )
     def test_passes(self, optimizer, n, passes):
         given = {"optimizer": optimizer, "max_iter": passes, "random_state": 0}
         without, with_it = self.accuracies(lambda: learner(**given | {"shuffle": True}), n)
