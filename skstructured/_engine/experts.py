@@ -1,5 +1,7 @@
 """The work of the loop on the experts of a mixture: scores, losses, steps, and folded weights."""
 
+import math
+
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 from skstructured._engine.mixing import (
@@ -18,8 +20,13 @@ from skstructured._engine.state import (
     FRESH,
     INNER,
     LEFT,
+    LEFT_OUT,
+    MEAN_LOG,
+    MET,
+    REACH,
     RESCALE,
     SCALED_WEIGHT_SUM,
+    SPREAD_LOG,
     WEIGHT_SUM,
     clear,
     copy_into,
@@ -77,6 +84,9 @@ def score_experts(learned, scales, raws, bounds, weight, dim, many, theta, s):
                     behind += 1
     return size
 
+
+#: Standard deviations of ln M from which the length M of a round is unusual.
+FAR = 3.0
 
 #: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
 NOTHING = 1e-15
@@ -144,6 +154,29 @@ def forget(work, options, numbers):
     if options[FRESH] > 0:
         numbers[LEFT] = max(numbers[LEFT], work[0])
         clear(work)
+
+
+@kernel
+def usual_weight(weight, length, reach, numbers):
+    """The weight to learn a round with: one that is unusually long reaches as far as usual ones.
+
+    Its ln M is more than `FAR` standard deviations above the mean of the rounds before it. If
+    no round was usual so far, it counts M⁻³, which is less than any reach grows.
+    """
+    if weight == 0.0:
+        return 0.0
+    size, share = math.log(length), 1.0
+    above = size - numbers[MEAN_LOG]
+    if above > 0.0 and numbers[MET] * above * above > FAR * FAR * numbers[SPREAD_LOG]:
+        usual = numbers[REACH]
+        share = min(1.0, usual / reach) if usual > 0.0 else math.exp(-3.0 * above)
+    else:
+        numbers[REACH] = max(numbers[REACH], reach)
+    numbers[LEFT_OUT] += weight * (1.0 - share)
+    numbers[MET] += 1.0
+    numbers[MEAN_LOG] += above / numbers[MET]
+    numbers[SPREAD_LOG] += above * (size - numbers[MEAN_LOG])
+    return weight * share
 
 
 @also_interpreted

@@ -47,6 +47,7 @@ from skstructured._engine.experts import (
     renew_expert,
     score_experts,
     step_experts,
+    usual_weight,
 )
 from skstructured._engine.mixing import ALONE, SCORES, mix
 from skstructured._engine.move_and_score import WAITING, add_dense
@@ -158,7 +159,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
         w = weight[r]
         if ragged:
             length = lengths[r]
-            scored = length + extra
+            scored, w = length + extra, usual_weight(w, length, terms[r, 2], numbers)
             prepare(
                 data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
                 raws, bounds,

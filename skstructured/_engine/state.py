@@ -45,8 +45,9 @@ RENEW = 1 << 16
 DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
 
 #: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
-#: and the largest residual of a loss's oracle.
-LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
+#: and the largest residual of a loss's oracle; rounds, the mean of ln M of their lengths M, and the
+#: sum of squares around it; the largest reach of those of usual length; and the weight left out.
+LARGEST_SQ, LARGEST_RATIO, LEFT, MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(8)
 
 
 def new_state(entries: int, norm_at: int = 0) -> Floats:
@@ -196,7 +197,7 @@ class LinearState(State):
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(few, dtype=np.int64)
-        self.numbers, self.slot = np.zeros(3), np.empty(0, dtype=np.int64)
+        self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
 
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
     placed = False

@@ -116,7 +116,9 @@ class Certificate:
     radius : float, default=inf
         Largest ‖U‖_F the theorem allows; inf without a ball.
     constants : dict or None, default=None
-        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem.
+        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem. For sequences and
+        items, ``left_out`` is the weight that unusually long rounds were not learned with. It is
+        added to every bound, because target losses are at most 1.
     unit : str or None, default=None
         Unit of losses and regrets, "bits" or "nats", if there is a choice of unit.
 
@@ -145,6 +147,10 @@ class Certificate:
         GuaranteeError
             If U is outside the ball of the theorem.
         """
+        return self._regret(norm) + self.constants.get("left_out", 0.0)
+
+    def _regret(self, norm: float) -> float:
+        """The regret of the rounds as they were weighted."""
         self.check_inside(norm)
         return self.quadratic * norm**2 + self.offset
 
@@ -223,8 +229,8 @@ class CoinBettingCertificate(Certificate):
     def __init__(self, constants: dict[str, Any]) -> None:
         super().__init__("Appendix E.2", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
-    def regret(self, norm: float) -> float:
-        """The regret against a comparator with ‖U‖_F = norm, from above; inf if it overflows."""
+    def _regret(self, norm: float) -> float:
+        """See `Certificate`, from above; inf if it overflows."""
         k = self.constants
         unit = k["c"] * k["D_2"]
         if k["b"] == 0.0:
@@ -301,8 +307,8 @@ class PiSTOLCertificate(Certificate):
         name = "Corollary 3" if "features" in constants else "Theorem 1"
         super().__init__(f"PiSTOL, {name}", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
-    def regret(self, norm: float) -> float:
-        """The regret against a comparator with ‖U‖_F = norm."""
+    def _regret(self, norm: float) -> float:
+        """See `Certificate`."""
         k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
         outputs, p = k.get("outputs", 1.0), k.get("features", 1.0)
@@ -513,8 +519,8 @@ class MixtureCertificate(Certificate):
         k = self.constants
         return (1.0 - k["a"]) * k["c"] * k["overhead"]
 
-    def regret(self, norm: float) -> float:
-        """The regret against a comparator with ‖U‖_F = norm; a GuaranteeError without a bound."""
+    def _regret(self, norm: float) -> float:
+        """See `Certificate`; a GuaranteeError without a bound."""
         found = [
             known.regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
         ]
@@ -528,7 +534,8 @@ class MixtureCertificate(Certificate):
     def bound_of_experts(self) -> float:
         """The bound on the target loss against the best expert, ``(1 − a) c (min_e L_e + A)``."""
         k = self.constants
-        return (1.0 - k["a"]) * k["c"] * min(self.losses.values()) + self._price()
+        least = (1.0 - k["a"]) * k["c"] * min(self.losses.values())
+        return least + self._price() + k.get("left_out", 0.0)
 
 
 def overhead(state: Any) -> float:

@@ -14,7 +14,14 @@ from skstructured.estimators.kernel._features import SEEN, MappedScale, fourier_
 from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
-from skstructured.items._rounds import CENTRED, INTERCEPT, SCRATCH, gather_items, prepare_items
+from skstructured.items._rounds import (
+    CENTRED,
+    INTERCEPT,
+    SCRATCH,
+    gather_items,
+    less_first,
+    prepare_items,
+)
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
@@ -98,13 +105,24 @@ class ItemRounds(RoundKind):
     ) -> Counted:
         """See `RoundKind`."""
         getattr(scale, "inner", scale).offsets = offsets
-        return super().counted(scale, rows, places, weight, offsets)
+        found = super().counted(scale, rows, places, weight, offsets)
+        ready = found.rows
+        if not self.centred or ready.is_sparse:
+            return found
+        out = np.empty((len(places), ready.width))
+        less_first(ready.data, ready.width, found.places, offsets, out)
+        return found._replace(rows=Rows.from_array(out), places=np.arange(len(places)))
 
     def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
         """See `RoundKind`."""
         lengths = truth.lengths
         terms = np.column_stack(loss.geometries(lengths))
         return loss.omegas(truth), terms, loss.work_sizes(lengths)
+
+    def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
+        """See `RoundKind`: √M D, or M/λ."""
+        spread, flat = loss.geometries(lengths)
+        return lengths * flat if by_ratio else np.sqrt(lengths * spread)
 
     def scratch(self, loss: Any, truth: Ragged) -> int:
         """See `RoundKind`."""

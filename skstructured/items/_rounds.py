@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import OPTIONS
+from skstructured._engine.state import OPTIONS, clear
 from skstructured.sequences._rounds import add_position, add_scaled, row_product, touch
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
@@ -21,8 +21,11 @@ TOGETHER = 64
 #: Numbers of scratch that a bound takes, besides a row.
 SCRATCH = 2 * TOGETHER * TOGETHER
 
-#: Products of items less their mean, as a share of the largest, that are rounding.
+#: Items that differ by less than this share of the features that differ are the same.
 EQUAL = 1e-13
+
+#: Behind all columns.
+LAST = np.iinfo(np.int64).max
 
 
 @kernel
@@ -31,16 +34,60 @@ def rows_of(data, width, first, M):
     return data[first * width : (first + M) * width].reshape((M, width))
 
 
+@kernel(fastmath=FASTMATH)
+def less_first(data, width, places, offsets, out):
+    """Dense rows of each round less its first; 0 if they are the same up to rounding.
+
+    Features that all items share are then exactly 0, however large they are.
+    """
+    for r in range(offsets.shape[0] - 1):
+        first = data[places[offsets[r]] * width :]
+        for m in range(offsets[r], offsets[r + 1]):
+            row, apart, size = data[places[m] * width :], 0.0, 0.0
+            for j in range(width):
+                difference = row[j] - first[j]
+                out[m, j] = difference
+                apart += difference * difference
+                size += row[j] * row[j]
+            if apart <= EQUAL * EQUAL * size:
+                size = 0.0  # without shared features
+                for j in range(width):
+                    size += row[j] * row[j] if out[m, j] != 0.0 else 0.0
+                if apart <= EQUAL * EQUAL * size:
+                    clear(out[m])
+
+
 @kernel
-def _products(data, indices, indptr, width, first, M, K):
-    """K (M, M) = XXᵀ of the items."""
+def sparse_distance(data, indices, indptr, one, other):
+    """‖x − z‖² of two CSR rows, whose columns are sorted: features that both have leave nothing."""
+    s, t, total = indptr[one], indptr[other], 0.0
+    while s < indptr[one + 1] or t < indptr[other + 1]:
+        left = indices[s] if s < indptr[one + 1] else LAST
+        right = indices[t] if t < indptr[other + 1] else LAST
+        difference = data[s] if left <= right else 0.0
+        difference -= data[t] if right <= left else 0.0
+        total += difference * difference
+        s += left <= right
+        t += right <= left
+    return total
+
+
+@kernel
+def _products(data, indices, indptr, width, first, M, centred, K):
+    """K (M, M) = XXᵀ of the items; −½ their squared distances if CSR rows are `centred`.
+
+    Both are the same when they are centered, but distances are exact when items are far from 0.
+    """
     if indptr.shape[0] == 0:
         X = rows_of(data, width, first, M)
         np.dot(X, X.T, K)
         return
     for a in range(M):
         for b in range(a + 1):
-            both = row_product(data, indices, indptr, width, first + a, first + b)
+            if centred > 0:
+                both = -0.5 * sparse_distance(data, indices, indptr, first + a, first + b)
+            else:
+                both = row_product(data, indices, indptr, width, first + a, first + b)
             K[a, b] = both
             K[b, a] = both
 
@@ -78,19 +125,22 @@ def _square(K, M, L):
 
 @kernel
 def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
-    """``Σ‖x_i‖²``; of dense rows less ``M‖x̄‖²`` if they are `centred`."""
-    total = 0.0
+    """``Σ‖x_i‖²``; if `centred`, of dense rows less ``M‖x̄‖²``, CSR ones by the first."""
+    total, apart = 0.0, 0.0
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
-    if centred > 0 and indptr.shape[0] == 0:
+        if centred > 0 and indptr.shape[0] > 0:
+            apart += sparse_distance(data, indices, indptr, first + m, first)
+    if centred > 0 and indptr.shape[0] > 0:
+        return min(total, apart)
+    if centred > 0:
         X, off = rows_of(data, width, first, M), 0.0
         mean[0] = 0.0
         for m in range(M):
             add_scaled(mean, 0, 1.0 / M, X, m)
         for j in range(width):
             off += mean[0, j] * mean[0, j]
-        apart = total - M * off
-        return apart + 1e-15 * M * total if apart > EQUAL * M * total else 0.0
+        return total - M * off + 1e-15 * M * total
     return total
 
 
@@ -98,18 +148,18 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
 def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, both, mean):
     """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean if they are `centred`.
 
-    0 if rows are the same up to rounding. For at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K their
-    products, which is at most ``M^{1/8}`` too large; for more, the trace.
+    0 if rows are the same. For at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K their products, which
+    is at most ``M^{1/8}`` too large; for more, the trace. Dense rows are those of `less_first`.
     """
     if M > TOGETHER:
         return _spread(data, indices, indptr, width, first, M, intercept, centred, mean)
     K, L = both[0, : M * M].reshape((M, M)), both[1, : M * M].reshape((M, M))
-    _products(data, indices, indptr, width, first, M, K)
+    _products(data, indices, indptr, width, first, M, centred, K)
     largest = 0.0
     for a in range(M):
         for b in range(M):
             K[a, b] += intercept
-        largest = max(largest, K[a, a])
+            largest = max(largest, abs(K[a, b]))
     if largest == 0.0:
         return 0.0
     for a in range(M):
@@ -122,11 +172,8 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centre
     power = 4.0
     if trace > 0.0:
         trace, power = max(_square(K, M, L), 0.0), 8.0
-    root = math.pow(trace, 1.0 / power)
-    if centred > 0 and root <= EQUAL * M:
-        return 0.0
-    # What rounding may have taken off, of products whose mean is large.
-    return largest * (root + 1e-14 * M)
+    # What rounding may have taken off.
+    return largest * (math.pow(trace, 1.0 / power) + 1e-14 * M)
 
 
 @kernel(fastmath=FASTMATH)

@@ -69,6 +69,11 @@ class ChainRounds(RoundKind):
         """See `RoundKind`."""
         return projection_loss if loss.projects else log_loss, prepare_sequence, gather_sequence
 
+    def reach(self, loss, lengths, by_ratio):
+        """See `RoundKind`: M, or M/λ."""
+        power = 0 if loss.projects or not by_ratio else 1 if loss.constants == "sharp" else 2
+        return lengths * (2.0 * lengths - 1.0) ** power
+
     def rows_behind(self, k):
         """See `RoundKind`."""
         return 2 + k

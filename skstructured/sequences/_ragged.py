@@ -18,7 +18,17 @@ from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.rounds import NO_FLOATS, NO_INTS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LinearState, at_once
+from skstructured._engine.state import (
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    LEFT_OUT,
+    MEAN_LOG,
+    MET,
+    SPREAD_LOG,
+    LinearState,
+    at_once,
+)
 from skstructured._learners.models import NOTHING, SCORES, BlockResult, LinearModel
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
@@ -74,7 +84,8 @@ class RoundLoss(FenchelYoung):
         """The loss for rounds of these sizes; it keeps those that its constants need."""
         given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
         found = type(self)(*given, tuple(every.tolist()), stretch)
-        found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
+        if len(every):
+            found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
         return found
 
     def constants_of(self, dim: int | None = None) -> LossConstants:
@@ -90,6 +101,10 @@ class RoundLoss(FenchelYoung):
 
 #: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
+
+#: Before the first round, lengths are taken to be `USUAL` up to a factor of 2, as if `MEETINGS`
+#: rounds had been met.
+USUAL, MEETINGS = 8, 4.0
 
 INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
 
@@ -141,6 +156,10 @@ class RoundKind:
         """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
         return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
 
+    @abstractmethod
+    def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
+        """How the norm of gradients, or C²/λ if `by_ratio`, can grow with the length (n,)."""
+
     def results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
         """Scores, gradients and losses that the loop writes."""
         return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
@@ -183,6 +202,9 @@ class RoundModel(LinearModel):
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
         self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
+        prior = MEETINGS, math.log(USUAL), MEETINGS * math.log(2.0) ** 2
+        self.state.numbers[[MET, MEAN_LOG, SPREAD_LOG]] = prior
+        self.loss = self.loss.over_sizes(())  # those of rounds of weight 0 do not count
 
     def _kernels(self) -> Any:
         return None, *self.rounds.kernels(self.loss)
@@ -198,7 +220,8 @@ class RoundModel(LinearModel):
     def with_lengths(self, batch: Batch) -> "RoundModel":
         """The model whose loss is for rounds of all sizes so far."""
         noted, before = copy.copy(self), np.array(self.loss.sizes, dtype=np.int64)
-        noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, before))
+        counted = batch.X.lengths[batch.weights > 0.0]
+        noted.loss = self.loss.over_sizes(np.append(counted, before))
         return noted
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
@@ -218,7 +241,10 @@ class RoundModel(LinearModel):
         counted = kind.counted(scale, rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
         values = np.asarray(truth.values, dtype=np.float64)
-        rounds = (firsts, truth.lengths, values, weight, *kind.terms(self.loss, truth))
+        omegas, terms, sizes = kind.terms(self.loss, truth)
+        reach = kind.reach(self.loss, truth.lengths, isinstance(self.optimizer, GradientDescent))
+        terms = np.column_stack([terms, reach])
+        rounds = (firsts, truth.lengths, values, weight, omegas, terms, sizes)
         results, work = kind.results(truth, record), np.zeros((1, kind.scratch(self.loss, truth)))
         given = ((self.params, self.options), (work, *results))
         loop, _ = self._loop()
@@ -293,3 +319,9 @@ class RoundModel(LinearModel):
         largest = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0
         return self.loss.over_sizes(self.loss.sizes, stretch)
+
+    def certificate(self, delta: float | None) -> Any:
+        """See `Model`; with the weight that unusually long rounds were not learned with."""
+        found = super().certificate(delta)
+        found.constants["left_out"] = float(self.state.numbers[LEFT_OUT])
+        return found

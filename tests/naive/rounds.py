@@ -1,5 +1,6 @@
 """The one literal loop over rounds: of rows, sequences and items, of one learner or a mixture."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,26 @@ def round_shares(weight, average="polynomial"):
     weight = np.asarray(weight)
     shares = weight * np.cumsum(weight) ** 3 if average == "polynomial" else weight
     return shares / shares.sum()
+
+
+def usual_weights(lengths, weight, reach):
+    """What rounds of these lengths and weights are learned with.
+
+    A length is unusual if its logarithm is more than three standard deviations above the mean of
+    those before, the first four of which are imagined: 8, up to a factor of 2. A round of it has
+    the reach of the farthest that was usual; before any, it counts M⁻³.
+    """
+    logs, farthest, found = [math.log(8) - math.log(2), math.log(8) + math.log(2)] * 2, 0.0, []
+    for M, w in zip(lengths, weight, strict=True):
+        share = 1.0
+        if w > 0 and math.log(M) > np.mean(logs) + 3.0 * np.std(logs):
+            few = math.exp(3.0 * (np.mean(logs) - math.log(M)))
+            share = min(1.0, farthest / reach(M)) if farthest > 0 else few
+        elif w > 0:
+            farthest = max(farthest, reach(M))
+        logs += [math.log(M)] if w > 0 else []
+        found.append(w * share)
+    return np.array(found)
 
 
 def learn_rounds(learners, rounds, loss, weight, mix=None, average=False):
