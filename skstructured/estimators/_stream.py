@@ -164,15 +164,23 @@ class StreamMixture:
 
     def learn(self, batch: Batch, y: Any) -> Floats:
         """Learn rounds; the predictions (n, dim) of the mixture before each."""
-        ready = self._wait(batch, y) if self.binned is not None else 0
-        first, *others = self.members
-        X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
-        rests = [m.read(X, y[ready:], None, weight) for m in others if len(X) > 0]  # may refuse
-        means = [first.learned_means(batch)]
-        means += [means[0].copy() for _ in others]
-        for place, rest in enumerate(rests, 1):
-            means[place][ready:] = self.members[place].learned_means(rest)
-        return self._mix(np.array(means), first.learner.space_.unpack(batch.packed), batch.weights)
+        X, weight = batch.rows.matrix, batch.weights
+        V = self.members[0].learner.space_.unpack(batch.packed)
+        rests = [batch, *(m.read(X, y, None, weight) for m in self.members[1:])]  # may refuse
+        pairs = zip(self.members, rests, strict=True)
+        means = np.array([member.learned_means(rest) for member, rest in pairs])
+        known = sum(len(X) for X, *_ in self._waiting)
+        early = min(FIRST - known, len(V)) if self.binned is not None else 0
+        mixed = [self._mix(means[:, :early], V[:early], weight[:early])]
+        if early > 0:
+            self._wait(X[:early], y[:early], weight[:early], known + early == FIRST)
+        if early < len(V):
+            means = means[:, early:]
+            for bins in self.members[len(means) :]:
+                rest = bins.read(X[early:], y[early:], None, weight[early:])
+                means = np.concatenate([means, bins.learned_means(rest)[None]])
+            mixed.append(self._mix(means, V[early:], weight[early:]))
+        return np.concatenate(mixed)
 
     def predict_mean(self, X: Features) -> Floats:
         """Mixtures (n, dim) for new rows."""
@@ -184,12 +192,10 @@ class StreamMixture:
             pairs = zip(self.weights, self.members, strict=True)
             return sum(v * member.means_of(batch) for v, member in pairs)
 
-    def _wait(self, batch: Batch, y: Any) -> int:
-        """Keep the first rows, and once there are enough begin with bins; how many were taken."""
-        known = sum(len(X) for X, *_ in self._waiting)
-        taken = min(FIRST - known, batch.n_rounds)
-        self._waiting.append((batch.rows.matrix[:taken], y[:taken], batch.weights[:taken]))
-        if known + taken == FIRST:
+    def _wait(self, X: Any, y: Any, weight: Floats, enough: bool) -> None:
+        """Keep the first rows; if they are enough, begin with bins."""
+        self._waiting.append((X, y, weight))
+        if enough:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
             classes = getattr(self.members[0].learner.space_, "classes_", None)
@@ -198,7 +204,6 @@ class StreamMixture:
             share = 1.0 / len(self.members)
             self.weights, self._waiting = np.append((1.0 - share) * self.weights, share), []
             self.binned = None
-        return taken
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
