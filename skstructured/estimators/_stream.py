@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of, locked
 from skstructured._learners.models import SCORES
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch
 
 #: Rows whose quantiles are edges of bins, bins of a column, and of each column of a pair; pairs.
@@ -168,14 +168,22 @@ class StreamMixture:
 
     def learn(self, batch: Batch, y: Any) -> Floats:
         """Learn rounds; the predictions (n, dim) of the mixture before each."""
-        ready = self._wait(batch, y) if self.binned is not None else 0
-        first, *others = self.members
-        X, weight = batch.rows.matrix[ready:], batch.weights[ready:]
-        rests = [m.read(X, y[ready:], None, weight) for m in others if len(X) > 0]  # may refuse
-        means = np.array([first.learned_means(batch)] * len(self.members))
-        for place, rest in enumerate(rests, 1):
-            means[place, ready:] = self.members[place].learned_means(rest)
-        return self._mix(means, first.learner.space_.unpack(batch.packed), batch.weights)
+        X, weight = batch.rows.matrix, batch.weights
+        V = self.members[0].learner.space_.unpack(batch.packed)
+        rests = [batch, *(m.read(X, y, None, weight) for m in self.members[1:])]  # may refuse
+        pairs = zip(self.members, rests, strict=True)
+        means = np.array([member.learned_means(rest) for member, rest in pairs])
+        early, known = self._before_bins(batch)
+        mixed = [self._mix(means[:, :early], V[:early], weight[:early])]
+        if early > 0:
+            self._wait(X[known], y[known], weight[known])
+        if early < len(V):
+            means = means[:, early:]
+            for bins in self.members[len(means) :]:
+                rest = bins.read(X[early:], y[early:], None, weight[early:])
+                means = np.concatenate([means, bins.learned_means(rest)[None]])
+            mixed.append(self._mix(means, V[early:], weight[early:]))
+        return np.concatenate(mixed)
 
     def predict_mean(self, X: Features) -> Floats:
         """Mixtures (n, dim) for new rows."""
@@ -187,12 +195,18 @@ class StreamMixture:
             pairs = zip(self.weights, self.members, strict=True)
             return sum(v * member.means_of(batch) for v, member in pairs)
 
-    def _wait(self, batch: Batch, y: Any) -> int:
-        """Keep the first rows, and once there are enough begin with bins; how many were taken."""
+    def _before_bins(self, batch: Batch) -> tuple[int, Ints]:
+        """How many rows come before there are bins, and the places of those that count."""
+        if self.binned is None:
+            return 0, batch.learned[:0]
         room = FIRST - sum(len(X) for X, *_ in self._waiting)
         known = batch.learned[:room]
-        self._waiting.append((batch.rows.matrix[known], y[known], batch.weights[known]))
-        if len(known) == room:
+        return (int(known[-1]) + 1 if len(known) == room else batch.n_rounds), known
+
+    def _wait(self, X: Any, y: Any, weight: Floats) -> None:
+        """Keep the first rows; if they are enough, begin with bins."""
+        self._waiting.append((X, y, weight))
+        if sum(len(X) for X, *_ in self._waiting) == FIRST:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
             classes = getattr(self.members[0].learner.space_, "classes_", None)
@@ -201,7 +215,6 @@ class StreamMixture:
             share = 1.0 / len(self.members)
             self.weights = np.append((1.0 - share) * self.weights, share)
             self.binned, self._waiting = None, []
-        return int(known[-1]) + 1 if len(known) == room else batch.n_rounds
 
     def _mix(self, means: Floats, V: Floats, weight: Floats) -> Floats:
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""

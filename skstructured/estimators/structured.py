@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import inherit_parameters
-from skstructured._base.validation import check_weights, unchanged_on_error
+from skstructured._base.validation import check_weights, read_rows, unchanged_on_error
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
 from skstructured._learners.online import OnlineEstimator
@@ -54,11 +54,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         "sequence", or a space of `skstructured.spaces`.
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
         Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
-        vertices with "rbf", "laplacian" and "arc-cosine"; randomized trees of vertices; and, with
-        at most `n_landmarks` rows, `KernelStructuredPredictor` with "arc-cosine" and ten passes
-        (epochs). For label sequences, and for CSR rows with more than 4,096 columns, it is the
-        linear model alone. Other members need `embedding_scores` or `predict_mean` over the same
-        space, as all predictors of this package have; for classes `predict_proba` is enough.
+        vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
+        at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
+        place of the ridge regression with "arc-cosine". For label sequences, and for CSR rows with
+        more than 4,096 columns, it is the linear model alone. Other members need `embedding_scores`
+        or `predict_mean` over the same space, as all predictors of this package have; for classes
+        `predict_proba` is enough.
     decoder : str or Decoder, default="min_risk"
         How scores become an output. "min_risk" minimizes the expected cost if the space has costs,
         and is "nearest" otherwise. "f1" predicts label sets for F1. See `skstructured.decoders`.
@@ -80,7 +81,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     estimators_ : list
         The members, fitted to all rows.
     named_estimators_ : dict
-        The same by name: "linear", "kernel", "rbf", "laplacian", "arc-cosine" and "trees".
+        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees".
     weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, positive. All equal with fewer than 20 rows. In a stream,
         weights of mean predictions, with sum 1.
@@ -154,7 +155,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     >>> model.predict(X[:2])
     array([0, 0])
     >>> model.weights_.shape
-    (6,)
+    (5,)
     """
 
     space: str | OutputSpace = "multiclass"
@@ -291,6 +292,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             )
         frozen = FrozenMember(self._mixed, self.loss_) if goes_on else None
         if goes_on:
+            read_rows(self, X)  # of as many features
             classes = getattr(self.space_, "classes_", classes)
         for name in ("named_estimators_", "validation_scores_", "validation_score_", "_mixed"):
             vars(self).pop(name, None)

@@ -1,6 +1,9 @@
 """`StructuredPredictor` on streams: bins, weights after every row, and what is learned when."""
 
+import copy
+import itertools
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import skstructured as sk
-from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMixture
+from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMember, StreamMixture
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import PiSTOL
 
@@ -286,25 +289,12 @@ class TestStreams:
         ]
         model = sk.StructuredPredictor(estimators=given, random_state=0).fit(X, y)
         before = model.predict_mean(X)
-        with pytest.raises(ValueError, match="must all have partial_fit, which .'tree'. do not"):
+        with pytest.raises(ValueError, match="only supported for online estimators, which .'tree'"):
             model.partial_fit(X, y)
         np.testing.assert_array_equal(model.predict_mean(X), before)
         words, spelt = [rng.randn(4, 3) for _ in range(9)], [[0, 1, 0, 1]] * 9
         with pytest.raises(ValueError, match="only supports fit for label sequences"):
             sk.StructuredPredictor("sequence").partial_fit(words, spelt, classes=[0, 1])
-
-    def test_after_fit_members_go_on_and_weights_stay(self, rng):
-        X, y = steps(120)
-        model = sk.StructuredPredictor(random_state=0).fit(X[:80], y[:80])
-        before = model.weights_.copy()
-        wanted = [pickle.loads(pickle.dumps(member)) for member in model.estimators_]
-        model.partial_fit(X[80:], y[80:])
-        np.testing.assert_array_equal(model.weights_, before)
-        for member, alone in zip(model.estimators_, wanted, strict=True):
-            alone.partial_fit(X[80:], y[80:])
-            np.testing.assert_array_equal(member.predict_mean(X), alone.predict_mean(X))
-        model.fit(X, y)
-        assert len(model.estimators_) == 4
 
     def test_gaps_have_bins_of_their_own(self, rng):
         X, y = steps(1500)
@@ -322,6 +312,146 @@ class TestStreams:
         soon = progressive_validate(model, X, y, random_state=0, play="randomized")
         assert soon.target_loss.mean() < late.target_loss.mean() < 0.5
         np.testing.assert_allclose(late.estimator.weights_, soon.estimator.weights_, rtol=1e-9)
+
+
+def still(n, seed=0):
+    """Rows of a noisy linear rule of three classes, which is learned soon."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 4)
+    return X, np.argmax(X[:, :3] + 0.3 * rng.randn(n, 3), axis=1)
+
+
+@cache
+def fitted(space="multiclass"):
+    """A predictor that has learned 120 rows; tests change copies of it."""
+    X, y = still(120)
+    y = y if space == "multiclass" else outputs(space, X)
+    return sk.StructuredPredictor(space, random_state=0).fit(X, y)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
+class TestAfterFit:
+    def test_the_fitted_mixture_has_nearly_all_weight_and_predicts(self):
+        X, y = still(200, seed=1)
+        model = copy.deepcopy(fitted()).partial_fit(X[:1], y[:1])
+        before = fitted().predict_mean(X)
+        np.testing.assert_allclose(model.predict_mean(X), before, atol=0.01)
+        np.testing.assert_allclose(
+            model.estimators_[1].means_of(model._model.members[0].checked(X)), before, atol=1e-9
+        )
+        assert len(model.estimators_) == 2 and model.weights_[1] > 0.99
+        assert model.t_ == 121 and np.all(model.intercept_ == 0.0)
+        for name in ("named_estimators_", "validation_scores_", "validation_score_"):
+            assert not hasattr(model, name)
+
+    def test_weights_are_those_of_the_literal_rule(self):
+        X, y = still(60, seed=1)
+        y = (y + 1) % 3
+        model = copy.deepcopy(fitted()).partial_fit(X, y)
+        first = StreamMember(clone(model.estimators_[0].learner))
+        means = first.learned_means(first.read(X, y, [0, 1, 2], None))
+        both = [means.tolist(), fitted().predict_mean(X).tolist()]
+        V, ones = np.eye(3)[y].tolist(), [1.0] * 60
+        _, v = naive.mixed(both, V, ones, [SHARE, 1.0 - SHARE], 1.0, SHARE)
+        np.testing.assert_allclose(model.weights_, v, rtol=1e-6)
+
+    def test_it_learns_no_further(self):
+        X, y = still(FIRST + 40, seed=1)
+        model = copy.deepcopy(fitted()).partial_fit(X, y)
+        frozen, rows = model.estimators_[1], model._model.members[0].checked(X)
+        wanted = fitted().predict_mean(X)
+        np.testing.assert_allclose(frozen.means_of(rows), wanted, atol=1e-9)
+        assert len(model.estimators_) == 3
+
+    @every_space
+    @pytest.mark.short("multiclass", "ranking")
+    def test_chunks_of_any_size_learn_the_same(self, space, rng):
+        X = rng.randn(FIRST + 60, 4)
+        y = outputs(space, X[::-1])
+        whole = copy.deepcopy(fitted(space)).partial_fit(X, y)
+        parts = copy.deepcopy(fitted(space))
+        for part in np.split(np.arange(len(X)), [1, 8, FIRST - 1, FIRST + 1, FIRST + 30]):
+            parts.partial_fit(X[part], y[part])
+        np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=1e-6)
+        np.testing.assert_allclose(parts.predict_mean(X), whole.predict_mean(X), atol=1e-9)
+        assert parts.t_ == whole.t_ == 120 + len(X)
+
+    def test_a_still_stream_loses_nothing_at_the_switch(self):
+        X, y = still(FIRST + 200)
+        new, truth = still(1000, seed=1)
+        model, ends = copy.deepcopy(fitted()), [0, 1, 50, FIRST - 1, FIRST, FIRST + 1, FIRST + 200]
+        for start, stop in itertools.pairwise(ends):
+            model.partial_fit(X[start:stop], y[start:stop])
+            assert model.score(new, truth) > fitted().score(new, truth) - 0.02
+
+    def test_a_change_is_followed(self):
+        X, y = still(400, seed=1)
+        new, truth = still(1000, seed=2)
+        model, truth = copy.deepcopy(fitted()), (truth + 1) % 3
+        assert model.score(new, truth) < 0.2
+        model.partial_fit(X, (y + 1) % 3)
+        assert model.score(new, truth) > 0.75 and model.weights_[1] < 0.1
+
+    def test_rows_of_weight_zero_change_nothing(self):
+        X, y = still(40, seed=1)
+        model = copy.deepcopy(fitted()).partial_fit(X, y)
+        weights, before = model.weights_, model.predict_mean(X)
+        model.partial_fit(X, (y + 1) % 3, sample_weight=np.zeros(40))
+        np.testing.assert_array_equal(model.weights_, weights)
+        np.testing.assert_allclose(model.predict_mean(X), before, atol=1e-12)
+
+    def test_errors_leave_the_fitted_mixture(self):
+        X, y = still(40, seed=1)
+        model, before = copy.deepcopy(fitted()), fitted().predict_mean(X)
+        bad = X.copy()
+        bad[20, 1] = np.inf
+        for rows, labels, what in (
+            (X[:, :3], y, "X has 3 features, but StructuredPredictor is expecting 4"),
+            (bad, y, "inf"),
+            (X, y + 1, "labels that are not among the classes: 3"),
+        ):
+            with pytest.raises(ValueError, match=what):
+                model.partial_fit(rows, labels)
+            assert model.t_ == 120 and not hasattr(model, "_model")
+            np.testing.assert_array_equal(model.predict_mean(X), before)
+
+    def test_wide_sparse_rows_go_on(self, rng):
+        X, y = sparse.random(60, 5000, 0.01, "csr", random_state=0), np.arange(60) % 2
+        model = sk.StructuredPredictor(random_state=0).fit(X[:30], y[:30])
+        model.partial_fit(X[30:40], y[30:40])
+        whole = (
+            sk.StructuredPredictor(random_state=0).fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+        )
+        model.partial_fit(X[40:], y[40:])
+        np.testing.assert_allclose(model.weights_, whole.weights_, rtol=1e-9)
+        assert len(model.estimators_) == 2 and model.t_ == 60
+
+    def test_missing_values_and_pickles_go_on(self):
+        X, y = still(80, seed=1)
+        X[::7, 1] = np.nan
+        model = copy.deepcopy(fitted()).partial_fit(X[:40], y[:40])
+        other = pickle.loads(pickle.dumps(model))
+        for one in (model, other):
+            one.partial_fit(X[40:], y[40:])
+        np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+        assert np.isfinite(model.predict_proba(X)).all()
+
+    def test_streams_that_are_validated_start_anew(self):
+        X, y = still(80, seed=1)
+        runs = [
+            progressive_validate(one, X, y, random_state=0, play="randomized")
+            for one in (copy.deepcopy(fitted()), clone(fitted()))
+        ]
+        np.testing.assert_array_equal(runs[0].target_loss, runs[1].target_loss)
+        model = copy.deepcopy(fitted())
+        model.begin(X, y)
+        assert model.t_ == 0 and len(model._model.members) == 1 and not hasattr(model, "_mixed")
+
+    def test_fit_starts_anew(self):
+        X, y = still(120)
+        model = copy.deepcopy(fitted()).partial_fit(X[:5], y[:5]).fit(X, y)
+        assert not hasattr(model, "_model") and len(model.estimators_) == 5 and model.t_ == 120
+        np.testing.assert_array_equal(model.predict_mean(X), fitted().predict_mean(X))
 
 
 def test_shares_come_back_after_a_change(rng):

@@ -1,34 +1,36 @@
-"""`StructuredPredictor` and `StructuredRegressor`: weights as the formula has them, and members."""
+"""`StructuredPredictor` and `StructuredRegressor` after `fit`: members, weights, predictions."""
 
 import copy
 import pickle
+import re
+from functools import cache
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import f1_score, make_scorer, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.estimators._mixing import (
-    FEWEST,
-    IN_TURNS,
-    PARTS,
-    mixing_weights,
-    splits_of,
-    squared_distance,
-)
-from skstructured.estimators._trees import QuantileTrees
+from skstructured.decoders import resolve_decoder
+from skstructured.estimators.mixture import _mixture
+from skstructured.estimators.mixture._ridge import KernelRidge
+from skstructured.estimators.mixture._training import FEWEST, parts_of
+from skstructured.estimators.mixture._trees import VertexTrees
+from skstructured.estimators.mixture._weights import mixing_weights
+from skstructured.losses import FenchelYoung
+from skstructured.losses.surrogates import ResidualLoss
+from skstructured.spaces import Simplex
+from skstructured.spaces._real_line import RealLine
 
 #: Interpreted kernels are a thousand times slower: few rows, and only the shortest tests.
 slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
@@ -45,167 +47,188 @@ OUTPUTS = {
     "ranking": np.argsort(_THREE, axis=1) + 1,
     "assignment": np.argsort(_THREE, axis=1),
 }
-every_space = pytest.mark.parametrize("space", OUTPUTS)
+CLASSES = OUTPUTS["multiclass"]
+FIVE = ["linear", "arc-cosine", "rbf", "laplacian", "trees"]
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """name of a space -> a predictor that has learned."""
-    return {
-        space: sk.StructuredPredictor(space, random_state=0).fit(_X, y)
-        for space, y in OUTPUTS.items()
-    }
+def every_space(test):
+    """A test of each space; only some are compiled shortly."""
+    test = pytest.mark.short("multiclass", "ordinal", "ranking")(test)
+    return pytest.mark.parametrize("space", OUTPUTS)(test)
 
 
-def said(rng, few=3, n=25, dim=4):
-    """Means of members that know something, truths, and weights of rows, some of them 0."""
-    truth = np.eye(dim)[rng.randint(dim, size=n)]
-    means = rng.dirichlet(np.ones(dim), (few, n))
-    share = rng.rand(few, 1, 1)
-    weight = rng.exponential(size=n) * (rng.rand(n) < 0.8)
-    return share * truth + (1.0 - share) * means, truth, weight
+@cache
+def fitted(space="multiclass"):
+    """A predictor that has learned `_X`; tests must not change it."""
+    return sk.StructuredPredictor(space, random_state=0).fit(_X, OUTPUTS[space])
 
 
-class TestWeights:
-    @pytest.mark.parametrize("seed", range(6))
-    def test_are_those_of_the_literal_formula(self, seed):
-        rng = np.random.RandomState(seed)
-        means, truth, weight = said(rng, few=2 + seed % 3)
-        rows = [3.0, 25.0, 400.0][seed % 3]
-        v = mixing_weights(squared_distance(means, truth, weight), len(means), rows)
+@cache
+def fitted_numbers(**given):
+    """A regressor that has learned 80 rows."""
+    X, y = numbers()
+    return sk.StructuredRegressor(random_state=0, **given).fit(X[:80], y[:80])
 
-        def lost(u):
-            return mixing.squared_distance(u, means, truth, weight)
 
-        literal = mixing.mixing_weights(lost, len(means), rows)
-        np.testing.assert_allclose(v, literal, atol=2e-4)
-        found, best = (mixing.objective(list(u), lost, rows) for u in (v, literal))
-        assert found <= best + 1e-6
+def numbers():
+    X, y = load_diabetes(return_X_y=True)
+    return X[:200], y[:200]
 
-    def test_distance_and_slope_are_those_of_the_formula(self, rng):
-        means, truth, weight = said(rng)
-        v, lost = rng.dirichlet(np.ones(3)), squared_distance(means, truth, weight)
-        value, slope = lost(v)
-        assert value == pytest.approx(mixing.squared_distance(v, means, truth, weight), rel=1e-12)
-        for e in range(3):
-            u = v.copy()
-            u[e] += 1e-6
-            assert (lost(u)[0] - value) / 1e-6 == pytest.approx(slope[e], abs=1e-4)
 
-    def test_are_positive_and_sum_to_one_also_of_members_that_are_surely_wrong(self, rng):
-        _, truth, weight = said(rng, n=2000)
-        wrong = np.roll(truth, 1, axis=1)
-        v = mixing_weights(squared_distance(np.array([truth, wrong]), truth, weight), 2, 2000.0)
-        assert v.sum() == pytest.approx(1.0) and 0.0 < v[1] < 0.02
+def quick():
+    """Members that are not compiled."""
+    return [("line", LogisticRegression()), ("bayes", GaussianNB())]
 
-    def test_are_equal_if_all_are_right(self, rng):
-        _, truth, weight = said(rng)
-        v = mixing_weights(squared_distance(np.array([truth] * 3), truth, weight), 3, 25.0)
-        np.testing.assert_allclose(v, 1.0 / 3.0)
 
-    def test_of_rows_of_weight_zero_count_for_nothing(self, rng):
-        means, truth, weight = said(rng)
-        kept = weight > 0.0
-        some = squared_distance(means[:, kept], truth[kept], weight[kept])
-        v = rng.dirichlet(np.ones(3))
-        assert squared_distance(means, truth, weight)(v)[0] == pytest.approx(some(v)[0], rel=1e-12)
+def given(**more):
+    return sk.StructuredPredictor(estimators=quick(), **({"random_state": 0} | more))
 
-    def test_do_not_depend_on_units_of_sample_weight(self):
-        y, weight = OUTPUTS["multiclass"], RNG.rand(60) + 0.1
-        fits = [
-            sk.StructuredPredictor(estimators=[("a", GaussianNB()), ("b", DummyClassifier())])
-            .set_params(random_state=0)
-            .fit(_X, y, unit * weight)
-            for unit in (1.0, 2.0**-10)
+
+def member_scores(member, loss, learned, stretch, X):
+    """Scores of one member, with rows standardized as those it has learned."""
+    if isinstance(member, KernelRidge):
+        Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
+        return member.kernel(Z * stretch) @ member.coefs + member.shift
+    if isinstance(member, VertexTrees):
+        low = learned.min(axis=0)
+        units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
+        each = [tree.predict(units) for group in member.groups for tree in group.estimators_]
+        return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
+    if hasattr(member, "embedding_scores"):
+        return member.embedding_scores(X)
+    return loss.space.pack(member.predict(X))[:, None]
+
+
+def mixed_scores(model, learned, X):
+    """Σ_e a_e θ_e(x) + b, one member after the other."""
+    groups = model.named_estimators_["trees"].groups
+    importance = np.mean([group.feature_importances_ for group in groups], axis=0)
+    stretch = np.sqrt(importance * X.shape[1])
+    theta = model.intercept_
+    for a, member in zip(model.weights_, model.estimators_, strict=True):
+        theta = theta + a * member_scores(member, model.loss_, learned, stretch, X)
+    return theta
+
+
+def honest_scores(members, X, y, weight, seed, scores):
+    """Scores of each row by members that have learned the other parts."""
+    parts = parts_of(y, np.random.RandomState(seed))
+    found = []
+    for _, member in members:
+        own = [
+            scores(clone(member).fit(X[parts != part], y[parts != part], weight[parts != part]))
+            for part in parts
         ]
-        assert fits[0].weights_[0] == pytest.approx(fits[1].weights_[0], abs=0.02)
-        assert fits[0].weights_[0] > 0.75
+        found.append([one[i] for i, one in enumerate(own)])
+    return np.array(found)
 
 
-def forest():
-    return RandomForestClassifier(10, random_state=0)
+def halves(honest, V, weight, loss, usual):
+    """Scores of each half by weights of the other half."""
+    theta = np.empty(V.shape)
+    for half in (0, 1):
+        other = slice(1 - half, None, 2)
+        a, b = mixing_weights(honest[:, other], V[other], weight[other], loss, usual)
+        theta[half::2] = np.einsum("e,end->nd", a, honest[:, half::2]) + b
+    return theta
 
 
-class TestSplits:
-    @pytest.mark.parametrize("n", [FEWEST, IN_TURNS - 1, IN_TURNS, 1000])
-    def test_hold_out_each_of_few_rows_once_and_a_fifth_of_many(self, n):
-        splits = splits_of(np.arange(n) % 4, np.ones(n), np.random.RandomState(0))
-        held_out = np.concatenate([part for _, part in splits])
-        assert len(set(held_out)) == len(held_out) == (n if n < IN_TURNS else -(-n // PARTS))
-        for rest, part in splits:
-            np.testing.assert_array_equal(np.sort(np.concatenate([rest, part])), np.arange(n))
-            assert set(rest % 4) == set(part % 4) == set(range(4))
+def alone(honest, V, weight, loss, usual):
+    """Scores of a member by its own weight and intercept."""
+    a, b = mixing_weights(honest[None], V, weight, loss, usual, 10)
+    return a * honest + b
 
-    def test_leave_rows_of_weight_zero_to_be_learned(self):
-        weight = np.arange(100) % 3.0
-        for _, part in splits_of(np.arange(100) % 2, weight, np.random.RandomState(0)):
-            assert weight[part].min() > 0.0
 
-    @pytest.mark.parametrize("n", [30, 300])
-    def test_every_class_is_learned_in_each(self, n):
-        codes = np.concatenate([np.zeros(n, int), [1, 2, 2, 3, 3, 3]])
-        for seed in range(20):
-            for rest, _ in splits_of(codes, np.ones(len(codes)), np.random.RandomState(seed)):
-                assert set(codes[rest]) == {0, 1, 2, 3}
+class Neighbors(KNeighborsRegressor):
+    """Neighbors that accept weights of rows, and ignore them."""
 
-    def test_of_very_few_rows_there_are_none(self):
-        assert splits_of(np.zeros(FEWEST - 1, int), np.ones(FEWEST - 1), RNG) == []
-
-    def test_numbers_are_no_classes(self):
-        splits = splits_of(np.linspace(0.0, 1.0, 50), np.ones(50), np.random.RandomState(0))
-        assert sum(len(part) for _, part in splits) == 50
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y)
 
 
 @slow_as_python
 class TestPredictions:
     @every_space
-    def test_are_means_of_members_mixed(self, fitted, space):
-        model = fitted[space]
-        mean = sum(
-            v * member.predict_mean(_X)
-            for v, member in zip(model.weights_, model.estimators_, strict=True)
-        )
-        np.testing.assert_allclose(model.predict_mean(_X), mean, atol=1e-12)
+    def test_are_of_scores_of_members_mixed(self, space):
+        model = fitted(space)
+        assert list(model.named_estimators_) == FIVE
+        X = _X[:20] + 0.1
+        theta = mixed_scores(model, _X, X)
+        np.testing.assert_allclose(model.embedding_scores(X), theta, rtol=1e-6, atol=1e-6)
+        mean = FenchelYoung(model.space_).mean(model.embedding_scores(X))
+        np.testing.assert_allclose(model.predict_mean(X), mean, atol=1e-9)
         nearest = model.space_.decode(model.space_.nearest(mean))
-        np.testing.assert_array_equal(model.predict(_X), nearest)
+        np.testing.assert_array_equal(model.predict(X), nearest)
 
     @every_space
-    def test_are_better_than_chance_and_the_same_in_chunks(self, fitted, space):
-        model, y = fitted[space], OUTPUTS[space]
+    def test_are_better_than_chance_and_the_same_in_chunks(self, space, monkeypatch):
+        model, y = fitted(space), OUTPUTS[space]
         assert model.score(_X, y) > 0.8
+        whole = model.predict_mean(_X)
         parts = [model.predict_mean(_X[i : i + 7]) for i in range(0, 60, 7)]
-        np.testing.assert_allclose(np.concatenate(parts), model.predict_mean(_X), atol=1e-12)
+        np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-9)
+        monkeypatch.setattr(_mixture, "CHUNK", 13)
+        np.testing.assert_allclose(model.predict_mean(_X), whole, atol=1e-9)
 
     @every_space
-    def test_survive_pickles_and_copies(self, fitted, space):
-        model = fitted[space]
+    def test_survive_pickles_and_copies(self, space):
+        model = fitted(space)
         for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
             np.testing.assert_array_equal(other.predict_mean(_X), model.predict_mean(_X))
             np.testing.assert_array_equal(other.weights_, model.weights_)
 
     @every_space
-    def test_are_the_same_of_the_same_seed(self, fitted, space):
-        again = clone(fitted[space]).fit(_X, OUTPUTS[space])
-        np.testing.assert_array_equal(again.weights_, fitted[space].weights_)
-        np.testing.assert_array_equal(again.predict_mean(_X), fitted[space].predict_mean(_X))
+    def test_are_the_same_of_the_same_seed_and_of_more_threads(self, space):
+        again = clone(fitted(space)).set_params(n_jobs=2).fit(_X, OUTPUTS[space])
+        np.testing.assert_allclose(again.weights_, fitted(space).weights_, rtol=1e-9)
+        wanted = fitted(space).predict_mean(_X)
+        np.testing.assert_allclose(again.predict_mean(_X), wanted, atol=1e-9)
 
-    def test_probabilities_are_mixed(self, fitted):
-        model = fitted["multiclass"]
-        mixture = sum(
-            v * member.predict_proba(_X)
-            for v, member in zip(model.weights_, model.estimators_, strict=True)
-        )
-        np.testing.assert_allclose(model.predict_proba(_X), mixture, atol=1e-12)
-        np.testing.assert_allclose(model.predict_log_proba(_X), np.log(mixture), atol=1e-9)
+    @every_space
+    def test_rows_of_weight_zero_change_nothing(self, space):
+        y = OUTPUTS[space]
+        more, weight = np.vstack([_X, 3.0 - _X[:12]]), np.r_[np.ones(60), np.zeros(12)]
+        model = sk.StructuredPredictor(space, n_landmarks=60, random_state=0)
+        model.fit(more, np.concatenate([y, y[:12]]), weight)
+        np.testing.assert_allclose(model.weights_, fitted(space).weights_, rtol=1e-9)
+        wanted = fitted(space).embedding_scores(_X)
+        np.testing.assert_allclose(model.embedding_scores(_X), wanted, atol=1e-9)
 
-    def test_have_no_scores(self, fitted):
-        for name in ("embedding_scores", "decision_function"):
-            assert not hasattr(fitted["multiclass"], name)
+    @every_space
+    def test_are_close_to_exact_ones_in_the_span_of_landmarks(self, space):
+        y = OUTPUTS[space]
+        model = sk.StructuredPredictor(space, n_landmarks=40, random_state=0).fit(_X, y)
+        assert set(model.named_estimators_) == set(FIVE)
+        assert isinstance(model.named_estimators_["arc-cosine"], KernelRidge)
+        assert len(model.named_estimators_["rbf"].kernel.Z) == 40
+        assert model.score(_X, y) > 0.8
+        exact, close = (one.predict_mean(_X).ravel() for one in (fitted(space), model))
+        assert np.corrcoef(exact, close)[0, 1] > 0.95
+
+    def test_probabilities_and_functions_are_of_scores(self):
+        model = fitted()
+        theta = model.embedding_scores(_X)
+        p = np.exp(theta) / np.exp(theta).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(_X), p, atol=1e-12)
+        np.testing.assert_allclose(model.predict_log_proba(_X), np.log(p), atol=1e-9)
+        np.testing.assert_array_equal(model.decision_function(_X), theta)
+
+    def test_functions_of_two_classes_are_logits(self):
+        model = given().fit(_X, CLASSES > 0)
+        p = model.predict_proba(_X)
+        logits = np.log(p[:, 1] / p[:, 0])
+        np.testing.assert_allclose(model.decision_function(_X), logits, atol=1e-9)
+
+    def test_functions_of_ordered_classes_are_logarithms_of_probabilities(self):
+        model = fitted("ordinal")
+        logs = model.predict_log_proba(_X)
+        np.testing.assert_allclose(logs, np.log(model.predict_proba(_X)), atol=1e-9)
+        np.testing.assert_allclose(model.decision_function(_X), logs, atol=1e-6)
 
     def test_go_by_costs(self):
         y = np.array(["ill", "well"])[(_X[:, 0] + RNG.randn(60) > -1.0).astype(int)]
         costs = [[0, 50], [1, 0]]  # "well" of the ill costs 50
-        model = sk.StructuredPredictor(sk.spaces.Simplex(costs), random_state=0).fit(_X, y)
+        model = given(space=Simplex(costs)).fit(_X, y)
         p = model.predict_proba(_X)
         expected = np.where(50.0 * p[:, 0] > p[:, 1], "ill", "well")
         np.testing.assert_array_equal(model.predict(_X), expected)
@@ -217,269 +240,410 @@ class TestPredictions:
         scorer = make_scorer(f1_score, average="samples", zero_division=1.0)
         scores = cross_val_score(plain, _X, y, scoring=scorer, cv=2)
         assert np.all(scores > 0.3)
-        model = sk.StructuredPredictor("multilabel", decoder="f1", random_state=0).fit(_X, y)
-        best = sk.decoders.ExpectedF1().most_likely(None, model.predict_mean(_X), model.loss_)
+        model, X = copy.copy(fitted("multilabel")).set_params(decoder="f1"), 0.2 * _X
+        best = sk.decoders.ExpectedF1().most_likely(None, model.predict_mean(X), model.loss_)
+        np.testing.assert_array_equal(model.predict(X), best)
+        assert np.any(best != fitted("multilabel").predict(X))
+
+    @pytest.mark.parametrize("space", ["multiclass", "ranking"])
+    def test_the_decoder_of_the_best_score_takes_it(self, space):
+        model = copy.copy(fitted(space)).set_params(decoder="map")
+        theta = model.embedding_scores(_X)
+        best = theta.argmax(axis=1) if space == "multiclass" else theta.argsort(1).argsort(1) + 1
         np.testing.assert_array_equal(model.predict(_X), best)
 
-    @pytest.mark.parametrize("decoder", ["map", "gap"])
-    def test_decoders_of_scores_are_refused(self, decoder):
-        with pytest.raises(ValueError, match="needs scores"):
-            sk.StructuredPredictor(decoder=decoder).fit(_X, OUTPUTS["multiclass"])
+    def test_the_decoder_of_gaps_has_scores(self):
+        model = given(decoder="gap").fit(_X, CLASSES)
+        loss, theta = model.loss_, model.embedding_scores(_X)
+        wanted = resolve_decoder("gap").expected_vertex(theta, loss.mean(theta), loss)
+        np.testing.assert_allclose(model.decoding_proba(_X), wanted, atol=1e-12)
+        assert model.score(_X, CLASSES) > 0.8
+
+    def test_missing_values_are_learned_and_predicted(self):
+        X = _X.copy()
+        X[::5, 1] = np.nan
+        for missing in ("mean", "indicator"):
+            model = sk.StructuredPredictor(missing=missing, random_state=0).fit(X, CLASSES)
+            assert model.score(X, CLASSES) > 0.9 and np.isfinite(model.predict_proba(X)).all()
+        with pytest.raises(ValueError, match="NaN"):
+            model.set_params(missing="error").fit(X, CLASSES)
+
+    def test_sets_of_rankings_cover(self, rng):
+        X = rng.randn(300, 4)
+        y = np.argsort(np.argsort(X[:, :3] + 0.5 * rng.randn(300, 3), axis=1), axis=1) + 1
+        sets = sk.PredictionSets(
+            sk.StructuredPredictor("ranking", random_state=0), alpha=0.2, random_state=0
+        )
+        sets.fit(X[:120], y[:120])
+        assert 0.7 < np.mean(sets.covered(X[120:], y[120:])) < 0.97
 
 
-@slow_as_python
-class TestMembers:
-    def test_have_learned_all_rows_by_themselves(self, fitted):
-        model = fitted["multiclass"]
-        for member in model.estimators_:
-            alone = clone(member).fit(_X, OUTPUTS["multiclass"])
-            np.testing.assert_array_equal(alone.predict_mean(_X), member.predict_mean(_X))
-        assert list(model.named_estimators_) == ["linear", "rbf", "laplacian", "arc-cosine"]
+class TestWeights:
+    def test_and_held_out_scores_are_those_of_honest_scores(self, rng):
+        members, weight = quick(), rng.rand(60) + 0.1
+        model = given(random_state=3).fit(_X, CLASSES, weight)
+        loss, V = FenchelYoung(Simplex().fit(CLASSES)), np.eye(3)[CLASSES]
+        weight = weight / weight.mean()
+        honest = honest_scores(
+            members, _X, CLASSES, weight, 3, lambda one: loss.link(one.predict_proba(_X))
+        )
+        a, b = mixing_weights(honest, V, weight, loss, 2.0)
+        np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
+        np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
 
-    def test_weights_and_scores_are_of_rows_that_others_held_out(self):
-        y = OUTPUTS["multiclass"]
-        members = [("line", LogisticRegression()), ("forest", forest())]
-        weight = RNG.rand(60)
-        model = sk.StructuredPredictor(estimators=members, random_state=3).fit(_X, y, weight)
-        splits = splits_of(y, weight, np.random.RandomState(3))
-        held_out = np.concatenate([part for _, part in splits])
-        means = [
-            np.concatenate([
-                clone(member).fit(_X[rest], y[rest], weight[rest]).predict_proba(_X[part])
-                for rest, part in splits
-            ])
-            for _, member in members
-        ]  # fmt: skip
-        at, truth = weight[held_out], np.eye(3)[y[held_out]]
+        def right(theta):
+            return np.average(theta.argmax(axis=1) == CLASSES, weights=weight)
 
-        def lost(v):
-            return mixing.squared_distance(v, means, truth, at)
+        each = [right(alone(one, V, weight, loss, 2.0)) for one in honest]
+        np.testing.assert_allclose(model.validation_scores_, each, atol=1e-12)
+        both = right(halves(honest, V, weight, loss, 2.0))
+        assert model.validation_score_ == pytest.approx(both, abs=1e-12)
 
-        literal = mixing.mixing_weights(lost, 2, at.sum() ** 2 / (at**2).sum())
-        np.testing.assert_allclose(model.weights_, literal, atol=2e-4)
-        right = [np.average(mean.argmax(axis=1) == y[held_out], weights=at) for mean in means]
-        np.testing.assert_allclose(model.validation_scores_, right, atol=1e-12)
+    def test_of_numbers_and_held_out_scores_are_those_of_honest_ones(self, rng):
+        X, y = numbers()
+        X, y, weight = X[:80], y[:80], rng.rand(80) + 0.1
+        members = [("line", Ridge(0.1)), ("trees", Neighbors())]
+        model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
+        model.fit(X, y, weight)
+        space = RealLine().fit(y, weight)
+        loss, weight = ResidualLoss(space, "quantile", quantile=0.8), weight / weight.mean()
+        V = space.pack(y)[:, None]
+        honest = honest_scores(
+            members, X, y, weight, 1, lambda one: space.pack(one.predict(X))[:, None]
+        )
+        a, b = mixing_weights(honest, V, weight, loss, 0.5)
+        np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
+        np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
 
-    def test_class_weights_count_of_members_and_of_rows_held_out(self):
-        y = OUTPUTS["multiclass"]
-        given = {0: 1.0, 1: 20.0, 2: 0.5}
-        weight = np.array([given[label] for label in y])
-        first = sk.StructuredPredictor(class_weight=given, random_state=0).fit(_X, y)
-        second = sk.StructuredPredictor(random_state=0).fit(_X, y, weight)
-        np.testing.assert_allclose(first.weights_, second.weights_, atol=1e-6)
+        def right(theta):
+            return r2_score(y, space.decode(theta), sample_weight=weight)
+
+        each = [right(alone(one, V, weight, loss, 1.0)) for one in honest]
+        np.testing.assert_allclose(model.validation_scores_, each, rtol=1e-6)
+        both = right(halves(honest, V, weight, loss, 0.5))
+        assert model.validation_score_ == pytest.approx(both, rel=1e-6)
+
+    def test_do_not_depend_on_units_of_sample_weight(self, rng):
+        weight = rng.rand(60) + 0.1
+        first, second = (given().fit(_X, CLASSES, unit * weight) for unit in (1.0, 2.0**-10))
+        np.testing.assert_allclose(first.weights_, second.weights_, rtol=1e-6)
+        np.testing.assert_allclose(first.intercept_, second.intercept_, atol=1e-6)
+
+    def test_of_classes_count_for_members_and_for_their_weights(self):
+        shares = {0: 1.0, 1: 20.0, 2: 0.5}
+        weight = np.array([shares[label] for label in CLASSES])
+        first = given(class_weight=shares).fit(_X, CLASSES)
+        second = given().fit(_X, CLASSES, weight)
+        np.testing.assert_allclose(first.weights_, second.weights_, rtol=1e-9)
+        np.testing.assert_allclose(first.predict_mean(_X), second.predict_mean(_X), atol=1e-9)
+        plain = given().fit(_X, CLASSES)
+        assert np.abs(first.weights_ - plain.weights_).max() > 0.01
+
+    @slow_as_python
+    def test_of_classes_count_for_members_of_auto(self):
+        shares = {0: 1.0, 1: 20.0, 2: 0.5}
+        weight = np.array([shares[label] for label in CLASSES])
+        first = sk.StructuredPredictor(class_weight=shares, random_state=0).fit(_X, CLASSES)
+        second = sk.StructuredPredictor(random_state=0).fit(_X, CLASSES, weight)
+        np.testing.assert_allclose(first.weights_, second.weights_, rtol=1e-6)
         np.testing.assert_allclose(first.predict_mean(_X), second.predict_mean(_X), atol=1e-6)
+        first, second = (one.predict_proba(_X)[:, 1].mean() for one in (first, fitted()))
+        assert first > second
 
-    def test_that_are_given_may_be_pipelines_and_strings_classes(self):
+    def test_are_equal_with_very_few_rows(self):
+        few = slice(FEWEST - 1)
+        model = given().fit(_X[few], CLASSES[few])
+        np.testing.assert_array_equal(model.weights_, [2.0, 2.0])
+        assert np.all(model.intercept_ == 0.0) and np.isnan(model.validation_scores_).all()
+        assert np.isnan(model.validation_score_)
+        more = given().fit(_X[:FEWEST], CLASSES[:FEWEST])
+        assert np.isfinite(more.validation_scores_).all() and more.weights_[0] != 2.0
+        X, y = numbers()
+        regressor = sk.StructuredRegressor([("a", Ridge()), ("b", Neighbors())])
+        regressor.fit(X[few], y[few])
+        np.testing.assert_array_equal(regressor.weights_, [0.5, 0.5])
+
+    @slow_as_python
+    def test_of_members_of_auto_are_equal_with_very_few_rows(self):
+        model = sk.StructuredPredictor(random_state=0).fit(_X[:15], CLASSES[:15])
+        np.testing.assert_array_equal(model.weights_, np.full(5, 2.0))
+        assert model.score(_X[:15], CLASSES[:15]) > 0.8
+
+    def test_rows_of_weight_zero_are_neither_learned_nor_judged(self, rng):
+        weight = np.r_[rng.rand(60) + 0.1, np.zeros(40)]
+        X, y = np.vstack([_X, 5.0 * rng.randn(40, 4)]), np.r_[CLASSES, rng.randint(3, size=40)]
+        order = rng.permutation(100)
+        kept = order[order < 60]
+        first = given().fit(X[order], y[order], weight[order])
+        second = given().fit(X[kept], y[kept], weight[kept])
+        np.testing.assert_array_equal(first.weights_, second.weights_)
+        np.testing.assert_array_equal(first.validation_scores_, second.validation_scores_)
+        np.testing.assert_array_equal(first.predict_proba(_X), second.predict_proba(_X))
+
+
+class TestClasses:
+    def test_of_one_row_are_learned(self):
+        y = np.array(["a", "b", "c"])[CLASSES]
+        y[5] = "d"
+        model = given().fit(_X, y)
+        assert list(model.classes_) == ["a", "b", "c", "d"] and model.predict_proba(_X)[5, 3] > 0.1
+        assert 0.5 < model.validation_score_ < 1.0
+
+    @pytest.mark.parametrize("few", [2, 3])
+    def test_parts_may_hold_one_class(self, few):
+        y = np.zeros(60, int)
+        y[:few] = 1
+        model = given().fit(_X, y)
+        assert np.isfinite(model.predict_proba(_X)).all() and model.score(_X, y) > 0.8
+
+    @slow_as_python
+    def test_of_one_row_and_parts_of_one_class_with_members_of_auto(self):
+        for y in (np.where(np.arange(60) == 5, 3, CLASSES), np.arange(60) // 58):
+            model = sk.StructuredPredictor(random_state=0).fit(_X, y)
+            assert model.score(_X, y) > 0.9 and np.isfinite(model.embedding_scores(_X)).all()
+
+    def test_a_single_one_is_refused(self):
+        with pytest.raises(ValueError, match="at least two classes"):
+            given().fit(_X, np.zeros(60, int))
+
+
+class TestMembers:
+    @slow_as_python
+    def test_have_learned_all_rows_by_themselves(self):
+        model = fitted()
+        for name in ("linear", "arc-cosine"):
+            member = model.named_estimators_[name]
+            again = clone(member).fit(_X, CLASSES)
+            np.testing.assert_array_equal(again.predict_mean(_X), member.predict_mean(_X))
+        for name in ("rbf", "laplacian"):
+            assert len(model.named_estimators_[name].kernel.Z) == 60
+
+    @slow_as_python
+    def test_may_be_pipelines_and_outputs_strings(self):
         X, y = load_wine(return_X_y=True)
         y = np.array(["barolo", "grignolino", "barbera"])[y]
         members = [("line", make_pipeline(StandardScaler(), LogisticRegression()))]
-        members += [("kernel", sk.KernelStructuredPredictor(random_state=0)), ("trees", forest())]
+        members += [("kernel", sk.KernelStructuredPredictor(random_state=0))]
+        members += [("trees", RandomForestClassifier(10, random_state=0))]
         model = sk.StructuredPredictor(estimators=members, random_state=0).fit(X[::2], y[::2])
         assert model.score(X[1::2], y[1::2]) > 0.95
 
-    def test_of_few_rows_are_weighed_alike(self):
-        model = sk.StructuredPredictor(random_state=0).fit(_X[:15], OUTPUTS["multiclass"][:15])
-        np.testing.assert_array_equal(model.weights_, np.full(4, 0.25))
-        assert np.isnan(model.validation_scores_).all()
+    def test_are_made_for_rows(self, monkeypatch):
+        monkeypatch.setattr(_mixture, "WIDEST", 3)
+        rows = sparse.csr_matrix(_X)
+        for X, landmarks, names in (
+            (_X, 60, FIVE),
+            (_X, 59, ["linear", "rbf", "laplacian", "arc-cosine", "trees"]),
+            (rows, 60, ["linear"]),
+            (rows[:, :3], 60, FIVE),
+        ):
+            model = sk.StructuredPredictor(n_landmarks=landmarks)
+            assert names_of(model, FenchelYoung(Simplex().fit(CLASSES)), X) == names
+        model = sk.StructuredRegressor(loss="quantile", quantile=0.9)
+        names = ["linear", "rbf", "laplacian", "arc-cosine", "trees"]
+        assert names_of(model, ResidualLoss(RealLine().fit(_X[:, 0])), _X) == names
+        assert names_of(model, ResidualLoss(RealLine().fit(_X[:, 0])), rows) == ["linear"]
+        for loss, quantile in (("huber", None), ("absolute", 0.5), ("quantile", 0.9)):
+            assert model.set_params(loss=loss)._trees(0).quantile == quantile
 
-    def test_beyond_the_cache_are_random_features(self):
-        y = OUTPUTS["multiclass"]
-        model = sk.StructuredPredictor(cache_size=0.01, random_state=0).fit(_X, y)
-        kinds = [member.approximation for member in model.estimators_[1:]]
-        assert kinds == ["fourier", "fourier", "relu"] and model.score(_X, y) > 0.8
-        exact = sk.StructuredPredictor(cache_size=4 * 60**2 / 2**20, random_state=0).fit(_X, y)
-        assert [member.approximation for member in exact.estimators_[1:]] == ["none"] * 3
+    @slow_as_python
+    def test_of_sparse_rows_are_all_of_them(self):
+        rows = sparse.csr_matrix(_X)
+        model = sk.StructuredPredictor(random_state=0).fit(rows, CLASSES)
+        assert list(model.named_estimators_) == FIVE and model.score(rows, CLASSES) > 0.9
+        np.testing.assert_allclose(model.predict_proba(_X), model.predict_proba(rows), atol=1e-6)
 
+    @slow_as_python
     def test_of_wide_sparse_rows_are_the_line_alone(self):
-        X = sparse.random(30, 5000, 0.01, "csr", random_state=0)
-        model = sk.StructuredPredictor(random_state=0).fit(X, np.arange(30) % 2)
+        X, y = sparse.random(30, 5000, 0.01, "csr", random_state=0), np.arange(30) % 2
+        model = sk.StructuredPredictor(random_state=0).fit(X, y)
         assert list(model.named_estimators_) == ["linear"] and model.weights_ == [1.0]
+        assert np.isnan(model.validation_score_) and np.all(model.intercept_ == 0.0)
+        line = model.estimators_[0]
+        np.testing.assert_allclose(model.predict_proba(X), line.predict_proba(X), atol=1e-12)
 
+    @slow_as_python
     def test_of_sequences_are_the_line_alone(self, rng):
         X = [rng.randn(length, 3) for length in [0] + [4] * 30]
         y = [(x[:, 0] > 0).astype(int) for x in X]
         model = sk.StructuredPredictor("sequence", random_state=0).fit(X[1:], y[1:])
         assert list(model.named_estimators_) == ["linear"] and model.score(X[1:], y[1:]) > 0.9
-        np.testing.assert_array_equal(np.concatenate(model.predict(X)), np.concatenate(
-            model.estimators_[0].predict(X)
-        ))  # fmt: skip
+        line = model.estimators_[0]
+        np.testing.assert_array_equal(
+            np.concatenate(model.predict(X)), np.concatenate(line.predict(X))
+        )
+        weight = np.r_[np.zeros(5), np.ones(25)]
+        some = clone(model).fit(X[1:], y[1:], weight)
+        rest = clone(model).fit(X[6:], y[6:])
+        np.testing.assert_array_equal(
+            np.concatenate(some.embedding_scores(X[1:])),
+            np.concatenate(rest.embedding_scores(X[1:])),
+        )
 
     @pytest.mark.parametrize(
-        ("given", "what"),
+        ("estimators", "what"),
         [
             ("best", "list of .name, estimator. pairs"),
             ([], "list of .name, estimator. pairs"),
             ([sk.OnlineStructuredPredictor()], "list of .name, estimator. pairs"),
-            ([("a", forest()), ("a", forest())], "Names of estimators must differ"),
+            ([("a", GaussianNB()), ("a", GaussianNB())], "Names of estimators must differ"),
         ],
     )
-    def test_that_are_none_are_refused(self, given, what):
+    def test_that_are_not_pairs_are_refused(self, estimators, what):
         with pytest.raises(ValueError, match=what):
-            sk.StructuredPredictor(estimators=given).fit(_X, OUTPUTS["multiclass"])
+            sk.StructuredPredictor(estimators=estimators).fit(_X, CLASSES)
 
     def test_without_means_are_refused(self):
         members = [("a", Ridge()), ("b", Ridge())]
-        with pytest.raises(ValueError, match="must have predict_mean"):
+        with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):
             sk.StructuredPredictor("ranking", estimators=members).fit(_X, OUTPUTS["ranking"])
 
-    def test_errors_name_rows_of_x_and_leave_the_model_as_it_was(self, fitted):
-        model, y = clone(fitted["multiclass"]).fit(_X, OUTPUTS["multiclass"]), OUTPUTS["multiclass"]
-        before = model.predict_mean(_X)
+    def test_errors_leave_the_model_as_it_was(self):
+        model = given().fit(_X, CLASSES)
+        before = {name: copy.deepcopy(value) for name, value in vars(model).items()}
+        bad = _X.copy()
+        bad[41, 2] = np.inf
+        for X, y, weight, what in (
+            (bad, CLASSES, None, "infinity"),
+            (_X, CLASSES[:50], None, "inconsistent"),
+            (_X, CLASSES, np.full(60, -1.0), "sample_weight"),
+        ):
+            with pytest.raises(ValueError, match=what):
+                model.fit(X, y, weight)
+            assert vars(model).keys() == before.keys()
+            np.testing.assert_array_equal(model.weights_, before["weights_"])
+        model.set_params(n_landmarks=0)
+        with pytest.raises(ValueError, match="n_landmarks must be an integer at least 1, got 0"):
+            model.fit(_X, CLASSES)
+        np.testing.assert_array_equal(model.intercept_, before["intercept_"])
+
+    @slow_as_python
+    def test_errors_name_rows_of_x(self):
+        model = copy.deepcopy(fitted())
         bad = _X.copy()
         bad[41, 2] = np.inf
         with pytest.raises(ValueError, match="Row 41|infinity"):
-            model.fit(bad, y)
-        np.testing.assert_array_equal(model.predict_mean(_X), before)
+            model.fit(bad, CLASSES)
+        np.testing.assert_array_equal(model.predict_mean(_X), fitted().predict_mean(_X))
 
+    @slow_as_python
     def test_are_reached_by_searches(self):
-        members = [("kernel", sk.KernelStructuredPredictor(random_state=0)), ("trees", forest())]
-        model = sk.StructuredPredictor(estimators=members, random_state=0)
-        grid = {"space": ["multiclass"], "decoder": ["nearest", "min_risk"]}
         X, y = load_iris(return_X_y=True)
-        assert GridSearchCV(model, grid, cv=2).fit(X, y).best_score_ > 0.9
+        grid = {"space": ["multiclass"], "decoder": ["nearest", "min_risk"]}
+        search = GridSearchCV(given(), grid, cv=2).fit(StandardScaler().fit_transform(X), y)
+        assert search.best_score_ > 0.9
+
+    def test_are_named_with_seconds_and_scores(self, capsys):
+        model = given(verbose=1).fit(_X, CLASSES)
+        lines = capsys.readouterr().out.splitlines()
+        wanted = [
+            rf"StructuredPredictor: {name}, \d+\.\d s, held-out score {score:.4f}"
+            for name, score in zip(("line", "bayes"), model.validation_scores_, strict=True)
+        ]
+        assert len(lines) == 2
+        assert all(re.fullmatch(one, line) for one, line in zip(wanted, lines, strict=True))
+        given().fit(_X, CLASSES)
+        assert capsys.readouterr().out == ""
+
+
+def names_of(model, loss, X):
+    """Names of the members of "auto"."""
+    model.loss_, model.random_state_ = loss, np.random.RandomState(0)
+    return [name for name, _ in model._members(X)]
 
 
 @slow_as_python
 class TestRegressor:
-    def test_weights_lose_least_by_the_loss(self):
-        X, y = load_diabetes(return_X_y=True)
-        X, y, weight = X[:120], y[:120], RNG.rand(120)
-        members = [("line", Ridge(0.1)), ("other", sk.PiSTOLRegressor("rbf", random_state=0))]
-        model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
-        model.fit(X, y, weight)
-        splits = splits_of(y, weight, np.random.RandomState(1))
-        held_out = np.concatenate([part for _, part in splits])
-        told = np.array([
-            np.concatenate([
-                clone(member).fit(X[rest], y[rest], weight[rest]).predict(X[part])
-                for rest, part in splits
-            ])
-            for _, member in members
-        ])  # fmt: skip
-        at, truth = weight[held_out], y[held_out]
+    def test_predictions_are_of_scores_of_members_mixed(self):
+        X, y = numbers()
+        model = fitted_numbers()
+        assert set(model.named_estimators_) == set(FIVE)
+        theta = mixed_scores(model, X[:80], X)
+        np.testing.assert_allclose(model.predict(X), model.space_.decode(theta), rtol=1e-6)
+        assert model.score(X[80:], y[80:]) > 0.3 and model.validation_scores_.max() > 0.25
+        assert 0.2 < model.validation_score_ < 0.7
+        parts = np.concatenate([model.predict(X[i : i + 7]) for i in range(0, 200, 7)])
+        np.testing.assert_allclose(parts, model.predict(X), rtol=1e-9)
 
-        def lost(v):
-            residual = truth - v @ told
-            return np.average(np.maximum(0.8 * residual, -0.2 * residual), weights=at)
+    def test_rows_of_weight_zero_change_nothing(self):
+        X, y = numbers()
+        weight = np.r_[np.ones(80), np.zeros(20)]
+        model = clone(fitted_numbers()).set_params(n_landmarks=80)
+        model.fit(X[:100], np.r_[y[:80], 1e3 + y[80:100]], weight)
+        np.testing.assert_allclose(model.weights_, fitted_numbers().weights_, rtol=1e-9)
+        np.testing.assert_allclose(model.predict(X), fitted_numbers().predict(X), rtol=1e-9)
 
-        rows = at.sum() ** 2 / (at**2).sum()
-        literal = mixing.mixing_weights(lambda v: lost(np.array(v)), 2, rows)
-        found, best = (mixing.objective(list(v), lambda u: lost(np.array(u)), rows)
-                       for v in (model.weights_, literal))  # fmt: skip
-        assert found <= best + 1e-4
-        np.testing.assert_allclose(model.weights_, literal, atol=0.01)
+    def test_same_seed_copies_and_threads(self):
+        X, y = numbers()
+        again = clone(fitted_numbers()).set_params(n_jobs=2).fit(X[:80], y[:80])
+        for other in (again, pickle.loads(pickle.dumps(fitted_numbers()))):
+            np.testing.assert_allclose(other.predict(X), fitted_numbers().predict(X), rtol=1e-9)
 
-    def test_predictions_are_those_of_members_mixed(self):
-        X, y = load_diabetes(return_X_y=True)
-        model = sk.StructuredRegressor(random_state=0).fit(X[:300], y[:300])
-        mixture = sum(
-            v * member.predict(X)
-            for v, member in zip(model.weights_, model.estimators_, strict=True)
-        )
-        np.testing.assert_allclose(model.predict(X), mixture, rtol=1e-12)
-        assert model.score(X[300:], y[300:]) > 0.4
-        assert model.validation_scores_.max() > 0.3
+    def test_landmarks_are_close(self):
+        X, y = numbers()
+        model = clone(fitted_numbers()).set_params(n_landmarks=50).fit(X[:80], y[:80])
+        assert len(model.named_estimators_["rbf"].kernel.Z) == 50
+        assert np.corrcoef(model.predict(X), fitted_numbers().predict(X))[0, 1] > 0.95
 
     def test_quantiles_are_where_so_many_are_below(self):
         X, y = load_diabetes(return_X_y=True)
         model = sk.StructuredRegressor(loss="quantile", quantile=0.9, random_state=0)
-        below = model.fit(X[:300], y[:300]).predict(X[300:]) > y[300:]
+        below = model.fit(X[:200], y[:200]).predict(X[200:]) > y[200:]
         assert 0.8 < below.mean() < 0.98
 
-    def test_beyond_the_cache_are_random_features(self, rng):
-        X = rng.randn(300, 3)
-        y = np.sin(3.0 * X[:, 0])
-        model = sk.StructuredRegressor(cache_size=0.01, random_state=0).fit(X, y)
-        *models, trees = model.estimators_
-        assert [one.approximation for one in models] == ["none", "fourier", "fourier", "relu"]
-        assert isinstance(trees, QuantileTrees) and not trees.bootstrap
-        assert model.score(X, y) > 0.8
+    @pytest.mark.xfail(strict=True, reason="ridges follow outliers, and no weight is below exp(-7)")
+    def test_outliers_do_not_move_the_median(self, rng):
+        X = rng.rand(200, 2)
+        y = X[:, 0] + 1000.0 * (rng.rand(200) < 0.1)
+        model = sk.StructuredRegressor(loss="absolute", random_state=0).fit(X, y)
+        new = rng.rand(100, 2)
+        assert np.median(np.abs(model.predict(new) - new[:, 0])) < 0.15
 
     def test_units_of_y_do_not_matter(self):
-        X, y = load_diabetes(return_X_y=True)
-        first, second = (
-            sk.StructuredRegressor(random_state=0).fit(X[:100], unit * y[:100] + 7.0 * (unit > 1))
-            for unit in (1.0, 1024.0)
-        )
-        np.testing.assert_allclose(first.weights_, second.weights_, atol=1e-3)
+        X, y = numbers()
+        other = sk.StructuredRegressor(random_state=0).fit(X[:80], 1024.0 * y[:80] + 7.0)
+        np.testing.assert_allclose(other.weights_, fitted_numbers().weights_, rtol=1e-3)
+        wanted = 1024.0 * fitted_numbers().predict(X) + 7.0
+        np.testing.assert_allclose(other.predict(X), wanted, rtol=1e-4)
+
+    def test_missing_values_are_learned(self):
+        X, y = numbers()
+        X = X.copy()
+        X[::6, 2] = np.nan
+        model = sk.StructuredRegressor(random_state=0).fit(X[:80], y[:80])
+        assert model.score(X[80:], y[80:]) > 0.25
 
     def test_bad_losses_are_refused(self):
         with pytest.raises(ValueError, match="loss must be one of"):
             sk.StructuredRegressor(loss="square").fit(_X, _X[:, 0])
 
 
-class TestTrees:
-    def test_predict_the_quantile_of_trees(self, rng):
-        X, y = rng.randn(60, 3), rng.randn(60)
-        model = QuantileTrees(0.3, random_state=0).fit(X, y)
-        each = np.array([tree.predict(model._units(X)) for tree in model.estimators_])
-        np.testing.assert_allclose(model.predict(X), np.quantile(each, 0.3, axis=0))
-
-    def test_of_many_rows_each_learns_some(self, rng, monkeypatch):
-        monkeypatch.setattr("skstructured.estimators._trees.MOST", 20)
-        X = rng.randn(60, 3)
-        model = QuantileTrees(random_state=0).fit(X, X[:, 0])
-        assert model.bootstrap and model.max_samples == 20
-        assert all(tree.tree_.n_node_samples[0] <= 20 for tree in model.estimators_)
-        assert not QuantileTrees().fit(X[:20], X[:20, 0]).bootstrap
-
-    @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
-    def test_units_of_features_do_not_matter(self, unit, rng):
-        X, y = np.column_stack([rng.randn(80, 2), np.ones(80), np.full(80, np.nan)]), rng.randn(80)
-        wanted = QuantileTrees(random_state=0).fit(X, y).predict(X)
-        found = QuantileTrees(random_state=0).fit(unit * X, y).predict(unit * X)
-        np.testing.assert_allclose(found, wanted, atol=0.05)
-        far = QuantileTrees(random_state=0).fit(X, y).predict(1e90 * X)
-        assert np.isfinite(far).all()
-
-    def test_outliers_do_not_move_the_median(self, rng):
-        X = rng.rand(400, 2)
-        y = X[:, 0] + 1000.0 * (rng.rand(400) < 0.1)
-        missed = QuantileTrees(random_state=0).fit(X, y).predict(X[:, ::-1]) - X[:, 1]
-        assert np.median(np.abs(missed)) < 0.1
-
-
 class TestShortly:
     """What every room's own tests pass through, also line by line."""
 
-    def test_a_predictor_mixes_means_and_goes_on(self):
-        X, y = _X[:24], OUTPUTS["multiclass"][:24]
+    def test_a_predictor_mixes_scores(self):
+        X, y = _X[:24], CLASSES[:24]
         members = [
             ("line", sk.OnlineStructuredPredictor(max_iter=1, random_state=0)),
             ("again", sk.OnlineStructuredPredictor(max_iter=2, random_state=0)),
         ]
         model = sk.StructuredPredictor(estimators=members, random_state=0).fit(X, y)
-        mean = sum(
-            v * member.predict_mean(X)
-            for v, member in zip(model.weights_, model.estimators_, strict=True)
-        )
+        pairs = zip(model.weights_, model.estimators_, strict=True)
+        theta = sum(a * one.embedding_scores(X) for a, one in pairs) + model.intercept_
+        np.testing.assert_allclose(model.embedding_scores(X), theta, atol=1e-12)
+        np.testing.assert_allclose(model.decision_function(X), theta, atol=1e-12)
+        mean = model.loss_.mean(theta)
         np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-12)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), mean, atol=1e-12)
-        assert 0.0 <= model.validation_score_ <= 1.0 and not hasattr(model, "decision_function")
+        assert 0.0 <= model.validation_score_ <= 1.0 and model.intercept_.shape == (3,)
         model.partial_fit(X[:2], y[:2])
+        assert model.t_ == 26
 
     def test_a_regressor_mixes_predictions(self):
         X, y = _X[:24], _X[:24] @ np.arange(4.0)
         members = [(str(n), sk.PiSTOLRegressor(max_iter=n, random_state=0)) for n in (1, 2)]
         model = sk.StructuredRegressor(members, random_state=0).fit(X, y)
-        pairs = zip(model.weights_, model.estimators_, strict=True)
-        mixture = sum(v * member.predict(X) for v, member in pairs)
-        np.testing.assert_allclose(model.predict(X), mixture, rtol=1e-12)
-
-    def test_members_of_auto_are_made_for_rows(self):
-        kinds = sk.StructuredPredictor(cache_size=0.0)
-        kinds.random_state_ = np.random.RandomState(0)
-        kinds.space_ = None
-        names = [name for name, _ in kinds._default_members(_X, kinds.random_state_)]
-        assert names == ["linear", "rbf", "laplacian", "arc-cosine"]
-        rng, sparse_rows = np.random.RandomState(0), sparse.csr_matrix(_X)
-        for given, X, more in (
-            ({}, _X, ["trees"]),
-            ({"loss": "quantile"}, _X, ["trees"]),
-            ({}, sparse_rows, []),
-        ):
-            numbers = sk.StructuredRegressor(**given)._default_members(X, rng)
-            assert [name for name, _ in numbers] == names + more
-        assert numbers[0][0] == "linear"
-        high = sk.StructuredRegressor(loss="quantile", quantile=0.9)._default_members(_X, rng)
-        assert dict(high)["trees"].quantile == 0.9
+        space, pairs = model.space_, zip(model.weights_, model.estimators_, strict=True)
+        theta = sum(a * space.pack(one.predict(X)) for a, one in pairs) + model.intercept_
+        np.testing.assert_allclose(model.predict(X), space.decode(theta[:, None]), rtol=1e-12)
+        assert model.intercept_.shape == (1,) and model.validation_score_ <= 1.0

@@ -119,7 +119,7 @@ class Mixture(BaseEstimator):
         given = [*indexable(X, y), packed, weight]
         if (weight == 0.0).any():
             given = [_safe_indexing(part, np.flatnonzero(weight)) for part in given]
-        members = self._members(X)
+        members = self._members(given[0])
         training = self._training(*given, alone=len(members) == 1)
         honest, training = self._fit_members(members, training, given[2])
         weights = self._weights(honest, training, given[2])
