@@ -181,7 +181,7 @@ def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
     )
 
 
-LINEAR_AND_OTHERS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
+LINEAR_AND_OTHERS = ("online", "average", "kernel", "sequences", "label sets")
 
 
 def numbers(learner):
