@@ -27,11 +27,11 @@ from toy_learner import NearestMean
 
 import skstructured
 import skstructured as sk
+from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.__main__ import main
 from skstructured._engine.move_and_score import LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.items._online import ItemLearner
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
 from skstructured.utils import learner_checks

@@ -16,6 +16,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+from benchmarks.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    Separable,
+    play,
+)
 from skstructured import (
     AveragedKernelSGDClassifier,
     GuaranteeError,
@@ -25,13 +32,6 @@ from skstructured import (
     PiSTOLRegressor,
 )
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import (
-    Drifting,
-    GreedyAdversary,
-    LabelNoise,
-    Separable,
-    play,
-)
 from skstructured.losses import ResidualLoss
 from skstructured.optimizers import PiSTOL
 from skstructured.spaces._real_line import RealLine
