@@ -21,7 +21,6 @@ CHEAP = (
     "defaults.abstention",
     "defaults.alphas",
     "defaults.averages",
-    "defaults.budgets",
     "defaults.choices",
     "defaults.experts",
     "defaults.fields",

@@ -100,7 +100,6 @@ EVERY_LEARNER = {
     "kernel callable": kernel(
         kernel=Matern(length_scale=2.0, nu=0.5), regularizer="squared", standardize=False
     ),
-    "kernel budget": kernel(regularizer="squared", budget=100, average=False, max_iter=1),
     "kernel features": kernel(approximation="fourier", n_components=30),
     "kernel features mixed": kernel(approximation="fourier", n_components=11, max_iter=1),
     "toy": NearestMean(),

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._common import Results, arguments
 from benchmarks._plain import predictor
 from benchmarks._statistics import slope
-from skstructured.evaluation.adversaries import LowerBound, play
+from benchmarks.adversaries import LowerBound, play
 from skstructured.spaces import Simplex
 
 COLUMNS = ("M", "B_sq", "first_M", "regret", "least", "bound")

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks._common import Results, arguments
 from benchmarks._plain import predictor
 from benchmarks._statistics import slope
-from skstructured.evaluation.adversaries import Separable
+from benchmarks.adversaries import Separable
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Permutahedron, Simplex
 

@@ -196,10 +196,9 @@ class ProgressiveResult:
             For a delta outside (0, 1).
         GuaranteeError
             For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
-            than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
-            with sample weights, ``class_weight`` with ``play="randomized"`` and ``batch_size=1``
-            (the output then depends on the weight, which reveals the class), and losses outside
-            [0, 1].
+            than 1; for rows seen beforehand by a step of a pipeline, rounds with sample weights,
+            ``class_weight`` with ``play="randomized"`` and ``batch_size=1`` (the output then
+            depends on the weight, which reveals the class), and losses outside [0, 1].
 
         Warns
         -----

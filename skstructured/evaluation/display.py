@@ -320,15 +320,14 @@ class RegretDisplay:
     Examples
     --------
     >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_digits
     >>> from skstructured import OnlineStructuredPredictor
-    >>> from skstructured.evaluation.adversaries import LabelNoise, play
-    >>> from skstructured.evaluation.display import RegretDisplay
-    >>> from skstructured.spaces import Simplex
-    >>> space, stream = Simplex().fit([0, 1, 2]), LabelNoise(random_state=0)
-    >>> results = {
-    ...     name: play(OnlineStructuredPredictor(regularizer=name), stream, space)
-    ...     for name in ("shannon", "squared")
-    ... }
+    >>> from skstructured.evaluation import RegretDisplay, progressive_validate
+    >>> X, y = load_digits(return_X_y=True)
+    >>> results = {}
+    >>> for name in ("shannon", "squared"):
+    ...     model = OnlineStructuredPredictor(regularizer=name)
+    ...     results[name] = progressive_validate(model, X, y, play="randomized")
     >>> display = RegretDisplay.from_result(results)
     >>> plt.show()  # doctest: +SKIP
     """

@@ -11,7 +11,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import kernel
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.state import NORM_AT, SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
+from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
 from skstructured.extend._types import Bound, Floats, Kernel, Loss
 
 
@@ -81,16 +81,6 @@ class OnlineOptimizer(Component, ABC):
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
-
-    def forget(self, state: Floats, lost: float) -> None:
-        """Lower the ‖Θ‖² that `state` may keep, see `new_state`, by `lost`, for rows that left Θ.
-
-        Θ is in the units of the steps u, as in the compiled functions. Learners with kernels call
-        it.
-        """
-        at = int(state[NORM_AT])
-        if at > 0:
-            state[at] = max(state[at] - lost, 0.0)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Bound:
         """The regret bound of the rounds that made `state`, or a GuaranteeError."""

@@ -7,6 +7,7 @@ import pytest
 from plain import bandit_gaptron, gaptron, predictor, second_order
 
 import skstructured as sk
+from benchmarks.adversaries import LabelNoise, Separable
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent, PiSTOL, StepMixture
 
@@ -94,12 +95,12 @@ CALLS = {
     "eta": ("eta must be a positive number", optimized(GradientDescent, "eta"), 0.0),
     "noise": (
         r"noise must lie in \[0, 1\]",
-        lambda v: sk.evaluation.LabelNoise(noise=v).draw(sk.spaces.Simplex().fit([0, 1])),
+        lambda v: LabelNoise(noise=v).draw(sk.spaces.Simplex().fit([0, 1])),
         -0.1,
     ),
     "n_rounds": (
         "n_rounds must be an integer at least 1",
-        lambda v: sk.evaluation.Separable(n_rounds=v).draw(sk.spaces.Simplex().fit([0, 1])),
+        lambda v: Separable(n_rounds=v).draw(sk.spaces.Simplex().fit([0, 1])),
         0,
     ),
 }

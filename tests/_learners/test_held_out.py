@@ -272,8 +272,6 @@ class TestLearners:
         monkeypatch.setattr(LinearModel, "search", LINEAR._replace(tol=None))
         model = sk.OnlineStructuredPredictor().fit(X[:rows], y[:rows], given)
         assert (model.n_iter_, len(model.validation_curve_)) == (80, 0)
-        model = sk.KernelStructuredPredictor(kernel=sk.Kernel(budget=10)).fit(X, y)  # for one pass
-        assert (model.n_iter_, len(model.validation_curve_)) == (1, 0)
 
     @pytest.mark.filterwarnings("ignore")
     @pytest.mark.parametrize(

@@ -42,7 +42,6 @@ LEARNERS = {
     "boosting": (20_000, ["edges_", "expert_mistakes_"]),
     "folklore": (1_000, ["t_"]),
     "kernel": (300, ["dual_coef_"]),
-    "kernel budget": (500, ["dual_coef_"]),
     "second order": (500, ["coef_", "n_mistakes_"]),
 }
 

@@ -27,11 +27,11 @@ from toy_learner import NearestMean
 
 import skstructured
 import skstructured as sk
+from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.__main__ import main
 from skstructured._engine.move_and_score import LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.items._online import ItemLearner
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
 from skstructured.utils import learner_checks
@@ -181,7 +181,7 @@ def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
     )
 
 
-LINEAR_AND_OTHERS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
+LINEAR_AND_OTHERS = ("online", "average", "kernel", "sequences", "label sets")
 
 
 def numbers(learner):

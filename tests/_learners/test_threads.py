@@ -95,7 +95,7 @@ TAKEN = {"pickle": lambda model: pickle.loads(pickle.dumps(model)), "copy": copy
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("rows", [1, 7])
 @pytest.mark.parametrize(
-    "name", ["default", "bandit gaptron", "folklore", "boosting", "kernel budget", "sequences"]
+    "name", ["default", "bandit gaptron", "folklore", "boosting", "kernel", "sequences"]
 )
 @pytest.mark.short(every=4)
 def test_what_threads_are_told_was_between_two_blocks(name, rows):

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from streams import noisy_classes
 
+from benchmarks import adversaries
 from skstructured import BanditReduction, GuaranteeError, GuaranteeWarning
-from skstructured.evaluation import adversaries
 from skstructured.optimizers import ParameterFree, PiSTOL
 from skstructured.spaces import Simplex
 

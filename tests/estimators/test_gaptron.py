@@ -14,6 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from streams import noisy_classes
 
+from benchmarks.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    Separable,
+    play,
+)
 from skstructured import (
     GuaranteeError,
 )
@@ -21,13 +28,6 @@ from skstructured._engine.state import OWN
 from skstructured.decoders import Randomized
 from skstructured.decoders.rules import GapDecoder
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import (
-    Drifting,
-    GreedyAdversary,
-    LabelNoise,
-    Separable,
-    play,
-)
 from skstructured.losses.gap import GapSurrogate
 from skstructured.spaces import Simplex
 

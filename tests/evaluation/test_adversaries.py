@@ -11,8 +11,7 @@ from plain import predictor
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import (
+from benchmarks.adversaries import (
     Drifting,
     GreedyAdversary,
     LabelNoise,
@@ -20,6 +19,7 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
+from skstructured.evaluation import progressive_validate
 from skstructured.guarantees import best_comparator
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.spaces import OrdinalChain, Simplex

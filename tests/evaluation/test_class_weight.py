@@ -7,9 +7,9 @@ from naive import risk_bounds
 from naive.standardize import standardized
 from sklearn.base import clone
 
+from benchmarks.adversaries import GreedyAdversary, play
 from skstructured import GuaranteeError, MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import GreedyAdversary, play
 from skstructured.spaces import Simplex
 from skstructured.streaming import array_chunks, fit_chunks
 

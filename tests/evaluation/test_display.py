@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
+from benchmarks.adversaries import LabelNoise, play
 from skstructured import OnlineStructuredPredictor, RiskMonitor
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import LabelNoise, play
 from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
 
 matplotlib.use("Agg")

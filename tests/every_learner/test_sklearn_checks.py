@@ -48,11 +48,8 @@ WORDS = {"check_classifiers_classes": "ordinal classes that are words need categ
 #: Weights of 1000 and 1e-4 in one stream: gradient descent's step is made for the heaviest row,
 #: so that the others hardly move it, and a Perceptron corrects its last heavy mistake by 1000 rows.
 #: Averages pass, and the defaults, which are parameter-free too.
-#: What a budget lets go is what weighs the least.
 #: A mixture waits for as many rows of the heaviest weight as tell its experts apart.
-STEEP = {
-    repr(EVERY_LEARNER[name]) for name in ("sampled", "perceptron", "kernel budget", "mixture")
-}
+STEEP = {repr(EVERY_LEARNER[name]) for name in ("sampled", "perceptron", "mixture")}
 CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
 
 #: Learners that end at a gap; `test_weights_are_repetitions` goes to the optimum.

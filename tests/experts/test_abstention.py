@@ -25,9 +25,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.adversaries import GreedyAdversary, play
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import GreedyAdversary, play
 from skstructured.spaces import Simplex
 
 T = 60 if INTERPRETED else 400

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
+from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.guarantees.risk import OrderTest, RiseTest, fewest_losses, path, rise_found
 from skstructured.streaming import array_chunks
 

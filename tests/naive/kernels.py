@@ -97,23 +97,3 @@ def pistol(G, gradient, dim, a, b, L, average="polynomial"):
 def gradient_descent(G, gradient, step, average="polynomial"):
     """W_t+1 = W_t − η s_t φ(x_t): scores played, coefficients last and averaged."""
     return _played(G, gradient, len(gradient(None, 0)), average, lambda S, t: -step * S)
-
-
-def worthless(G, B, age, many):
-    """Rows of the least ‖β‖² k(x, x)/√age, and the others, of coefficients B (rows, dim)."""
-    worth = [sum(b**2) * G[i, i] / math.sqrt(age[i]) for i, b in enumerate(B)]
-    ranked = sorted(range(len(B)), key=lambda i: worth[i])
-    return sorted(ranked[:many]), sorted(ranked[many:])
-
-
-def hand_over(G, B, leave, stay, ridge=1e-4):
-    """Coefficients of what stays with the least-squares fit of what leaves, as explicit vectors.
-
-    With a penalty of `ridge` times the mean k(x, x).
-    """
-    values, vectors = np.linalg.eigh(G)
-    phi = vectors * np.sqrt(np.maximum(values, 0.0))  # a row for every x: phi @ phi.T = G
-    penalty = math.sqrt(ridge * np.mean([G[i, i] for i in stay]))
-    A = np.vstack([phi[stay].T, penalty * np.eye(len(stay))])
-    goal = np.vstack([phi[leave].T @ B[leave], np.zeros((len(stay), B.shape[1]))])
-    return B[stay] + np.linalg.lstsq(A, goal, rcond=None)[0]

@@ -6,10 +6,10 @@ import numpy as np
 
 from benchmarks._plain import gaptron, predictor
 from benchmarks._statistics import mean_and_width
+from benchmarks.adversaries import LabelNoise, Separable
 from benchmarks.papers._table1.streams import ROUNDS
 from skstructured.decoders import GapDecoder
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
 
 KS = (2, 4, 8, 16, 32, 64)

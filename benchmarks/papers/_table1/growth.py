@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks._plain import banditron, soba
 from benchmarks._statistics import slope
+from benchmarks.adversaries import LabelNoise, Separable
 from benchmarks.papers._table1.bounds import least_loss, ridge_directions
 from benchmarks.papers._table1.learners import gaptron_of, timely
-from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
 
 MARGIN = 0.2

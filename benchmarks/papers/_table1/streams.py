@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler, normalize
 
+from benchmarks.adversaries import Drifting, LabelNoise, Separable
 from benchmarks.data import covtype, load
-from skstructured.evaluation.adversaries import Drifting, LabelNoise, Separable
 from skstructured.spaces import Simplex
 
 #: Rounds of the synthetic streams.

@@ -12,7 +12,6 @@ receives unchanged rows; for a precomputed matrix only the column number of each
 import copy
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
@@ -182,30 +181,6 @@ def support_for(function, c, width, dtype):
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
 LONG_BLOCK = 128
 
-#: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
-RIDGE = 1e-4
-
-
-def projected_onto_kept(G, coefs, stay, leave):
-    """Coefficients (c, rows) with which the remaining rows best approximate the discarded ones.
-
-    ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to their
-    coefficients, with r = `RIDGE` times the mean k(x_j, x_j); nothing is added if G is not positive
-    definite.
-    """
-    out = coefs.copy()
-    out[:, leave] = 0.0
-    K = G[np.ix_(stay, stay)]
-    K[np.diag_indices_from(K)] += RIDGE * np.mean(np.diag(K))
-    try:
-        factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return out
-    more = cho_solve(factor, G[np.ix_(stay, leave)] @ coefs[:, leave].T, check_finite=False)
-    if np.isfinite(more).all():
-        out[:, stay] += more.T
-    return out
-
 
 class Expansion(State):
     """Support rows with their coefficients, and the block that is being learned.
@@ -219,19 +194,11 @@ class Expansion(State):
         Outputs.
     support : Support
         An empty one, whose rows have `dim` coefficients, or twice as many if sums are kept.
-    budget : int or None, default=None
-        Maximum number of support rows, the block's own included; blocks are at most a quarter of
-        it. If the next block has no room, a quarter of the rows is discarded, and their
-        coefficients are added to others.
     """
 
-    def __init__(self, dim, support, budget=None):
-        self.dim, self.budget = dim, budget
+    def __init__(self, dim, support):
+        self.dim, self.gram, self.given = dim, None, 0
         self.support, self.opened = support, support.another()
-        self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
-        self.gram = None
-        self.given = self.forgotten = 0
-        self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
         self._open()
 
     def _open(self):
@@ -249,7 +216,7 @@ class Expansion(State):
         `cache` bytes at most.
         """
         self.support.add(Z, np.arange(len(Z)))
-        self.gram, self.size = KeptKernels(self.support, Z, cache), LONG_BLOCK
+        self.gram = KeptKernels(self.support, Z, cache)
         self._open()
 
     def twin(self):
@@ -272,14 +239,14 @@ class Expansion(State):
         self.close()
         if self.gram is not None:
             self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
-            self.gram, self.size = None, BLOCK
+            self.gram = None
             self._open()
         self.given = rows
 
     @property
     def room(self):
         """Rows that fit into the block that is being learned."""
-        return self.size - self.count
+        return len(self.data) - self.count
 
     def take(self, Z, index, together=False):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
@@ -311,14 +278,14 @@ class Expansion(State):
         return vars(self).update, now
 
     def ended(self):
-        """What it is once the block has ended, and by how much ‖Θ‖² falls because rows leave."""
+        """What it is once the block has ended."""
         twin = copy.copy(self)
         twin.opened = copy.copy(self.opened)
         if self.gram is None:  # passes of `fit` are over a copy of all
             twin.support = copy.copy(self.support)
             twin.support.coefs = self.support.coefs.copy()
         twin.close()
-        return twin, twin._forget()
+        return twin
 
     def close(self):
         """Add the block's coefficients to those of the support rows."""
@@ -333,49 +300,7 @@ class Expansion(State):
         else:
             which = self._used()
             self.support.add(self.opened.rows(which), index[which], own[which].T)
-            if self.budget is not None:
-                numbers = self.given - self.count + which
-                self.arrived = np.concatenate([self.arrived, numbers])
         self._open()
-
-    def _forget(self):
-        """Discard a quarter of the rows if no block fits any more; the decrease of ‖Θ‖².
-
-        That is ``<Θ + Θ', Θ − Θ'>`` of Θ before and Θ' after.
-        """
-        support, dim, count = self.support, self.dim, self.support.count
-        if self.budget is None or count <= self.budget - self.size:
-            return 0.0
-        G, before = self._kernels(), support.coefs[:, :count].copy()
-        stay, leave = self._divided(G, before[:dim])
-        after = projected_onto_kept(G, before, stay, leave)
-        lost = np.sum((before[:dim] - after[:dim]) @ G * (before[:dim] + after[:dim]))
-        support.coefs[:, :count] = after
-        support.select(stay)
-        self.arrived, self.known = self.arrived[stay], G[np.ix_(stay, stay)]
-        self.forgotten += len(leave)
-        return float(lost)
-
-    def _kernels(self):
-        """Kernels (rows, rows) of the support rows; those that were there before are known."""
-        old, count = len(self.known), self.support.count
-        G = np.empty((count, count))
-        G[:old, :old] = self.known
-        G[old:] = self.support.kernels(self.support.rows(np.arange(old, count)))
-        G[:old, old:] = G[old:, :old].T
-        return G
-
-    def _divided(self, G, coefs):
-        """Places of the rows that stay, and of those that leave: the least ‖β‖² k(x, x)/√age.
-
-        The first factors are the loss of the function without the row; the last is for drifting
-        streams, in which old rows are outdated.
-        """
-        age = self.given - self.arrived
-        worth = np.einsum("ki,ki->i", coefs, coefs) * np.diag(G) / np.sqrt(age)
-        order = np.argsort(worth, kind="stable")
-        many = len(order) - (self.budget - max(self.size, self.budget // 4))
-        return np.sort(order[many:]), np.sort(order[:many])
 
     def _own(self):
         """Coefficients (rows, c) of the block that is being learned."""

@@ -124,11 +124,6 @@ def count_of(learner):
             f"approximation={given!r} is only supported for kernel='rbf'; got "
             f"kernel={kernel.function!r}. Use approximation='none'."
         )
-    if kernel.budget is not None:
-        raise ValueError(
-            f"budget cannot be combined with approximation={given!r}, which keeps no support rows. "
-            f"Set budget=None; got {kernel.budget!r}."
-        )
     return count
 
 

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_finite, check_integer, dtype_of
+from skstructured._base.validation import check_finite, dtype_of
 from skstructured._engine.rounds import NO_FLOATS, rounds_of
 from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
@@ -76,25 +76,13 @@ class KernelModel(Model):
         self.is_precomputed = is_precomputed(self.kernel)
         self.scale.used = self.scale.used and not self.is_precomputed
         self._take_kernels()
-        self.budget = self._checked_budget(given.budget)
         self.expansion, self.given = self._new_expansion(), None
-
-    def _checked_budget(self, budget):
-        if budget is None:
-            return None
-        check_integer("budget", budget, lowest=2)
-        if self.is_precomputed:
-            raise ValueError(
-                f"budget is not supported for kernel='precomputed', which keeps no rows: set "
-                f"budget=None, got {budget!r}."
-            )
-        return budget
 
     def _new_expansion(self, Z=None, weight=None):
         """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
         c = (1 + self.averaged) * self.space.dim_
         support = support_for(self._function(Z, weight), c, self.scale.columns, self.dtype)
-        return Expansion(self.space.dim_, support, self.budget)
+        return Expansion(self.space.dim_, support)
 
     def _function(self, Z=None, weight=None):
         """The kernel, with a width chosen by weighted rows Z, if there are any."""
@@ -134,19 +122,12 @@ class KernelModel(Model):
 
     def prepare(self, learner, batch):
         """Transform all rows, and keep their kernels if there is room."""
-        passes = learner._most_passes()
-        if self.budget is not None and passes > 1:
-            raise ValueError(
-                "budget is only supported for a single pass, because discarded rows are not "
-                "learned again: set max_iter=1, or budget=None; got "
-                f"max_iter={learner.max_iter!r} and budget={self.budget!r}."
-            )
         self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
         if not self.is_precomputed and (batch.weights == 0.0).any():
             self.given = np.where(batch.weights[:, None] > 0.0, self.given, 0.0)  # however far
         self.expansion = self._new_expansion(self.given, batch.weights)
-        if passes > 1:
+        if learner._most_passes() > 1:
             self.expansion.fill(self.given, self.cache)
 
     def fresh_copy(self):
@@ -205,14 +186,9 @@ class KernelModel(Model):
         return -1
 
     def _end_block(self):
-        """End the open block if it is full; discard some rows if another would have no room."""
-        if self.expansion.room > 0:
-            return
-        (after, lost), vector = self.expansion.ended(), self.state.vector.copy()
-        if lost != 0.0:
-            self.optimizer.forget(vector, lost)
-        change = (vars(self.expansion).update, vars(after))
-        at_once(change, (vars(self.state).update, {"vectors": vector[None]}))
+        """End the open block if it is full."""
+        if self.expansion.room == 0:
+            vars(self.expansion).update(vars(self.expansion.ended()))
 
     def _pass_by(self, rows, block, V, weight, theta):
         """Count rows of weight 0, whose scores count for nothing."""
@@ -305,12 +281,3 @@ class KernelModel(Model):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""
         Z = self._prepared(self.scale.transformed(batch.rows).matrix)
         return finite_scores(self.expansion.scores(self.coefficients(averaged), Z), self.kernel)
-
-    def certified_loss(self):
-        """See `Model`; a GuaranteeError once support rows have left."""
-        if self.expansion.forgotten > 0:
-            raise GuaranteeError(
-                f"No regret bound: {self.expansion.forgotten} support rows were discarded "
-                f"(budget={self.expansion.budget}). Use budget=None to keep the guarantee."
-            )
-        return self.loss

@@ -203,13 +203,6 @@ class Kernel(Component):
         Memory in MiB in which `fit` keeps the kernels of all pairs of rows between passes, in
         single precision minus their mean: 11,000 rows need 484. If they do not fit, kernels are
         recomputed in each pass.
-    budget : int or None, default=None
-        Maximum number of support rows, at least 2. None keeps all rows. A block of 64 rows, or a
-        quarter of `budget` if that is less, is learned at a time. If the next block has no room, a
-        quarter of the rows is discarded, those with the least ‖β‖² k(x, x)/√age, and their
-        coefficients are added to similar rows. Only supported for a single pass: streams, or
-        ``max_iter=1``. For drifting streams set ``average=False``, with or without a budget,
-        because an average over all rounds keeps outdated functions.
 
     Raises
     ------
@@ -237,7 +230,6 @@ class Kernel(Component):
     coef0: float = 1.0
     fit_intercept: bool | Literal["auto"] = "auto"
     cache_size: float = 500
-    budget: int | None = None
 
 
 def kernel_of(learner):

@@ -71,14 +71,8 @@ class NormalisedText(LinearModel):
 
 def is_linear(learner):
     """Whether weights are a matrix of those of features, and not coefficients of rows."""
-    kernel = kernel_of(learner)
-    linear = isinstance(kernel.function, str) and kernel.function == "linear"
-    if linear and kernel.budget is not None:
-        raise ValueError(
-            "budget is not supported for kernel='linear', which keeps no rows: set budget=None, "
-            f"got {kernel.budget!r}."
-        )
-    return linear
+    function = kernel_of(learner).function
+    return isinstance(function, str) and function == "linear"
 
 
 def new_model(learner):
@@ -193,8 +187,8 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     Raises
     ------
     ValueError
-        When used: for a parameter out of its range, NaN or inf in X, labels that are not among the
-        classes, and a budget with several passes. The fitted state is then unchanged.
+        When used: for a parameter out of its range, NaN or inf in X, and labels that are not among
+        the classes. The fitted state is then unchanged.
 
     See Also
     --------

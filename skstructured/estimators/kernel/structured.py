@@ -10,7 +10,7 @@ from skstructured._learners.predictions import DecodedPredictions, over_sequence
 from skstructured.estimators._auto import given_decoder, parts_of
 from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
-from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
+from skstructured.estimators.kernel._values import Kernel, intercept_of
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -56,9 +56,9 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         and (m, n) of new rows with training rows in `predict`. It is not standardized, and
         `partial_fit` refuses it. A function ``kernel(X, Z)`` of standardized rows returns the
         matrix (n, m), as for `SVC`; a stream calls it once per row. A `Kernel` also sets `degree`
-        and `coef0`, an intercept, a `budget` of support rows, and the memory for kernels between
-        passes. For functions and "precomputed", `gamma`, `degree` and `coef0` are ignored; for
-        "linear", "cosine" and "arc-cosine", `gamma` is.
+        and `coef0`, an intercept, and the memory for kernels between passes. For functions and
+        "precomputed", `gamma`, `degree` and `coef0` are ignored; for "linear", "cosine" and
+        "arc-cosine", `gamma` is.
     gamma : float, "multiscale" or "scale", default="multiscale"
         Kernel coefficient γ. For "rbf", "multiscale" is the mean of three kernels, with γ/4, γ and
         4γ, and γ is one over the median of ‖x−z‖² over pairs of rows. For other kernels it is
@@ -109,19 +109,16 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     ------
     ValueError
         When used: for a parameter out of its range, an optimizer with per-feature step sizes, a
-        budget with several passes, a precomputed matrix that is not square, or a `kernel` that
-        `approximation` does not support. With random features also for a budget, or CSR rows with
-        more than 4,096 columns. Otherwise as `OnlineStructuredPredictor`. The
-        fitted state is then unchanged. Also if a function `kernel` returns values that are not
-        finite or have the wrong shape; rows before it were learned.
-    GuaranteeError
-        By `certificate`, if support rows were discarded because of a budget.
+        precomputed matrix that is not square, or a `kernel` that `approximation` does not support.
+        With random features also for CSR rows with more than 4,096 columns. Otherwise as
+        `OnlineStructuredPredictor`. The fitted state is then unchanged. Also if a function `kernel`
+        returns values that are not finite or have the wrong shape; rows before it were learned.
 
     See Also
     --------
     StructuredPredictor : A mixture of three kernels and a linear model, the estimator to try first.
     OnlineStructuredPredictor : The linear learner, for sparse data and millions of rows.
-    Kernel : Degree, intercept, budget and cache of a kernel.
+    Kernel : Degree, intercept and cache of a kernel.
     PiSTOLClassifier : A kernel classifier with one function per class, an alternative to `SVC`.
 
     Notes
@@ -225,11 +222,6 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     def _wants_intercept(self):
         return intercept_of(self, False) or count_of(self) > 0
-
-    def _most_passes(self):
-        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
-        alone = isinstance(self.max_iter, str) and kernel_of(self).budget is not None
-        return 1 if alone else super()._most_passes()
 
     def _parts(self, space):
         columns, count = self.n_features_in_ * (1 + (self.missing == "indicator")), count_of(self)

@@ -35,7 +35,6 @@ from skstructured.optimizers import (
     OPTIMIZERS,
     AdaptiveGradientDescent,
     GradientDescent,
-    OnlineOptimizer,
     PiSTOL,
     adaptive,
     coin_betting,
@@ -271,8 +270,6 @@ FOURIER = {"approximation": "fourier"}
         ({"coef0": np.nan}, "coef0 must be a number, got nan"),
         ({"cache_size": -1}, "cache_size must be at least 0, got -1"),
         ({"optimizer": PiSTOL(per_coordinate=True)}, "has per-feature step sizes"),
-        ({"budget": 1}, "budget must be an integer at least 2, got 1"),
-        ({"budget": 10.0}, "budget must be an integer at least 2, got 10.0"),
         ({"approximation": "nystroem"}, "approximation must be one of 'none', 'fourier'"),
         ({"kernel": "arc-cosine", "coef0": -0.1}, "coef0 must be at least 0 with kernel='arc-cos"),
         ({"kernel": "arc-cosine", "coef0": "1"}, "coef0 must be"),
@@ -288,7 +285,6 @@ FOURIER = {"approximation": "fourier"}
             FOURIER | {"kernel": "precomputed"},
             "'fourier' is only supported for|'precomputed' is only supported by fit",
         ),
-        (FOURIER | {"budget": 10}, "budget cannot be combined with approximation='fourier'"),
         (FOURIER | {"gamma": -1.0}, "gamma must be"),
         (FOURIER | {"n_components": 0}, "n_components must be"),
     ],
@@ -335,7 +331,7 @@ class TestRowsThatAreKept:
     def test_rows_of_weight_0_take_no_place(self):
         X, y = stream()
         weight = (np.arange(len(X)) % 3 > 0).astype(float)
-        given, heavy = {"budget": 40, "average": False}, weight > 0.0
+        given, heavy = {"average": False}, weight > 0.0
         all_ = plain(**given).partial_fit(X, y, CLASSES, sample_weight=weight)
         some = plain(**given).partial_fit(X[heavy], y[heavy], CLASSES)
         np.testing.assert_array_equal(all_.embedding_scores(X), some.embedding_scores(X))
@@ -521,10 +517,6 @@ class TestPrecomputed:
             ),
             (lambda: model.fit(G[:, :39], y), r"square matrix .* got X of shape \(40, 39\)"),
             (lambda: model.fit(G, y).predict(G[:5, :39]), "39 features"),
-            (
-                lambda: plain(kernel="precomputed", budget=20).fit(G, y),
-                "budget is not supported for kernel='precomputed'",
-            ),
         ):
             with pytest.raises(ValueError, match=message):
                 call()
@@ -570,54 +562,17 @@ THETA_SQ = {
 }
 
 
-class TestBudget:
+class TestStreams:
     @pytest.mark.parametrize("kernel", ["rbf", FUNCTIONS["partial"]])
     @pytest.mark.parametrize("name", THETA_SQ)
-    def test_optimisers_know_what_is_left(self, name, kernel):
+    def test_optimizers_know_the_norm(self, name, kernel):
         (optimizer, place), (X, y) = THETA_SQ[name], stream()
-        model = plain(optimizer=optimizer, budget=60, kernel=kernel, average=False)
+        model = plain(optimizer=optimizer, kernel=kernel, average=False)
         for start in range(0, len(X), 10):
             model.partial_fit(X[start : start + 10], y[start : start + 10], CLASSES)
             B, Z = model._model.expansion.current(), model.support_vectors_
             norm_sq = np.einsum("ki,ij,kj->", B, FUNCTIONS["partial"](Z, Z), B)
             assert model._model.state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
-        assert model._model.expansion.forgotten > 0
-
-    @pytest.mark.parametrize("budget", [2, 5, 64, 100])
-    @pytest.mark.parametrize("size", [1, 7, 100])
-    def test_holds_always(self, size, budget):
-        X, y = stream(n=80 if INTERPRETED else 200)
-        whole = in_chunks(plain(budget=budget), X, y, len(X))
-        model = plain(budget=budget)
-        for start in range(0, len(X), size):
-            model.partial_fit(X[start : start + size], y[start : start + size], CLASSES)
-            assert len(model.support_) <= budget
-            assert model.dual_coef_.shape[1] == len(model.support_)
-        assert_same(model, whole)
-        assert len(model.support_) > budget - 1 - max(1, budget // 4) - 64 * (budget > 256)
-
-    @pytest.mark.parametrize("average", [False, "polynomial"])
-    @pytest.mark.parametrize("kernel", ["rbf", FUNCTIONS["partial"]])
-    def test_rows_that_leave_hand_their_coefficients_over(self, kernel, average):
-        """Blocks of 20 rows: each that ends with 80 makes room for another, twice."""
-        X, y = stream(n=160)
-        given = {"optimizer": "ogd", "average": average, "kernel": kernel}
-        model = plain(budget=80, **given).partial_fit(X[:79], y[:79], CLASSES)
-        for t in (79, 99):
-            expansion = model._model.expansion
-            whole = pickle.loads(pickle.dumps(model))
-            whole._model.expansion.budget = None
-            whole.partial_fit(X[t : t + 1], y[t : t + 1])
-            B, rows = whole._model.expansion.current().T, whole.support_
-            G = literal.gram(literal.rbf(0.5), X[rows], X[rows])
-            model.partial_fit(X[t : t + 1], y[t : t + 1])
-            leave, stay = literal.worthless(G, B[:, :3], t + 1 - rows, 20)
-            wanted = literal.hand_over(G, B, leave, stay)
-            np.testing.assert_array_equal(model.support_, rows[stay])
-            found = model._model.expansion.current().T
-            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
-            assert expansion is model._model.expansion and expansion.forgotten == t - 59
-            model.partial_fit(X[t + 1 : t + 20], y[t + 1 : t + 20])
 
     @pytest.mark.parametrize("kind", ["turning", "switching", "new"])
     def test_beats_the_larger_class_and_the_last_label_where_concepts_change(self, kind):
@@ -631,30 +586,10 @@ class TestBudget:
         else:
             score = np.einsum("ij,ij->i", X, rng.randn(4, 2)[t // 150])
         y = (score > np.quantile(score, 0.686)).astype(int)
-        model = plain(budget=40, average=False, decoder="nearest")
+        model = plain(average=False, decoder="nearest")
         result = progressive_validate(model, X, y, batch_size=10, classes=[0, 1], play="randomized")
-        assert result.estimator._model.expansion.forgotten > 400
         share = 1.0 - result.target_loss[10:].mean()
         assert share > 0.04 + max(np.mean(y == 0), np.mean(y[1:] == y[:-1]))
-
-    def test_that_is_never_reached_changes_nothing(self):
-        X, y = stream()
-        assert_same(plain(budget=1000).fit(X, y), plain().fit(X, y))
-
-    def test_is_for_one_pass_and_has_no_theorem_once_rows_have_left(self):
-        X, y = stream()
-        model = plain(budget=80, optimizer="ogd").partial_fit(X[:50], y[:50], CLASSES)
-        assert model.certificate().bound(1.0, 1.0) > 0.0
-        model.partial_fit(X[50:], y[50:])
-        with pytest.raises(GuaranteeError, match="No regret bound: .* support rows were discarded"):
-            model.certificate()
-        with pytest.raises(
-            ValueError, match="budget is only supported for a single pass.* set max_iter=1"
-        ):
-            model.set_params(max_iter=2).fit(X, y)
-
-    def test_other_optimisers_need_not_know(self):
-        assert OnlineOptimizer.forget(GradientDescent(), np.zeros(9), 1.0) is None
 
 
 def test_rows_of_weight_zero_that_are_far_take_no_digits(rng):

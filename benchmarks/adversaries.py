@@ -111,7 +111,7 @@ class LabelNoise(UnitRows, ObliviousAdversary):
     Examples
     --------
     >>> from skstructured import OnlineStructuredPredictor
-    >>> from skstructured.evaluation.adversaries import LabelNoise, play
+    >>> from benchmarks.adversaries import LabelNoise, play
     >>> from skstructured.spaces import Simplex
     >>> space = Simplex().fit(["a", "b", "c"])
     >>> result = play(OnlineStructuredPredictor(), LabelNoise(random_state=0), space)
