@@ -283,21 +283,21 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         rounds = rounds.take(which)
         return self._answered(self._learn_stream(rounds), rounds)
 
-    def _begin_stream(self, X, y, classes, sample_weight, goes_on):
-        """Set up members, the first one the fitted mixture if it goes on; the first `Batch`."""
+    def _begin_stream(self, X, y, classes, sample_weight, resumes):
+        """Set up members, the first one the fitted mixture if it resumes; the first `Batch`."""
         if over_sequences(self, fresh=True):
             raise ValueError(
                 "StructuredPredictor only supports fit for label sequences. For streams use "
                 "OnlineStructuredPredictor('sequence')."
             )
-        frozen = FrozenMember(self._mixed, self.loss_) if goes_on else None
-        if goes_on:
+        frozen = FrozenMember(self._mixed, self.loss_) if resumes else None
+        if resumes:
             read_rows(self, X)  # of as many features
             classes = getattr(self.space_, "classes_", classes)
         for name in ("named_estimators_", "validation_scores_", "validation_score_", "_mixed"):
             vars(self).pop(name, None)
         self.random_state_ = check_random_state(self.random_state)
-        self.t_ = self.t_ if goes_on else 0
+        self.t_ = self.t_ if resumes else 0
         self._model = StreamMixture(*self._stream_members(X), self.random_state_, frozen)
         rounds = self._model.read(X, y, classes, sample_weight)
         first = self._model.members[0].learner

@@ -282,5 +282,17 @@ class ResidualLoss(Surrogate):
         return np.asarray(theta, dtype=np.float64)
 
     def link(self, mu, inside=0.0):
-        """Scores whose mean is μ: μ itself."""
+        """Scores whose mean is μ: μ itself; see `FenchelYoung`.
+
+        Parameters
+        ----------
+        mu : array-like of shape (n, dim)
+            Means.
+        inside : float, default=0.0
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+        """
         return np.asarray(mu, dtype=np.float64)

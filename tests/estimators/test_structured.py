@@ -1,4 +1,4 @@
-"""`StructuredPredictor` and `StructuredRegressor` after `fit`: members, weights, predictions."""
+"""`StructuredPredictor` after `fit`: members, weights and predictions."""
 
 import copy
 import pickle
@@ -8,15 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, make_scorer, r2_score
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,12 +25,9 @@ from skstructured.decoders import resolve_decoder
 from skstructured.estimators.mixture import _mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import FEWEST, parts_of
-from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses import FenchelYoung
-from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces import Simplex
-from skstructured.spaces._real_line import RealLine
 
 #: Interpreted kernels are a thousand times slower: few rows, and only the shortest tests.
 slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
@@ -63,18 +60,6 @@ def fitted(space="multiclass"):
     return sk.StructuredPredictor(space, random_state=0).fit(_X, OUTPUTS[space])
 
 
-@cache
-def fitted_numbers(**given):
-    """A regressor that has learned 80 rows."""
-    X, y = numbers()
-    return sk.StructuredRegressor(random_state=0, **given).fit(X[:80], y[:80])
-
-
-def numbers():
-    X, y = load_diabetes(return_X_y=True)
-    return X[:200], y[:200]
-
-
 def quick():
     """Members that are not compiled."""
     return [("line", LogisticRegression()), ("bayes", GaussianNB())]
@@ -84,68 +69,6 @@ def given(**more):
     return sk.StructuredPredictor(estimators=quick(), **({"random_state": 0} | more))
 
 
-def member_scores(member, loss, learned, stretch, X):
-    """Scores of one member, with rows standardized as those it has learned."""
-    if isinstance(member, KernelRidge):
-        Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
-        return member.kernel(Z * stretch) @ member.coefs + member.shift
-    if isinstance(member, VertexTrees):
-        low = learned.min(axis=0)
-        units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
-        each = [tree.predict(units) for group in member.groups for tree in group.estimators_]
-        return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
-    if hasattr(member, "embedding_scores"):
-        return member.embedding_scores(X)
-    return loss.space.pack(member.predict(X))[:, None]
-
-
-def mixed_scores(model, learned, X):
-    """Σ_e a_e θ_e(x) + b, one member after the other."""
-    groups = model.named_estimators_["trees"].groups
-    importance = np.mean([group.feature_importances_ for group in groups], axis=0)
-    stretch = np.sqrt(importance * X.shape[1])
-    theta = model.intercept_
-    for a, member in zip(model.weights_, model.estimators_, strict=True):
-        theta = theta + a * member_scores(member, model.loss_, learned, stretch, X)
-    return theta
-
-
-def honest_scores(members, X, y, weight, seed, scores):
-    """Scores of each row by members that have learned the other parts."""
-    parts = parts_of(y, np.random.RandomState(seed))
-    found = []
-    for _, member in members:
-        own = [
-            scores(clone(member).fit(X[parts != part], y[parts != part], weight[parts != part]))
-            for part in parts
-        ]
-        found.append([one[i] for i, one in enumerate(own)])
-    return np.array(found)
-
-
-def halves(honest, V, weight, loss, usual):
-    """Scores of each half by weights of the other half."""
-    theta = np.empty(V.shape)
-    for half in (0, 1):
-        other = slice(1 - half, None, 2)
-        a, b = mixing_weights(honest[:, other], V[other], weight[other], loss, usual)
-        theta[half::2] = np.einsum("e,end->nd", a, honest[:, half::2]) + b
-    return theta
-
-
-def alone(honest, V, weight, loss, usual):
-    """Scores of a member by its own weight and intercept."""
-    a, b = mixing_weights(honest[None], V, weight, loss, usual, 10)
-    return a * honest + b
-
-
-class Neighbors(KNeighborsRegressor):
-    """Neighbors that accept weights of rows, and ignore them."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X, y)
-
-
 @slow_as_python
 class TestPredictions:
     @every_space
@@ -153,7 +76,7 @@ class TestPredictions:
         model = fitted(space)
         assert list(model.named_estimators_) == FIVE
         X = _X[:20] + 0.1
-        theta = mixed_scores(model, _X, X)
+        theta = mixing.mixed_scores(model, _X, X)
         np.testing.assert_allclose(model.embedding_scores(X), theta, rtol=1e-6, atol=1e-6)
         mean = FenchelYoung(model.space_).mean(model.embedding_scores(X))
         np.testing.assert_allclose(model.predict_mean(X), mean, atol=1e-9)
@@ -284,8 +207,9 @@ class TestWeights:
         model = given(random_state=3).fit(_X, CLASSES, weight)
         loss, V = FenchelYoung(Simplex().fit(CLASSES)), np.eye(3)[CLASSES]
         weight = weight / weight.mean()
-        honest = honest_scores(
-            members, _X, CLASSES, weight, 3, lambda one: loss.link(one.predict_proba(_X))
+        parts = parts_of(CLASSES, np.random.RandomState(3))
+        honest = mixing.honest_scores(
+            members, _X, CLASSES, weight, parts, lambda one: loss.link(one.predict_proba(_X))
         )
         a, b = mixing_weights(honest, V, weight, loss, 2.0)
         np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
@@ -294,34 +218,10 @@ class TestWeights:
         def right(theta):
             return np.average(theta.argmax(axis=1) == CLASSES, weights=weight)
 
-        each = [right(alone(one, V, weight, loss, 2.0)) for one in honest]
+        each = [right(mixing.alone(mixing_weights, one, V, weight, loss, 2.0)) for one in honest]
         np.testing.assert_allclose(model.validation_scores_, each, atol=1e-12)
-        both = right(halves(honest, V, weight, loss, 2.0))
+        both = right(mixing.halves(mixing_weights, honest, V, weight, loss, 2.0))
         assert model.validation_score_ == pytest.approx(both, abs=1e-12)
-
-    def test_of_numbers_and_held_out_scores_are_those_of_honest_ones(self, rng):
-        X, y = numbers()
-        X, y, weight = X[:80], y[:80], rng.rand(80) + 0.1
-        members = [("line", Ridge(0.1)), ("trees", Neighbors())]
-        model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
-        model.fit(X, y, weight)
-        space = RealLine().fit(y, weight)
-        loss, weight = ResidualLoss(space, "quantile", quantile=0.8), weight / weight.mean()
-        V = space.pack(y)[:, None]
-        honest = honest_scores(
-            members, X, y, weight, 1, lambda one: space.pack(one.predict(X))[:, None]
-        )
-        a, b = mixing_weights(honest, V, weight, loss, 0.5)
-        np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
-        np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
-
-        def right(theta):
-            return r2_score(y, space.decode(theta), sample_weight=weight)
-
-        each = [right(alone(one, V, weight, loss, 1.0)) for one in honest]
-        np.testing.assert_allclose(model.validation_scores_, each, rtol=1e-6)
-        both = right(halves(honest, V, weight, loss, 0.5))
-        assert model.validation_score_ == pytest.approx(both, rel=1e-6)
 
     def test_do_not_depend_on_units_of_sample_weight(self, rng):
         weight = rng.rand(60) + 0.1
@@ -358,10 +258,6 @@ class TestWeights:
         assert np.isnan(model.validation_score_)
         more = given().fit(_X[:FEWEST], CLASSES[:FEWEST])
         assert np.isfinite(more.validation_scores_).all() and more.weights_[0] != 2.0
-        X, y = numbers()
-        regressor = sk.StructuredRegressor([("a", Ridge()), ("b", Neighbors())])
-        regressor.fit(X[few], y[few])
-        np.testing.assert_array_equal(regressor.weights_, [0.5, 0.5])
 
     @slow_as_python
     def test_of_members_of_auto_are_equal_with_very_few_rows(self):
@@ -439,12 +335,6 @@ class TestMembers:
         ):
             model = sk.StructuredPredictor(n_landmarks=landmarks)
             assert names_of(model, FenchelYoung(Simplex().fit(CLASSES)), X) == names
-        model = sk.StructuredRegressor(loss="quantile", quantile=0.9)
-        names = ["linear", "rbf", "laplacian", "arc-cosine", "trees"]
-        assert names_of(model, ResidualLoss(RealLine().fit(_X[:, 0])), _X) == names
-        assert names_of(model, ResidualLoss(RealLine().fit(_X[:, 0])), rows) == ["linear"]
-        for loss, quantile in (("huber", None), ("absolute", 0.5), ("quantile", 0.9)):
-            assert model.set_params(loss=loss)._trees(0).quantile == quantile
 
     @slow_as_python
     def test_of_sparse_rows_are_all_of_them(self):
@@ -552,72 +442,6 @@ def names_of(model, loss, X):
     return [name for name, _ in model._members(X)]
 
 
-@slow_as_python
-class TestRegressor:
-    def test_predictions_are_of_scores_of_members_mixed(self):
-        X, y = numbers()
-        model = fitted_numbers()
-        assert set(model.named_estimators_) == set(FIVE)
-        theta = mixed_scores(model, X[:80], X)
-        np.testing.assert_allclose(model.predict(X), model.space_.decode(theta), rtol=1e-6)
-        assert model.score(X[80:], y[80:]) > 0.3 and model.validation_scores_.max() > 0.25
-        assert 0.2 < model.validation_score_ < 0.7
-        parts = np.concatenate([model.predict(X[i : i + 7]) for i in range(0, 200, 7)])
-        np.testing.assert_allclose(parts, model.predict(X), rtol=1e-9)
-
-    def test_rows_of_weight_zero_change_nothing(self):
-        X, y = numbers()
-        weight = np.r_[np.ones(80), np.zeros(20)]
-        model = clone(fitted_numbers()).set_params(n_landmarks=80)
-        model.fit(X[:100], np.r_[y[:80], 1e3 + y[80:100]], weight)
-        np.testing.assert_allclose(model.weights_, fitted_numbers().weights_, rtol=1e-9)
-        np.testing.assert_allclose(model.predict(X), fitted_numbers().predict(X), rtol=1e-9)
-
-    def test_same_seed_copies_and_threads(self):
-        X, y = numbers()
-        again = clone(fitted_numbers()).set_params(n_jobs=2).fit(X[:80], y[:80])
-        for other in (again, pickle.loads(pickle.dumps(fitted_numbers()))):
-            np.testing.assert_allclose(other.predict(X), fitted_numbers().predict(X), rtol=1e-9)
-
-    def test_landmarks_are_close(self):
-        X, y = numbers()
-        model = clone(fitted_numbers()).set_params(n_landmarks=50).fit(X[:80], y[:80])
-        assert len(model.named_estimators_["rbf"].kernel.Z) == 50
-        assert np.corrcoef(model.predict(X), fitted_numbers().predict(X))[0, 1] > 0.95
-
-    def test_quantiles_are_where_so_many_are_below(self):
-        X, y = load_diabetes(return_X_y=True)
-        model = sk.StructuredRegressor(loss="quantile", quantile=0.9, random_state=0)
-        below = model.fit(X[:200], y[:200]).predict(X[200:]) > y[200:]
-        assert 0.8 < below.mean() < 0.98
-
-    @pytest.mark.xfail(strict=True, reason="ridges follow outliers, and no weight is below exp(-7)")
-    def test_outliers_do_not_move_the_median(self, rng):
-        X = rng.rand(200, 2)
-        y = X[:, 0] + 1000.0 * (rng.rand(200) < 0.1)
-        model = sk.StructuredRegressor(loss="absolute", random_state=0).fit(X, y)
-        new = rng.rand(100, 2)
-        assert np.median(np.abs(model.predict(new) - new[:, 0])) < 0.15
-
-    def test_units_of_y_do_not_matter(self):
-        X, y = numbers()
-        other = sk.StructuredRegressor(random_state=0).fit(X[:80], 1024.0 * y[:80] + 7.0)
-        np.testing.assert_allclose(other.weights_, fitted_numbers().weights_, rtol=1e-3)
-        wanted = 1024.0 * fitted_numbers().predict(X) + 7.0
-        np.testing.assert_allclose(other.predict(X), wanted, rtol=1e-4)
-
-    def test_missing_values_are_learned(self):
-        X, y = numbers()
-        X = X.copy()
-        X[::6, 2] = np.nan
-        model = sk.StructuredRegressor(random_state=0).fit(X[:80], y[:80])
-        assert model.score(X[80:], y[80:]) > 0.25
-
-    def test_bad_losses_are_refused(self):
-        with pytest.raises(ValueError, match="loss must be one of"):
-            sk.StructuredRegressor(loss="square").fit(_X, _X[:, 0])
-
-
 class TestShortly:
     """What every room's own tests pass through, also line by line."""
 
@@ -638,12 +462,3 @@ class TestShortly:
         assert 0.0 <= model.validation_score_ <= 1.0 and model.intercept_.shape == (3,)
         model.partial_fit(X[:2], y[:2])
         assert model.t_ == 26
-
-    def test_a_regressor_mixes_predictions(self):
-        X, y = _X[:24], _X[:24] @ np.arange(4.0)
-        members = [(str(n), sk.PiSTOLRegressor(max_iter=n, random_state=0)) for n in (1, 2)]
-        model = sk.StructuredRegressor(members, random_state=0).fit(X, y)
-        space, pairs = model.space_, zip(model.weights_, model.estimators_, strict=True)
-        theta = sum(a * space.pack(one.predict(X)) for a, one in pairs) + model.intercept_
-        np.testing.assert_allclose(model.predict(X), space.decode(theta[:, None]), rtol=1e-12)
-        assert model.intercept_.shape == (1,) and model.validation_score_ <= 1.0

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from sklearn.base import clone
 
 
 def ridge_without(K, V, weight, penalty, i):
@@ -47,3 +48,57 @@ def objective(z, b, scores, V, weight, loss, usual):
         truth = (1.0 - epsilon) * V[i] + epsilon * mean
         total += w * loss.value(theta[None], truth[None])[0]
     return total
+
+
+def member_scores(member, loss, learned, stretch, X):
+    """Scores of one member, with rows standardized as those it has learned."""
+    if hasattr(member, "coefs"):
+        Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
+        return member.kernel(Z * stretch) @ member.coefs + member.shift
+    if hasattr(member, "groups"):
+        low = learned.min(axis=0)
+        units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
+        each = [tree.predict(units) for group in member.groups for tree in group.estimators_]
+        return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
+    if hasattr(member, "embedding_scores"):
+        return member.embedding_scores(X)
+    return loss.space.pack(member.predict(X))[:, None]
+
+
+def mixed_scores(model, learned, X):
+    """Σ_e a_e θ_e(x) + b, one member after the other."""
+    groups = model.named_estimators_["trees"].groups
+    importance = np.mean([group.feature_importances_ for group in groups], axis=0)
+    stretch = np.sqrt(importance * X.shape[1])
+    theta = model.intercept_
+    for a, member in zip(model.weights_, model.estimators_, strict=True):
+        theta = theta + a * member_scores(member, model.loss_, learned, stretch, X)
+    return theta
+
+
+def honest_scores(members, X, y, weight, parts, scores):
+    """Scores of each row by members that have learned the other parts."""
+    found = []
+    for _, member in members:
+        own = [
+            scores(clone(member).fit(X[parts != part], y[parts != part], weight[parts != part]))
+            for part in parts
+        ]
+        found.append([one[i] for i, one in enumerate(own)])
+    return np.array(found)
+
+
+def halves(solve, honest, V, weight, loss, usual):
+    """Scores of each half by weights of the other half."""
+    theta = np.empty(V.shape)
+    for half in (0, 1):
+        other = slice(1 - half, None, 2)
+        a, b = solve(honest[:, other], V[other], weight[other], loss, usual)
+        theta[half::2] = np.einsum("e,end->nd", a, honest[:, half::2]) + b
+    return theta
+
+
+def alone(solve, honest, V, weight, loss, usual):
+    """Scores of a member by its own weight and intercept."""
+    a, b = solve(honest[None], V, weight, loss, usual, 10)
+    return a * honest + b

@@ -150,6 +150,12 @@ class TestRidge:
         assert ratio > 0.0
         np.testing.assert_allclose(both[0], -ratio * both[1], atol=2e-5 * np.abs(both[0]).max())
 
+    def test_landmarks_that_are_the_same_row_are_no_trouble(self):
+        same = np.repeat(X[:6], 5, axis=0)
+        training, _ = training_of(same, np.repeat(np.arange(6) % 3, 5), Simplex)
+        exact, some = (KernelRidge("rbf", m, 0).fit(training) for m in (30, 20))
+        np.testing.assert_allclose(some, exact, atol=0.05)
+
     def test_judges_only_rows_of_parts(self, rng):
         kind, y = SPACES["multiclass"]
         training, _ = training_of(X, y, kind)
