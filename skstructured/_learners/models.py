@@ -31,7 +31,7 @@ from skstructured._engine.state import (
 )
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import locked
-from skstructured._learners.pass_selection import LINEAR, Search, ValidationCurve, tried_passes
+from skstructured._learners.pass_selection import LINEAR
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
@@ -158,10 +158,6 @@ class Model(State, ABC):
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
-
-    def tried(self, learner: Any, batch: Batch, search: Search) -> ValidationCurve | None:
-        """What was tried of numbers of passes; None of too few rounds, or plenty."""
-        return tried_passes(learner, batch, search)
 
     def fresh_copy(self) -> "Model":
         """A copy, of a model that has learned nothing, for trials on the rounds it prepared for."""

@@ -46,7 +46,7 @@ from skstructured._learners.models import (
     Model,
     Note,
 )
-from skstructured._learners.pass_selection import PASSES, learned_rows
+from skstructured._learners.pass_selection import PASSES, learned_rows, tried_passes
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.predictions import over_sequences
@@ -211,7 +211,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         search = self._model.search.for_rows(learned_rows(rounds))
         tol = getattr(self, "tol", search.tol if isinstance(self.max_iter, str) else None)
         if isinstance(self.max_iter, str) and most > 1:
-            tried, most = self._model.tried(self, rounds, search), search.usual
+            tried, most = tried_passes(self, rounds, search), search.usual
         self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
         if tried is None:
             return most, tol

@@ -146,10 +146,6 @@ class ValidationCurve(NamedTuple):
         """Factor of the scores after a number of passes, or the nearest number tried."""
         return float(self.factors[np.argmin(np.abs(np.log(self.passes / passes)))])
 
-    def loss_after(self, passes: int) -> float:
-        """The mean surrogate loss after so many passes, or the nearest number tried."""
-        return float(self.means[np.argmin(np.abs(np.log(self.passes / passes)))])
-
     def chosen(self, search: Search) -> int:
         """The number nearest to the usual one, of those that may be the best in both losses."""
         alike = alike_in(self.losses, self.weight, search.doubt, ALIKE)

@@ -1,6 +1,5 @@
 """Random Fourier features φ of rows, whose products tend to a Gaussian kernel; models over them."""
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -79,18 +78,11 @@ class FourierMap(State):
         self.gamma = gamma
         self.turns = self.frequencies * (np.sqrt(gamma * self.octave) / (2.0 * np.pi))
 
-    def none(self):
-        """Without any feature."""
-        twin = self.copy()
-        twin.columns = 0
-        return twin
-
     def behind(self, Z, width):
         """Rows (n, columns) of Z, whose first `width` columns are mapped, with φ behind them."""
         out = np.empty((len(Z), Z.shape[1] + self.columns))
         out[:, : Z.shape[1]] = Z
-        if self.columns > 0:
-            write_waves(Z[:, :width] @ self.turns, self.amplitudes, out)
+        write_waves(Z[:, :width] @ self.turns, self.amplitudes, out)
         return out
 
 
@@ -241,11 +233,8 @@ class FeatureModel(LinearModel):
     learns_alone = False
     play_alone: Any = None
 
-    #: Set in the place of a new scale, of a model without features.
-    given_scale = None
-
     def _set_up(self, learner, vectors):
-        self.has_lines = self.optimizer.mixes and self.given_scale is None
+        self.has_lines = self.optimizer.mixes
         super()._set_up(learner, np.vstack([vectors] * (1 + self.has_lines)))
         if self.has_lines:
             state, many = self.state, len(self.state.vectors)
@@ -282,8 +271,6 @@ class FeatureModel(LinearModel):
 
     def _new_scale(self, learner):
         """The standardization and the map of rows; widths are those of a stream."""
-        if self.given_scale is not None:
-            return self.given_scale
         inner = dense(scale_of(learner, learner.n_features_in_, True))
         return MappedScale(inner, fourier_map(learner, learner.gamma, count_of(learner)))
 
@@ -306,30 +293,6 @@ class FeatureModel(LinearModel):
         scale.count_all(some, weight)
         Z = scale.transformed_matrix(some)[:, : self.scale.mapped]
         self.scale.features.set_width(width_of(learner.gamma, "rbf", Z.shape[1], Z, weight)[0])
-
-    def tried(self, learner, batch, search):
-        """See `Model`; features are dropped if the linear model has the lower held-out loss."""
-        curve = super().tried(learner, batch, search)
-        if curve is None:
-            return None
-        other = copy.copy(learner)
-        other._model = self._without_features(learner)
-        line = super().tried(other, batch, search)
-        losses = [tried.loss_after(tried.chosen(search)) for tried in (line, curve)]
-        if losses[0] < losses[1]:
-            learner._model = other._model
-            return line
-        return curve
-
-    def _without_features(self, learner):
-        """The model over z alone, which has learned nothing."""
-        twin, state = object.__new__(FeatureModel), self.state
-        vars(twin).update({name: value for name, value in vars(self).items() if name != "_loops"})
-        twin.given_scale = MappedScale(self.scale.reset_copy().inner, self.scale.features.none())
-        few = len(state.vectors) // (1 + self.has_lines)
-        twin._set_up(learner, state.vectors[:few].copy())
-        del twin.given_scale
-        return twin
 
     def scores(self, batch, averaged):
         """See `Model`; features are computed for some rows at a time."""

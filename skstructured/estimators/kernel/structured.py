@@ -98,8 +98,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         Factor of all scores, at most 1. With ``max_iter="auto"`` it is below 1 if predictions on
         held-out rows are overconfident.
     n_components_ : int
-        Number of random features, with an approximation; 0 if `fit` found that a linear model is as
-        good.
+        Number of random features, with an approximation.
     last_weights_, average_weights_ : ndarray of shape (dim, p + n_components_ + 1)
         The last and the averaged weights of [z, φ(z), 1], with random features.
     {OnlineStructuredPredictor: classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_,
@@ -143,8 +142,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     In a stream and in a single pass, "auto" is a mixture, in which as many experts learn from z
     alone as from [z, φ(z)]. So if a linear model is right, the features cost little accuracy, see
-    `StepMixture`. With ``max_iter="auto"`` and at most 50,000 rows, `fit` also tries the linear
-    model, without φ, on the held-out rows, and drops φ if the linear model has the lower loss.
+    `StepMixture`.
 
     "arc-cosine" is the kernel of order 1 of [6]_.
 

@@ -264,24 +264,6 @@ class TestLearner:
             other.partial_fit(X[t : t + 1], y[t : t + 1])
 
     @COMPILED
-    def test_fit_leaves_them_where_a_line_does_as_well(self):
-        rng = np.random.RandomState(0)
-        X = rng.randn(600, 6) + 1.0
-        noisy = (X @ rng.randn(6) + 2.0 * rng.randn(len(X)) > 0.0).astype(int)
-        model = learner(max_iter="auto", n_components=200).fit(X, noisy)
-        assert model.n_components_ == 0
-        passes = {"max_iter": model.n_iter_, "shuffle": False}
-        line = OnlineStructuredPredictor(optimizer="parameter_free", **passes).fit(X, noisy)
-        found = model.embedding_scores(X) / model.score_factor_
-        np.testing.assert_allclose(found, line.embedding_scores(X), rtol=1e-8, atol=1e-10)
-        before = model.t_
-        assert model.partial_fit(X, noisy).t_ == before + len(X)
-        curved = (np.sum((X - 1.0) ** 2, axis=1) > 5.0).astype(int)
-        assert model.fit(X, curved).n_components_ == 200
-        assert model.last_weights_.shape == (2, 207)
-        assert model.set_params(max_iter=2).fit(X, noisy).n_components_ == 200
-
-    @COMPILED
     def test_memory_of_predictions_is_that_of_some_rows(self):
         X, y, _ = stream(n=500)
         model = learner(n_components=1000, optimizer="ogd").fit(X[:20], y[:20])
