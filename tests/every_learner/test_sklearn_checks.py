@@ -163,7 +163,6 @@ ESTIMATORS = {
 }
 #: It solves its equations at once, or leaves learning to others.
 AT_ONCE = {"QuadraticSurrogate", "BanditClassifier", "PredictionSets"}
-AT_ONCE |= {"StructuredPredictor", "StructuredRegressor"}
 #: It logs its iterations.
 LOGS = {"ConditionalRandomField"}
 
