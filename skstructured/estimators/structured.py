@@ -284,7 +284,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return self._answered(self._learn_stream(rounds), rounds)
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
-        """Set up members, the first one the fitted mixture if it resumes; the first `Batch`."""
+        """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
         if over_sequences(self, fresh=True):
             raise ValueError(
                 "StructuredPredictor only supports fit for label sequences. For streams use "

@@ -152,7 +152,7 @@ def left_out(K, R, penalty):
 
 
 def lowest(error, at, stop):
-    """A place below `stop` whose error is lower than those of its neighbors, downhill from `at`."""
+    """A place below `stop` whose error is lower than its neighbors', downhill from `at`."""
     while True:
         last, near = at, range(max(at - 1, 0), min(at + 2, stop))
         at = min(near, key=error)

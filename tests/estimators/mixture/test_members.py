@@ -201,6 +201,14 @@ class TestTrees:
         np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
         assert [len(group.estimators_) for group in trees.groups] == [TREES] * PARTS
 
+    def test_rows_that_are_the_same_have_their_weighted_mean(self, rng):
+        training, loss = training_of(np.ones((30, 2)), np.arange(30) % 3, Simplex, weighted(rng))
+        honest = VertexTrees(loss, None, 0, None).fit(training)
+        for i, part in enumerate(training.parts):
+            rest = training.parts != part
+            mean = np.average(training.V[rest], axis=0, weights=training.weight[rest])
+            np.testing.assert_allclose(honest[i], loss.link(mean[None])[0], atol=1e-6)
+
     def test_all_groups_predict(self, rng):
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
