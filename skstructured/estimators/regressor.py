@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,9 @@ from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces._real_line import RealLine
 
 __all__ = ["StructuredRegressor"]
+
+#: Outputs are as far from their median as this at most, in units of their scale.
+FAR = 20.0
 
 #: Passes of members, whose steps are bolder by a smaller `a`.
 PASSES, CAUTION = 40, 0.1
@@ -66,8 +70,9 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     Notes
     -----
-    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. The weights are
-    those of `StructuredPredictor`, with `loss` and the usual weight 1/n_members instead of 2.
+    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. For kernels,
+    trees and weights, outputs are at most 20 scales from the median. The weights are those of
+    `StructuredPredictor`, with `loss`, the usual weight 1/n_members instead of 2, and ε = 0.
 
     References
     ----------
@@ -98,7 +103,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
         self.space_ = RealLine().fit(y, sample_weight)
         self.loss_ = ResidualLoss(self.space_, self.loss, quantile=self.quantile)
         self.loss_.kernel_arguments(1)
-        packed = self.space_.pack(y)
+        packed = np.clip(self.space_.pack(y), -FAR, FAR)
         return packed, check_weights(sample_weight, packed, len(packed))
 
     def _learners(self, X):

@@ -122,6 +122,8 @@ class FenchelYoung(Component):
 
     #: Whether means are probabilities where the space says what of.
     has_probabilities = True
+    #: Whether the loss of a mean of outputs is the mean loss, but for a constant.
+    linear_in_outputs = True
 
     space: str | OutputSpace | None = None
     regularizer: str | Regularizer | None = None

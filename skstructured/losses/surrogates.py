@@ -252,6 +252,7 @@ class ResidualLoss(Surrogate):
 
     kernel = staticmethod(residual_gradient)
     bounds_surrogate = True
+    linear_in_outputs = False
 
     def __init__(self, space=None, kind="huber", epsilon=None, quantile=0.5):
         self.space = space

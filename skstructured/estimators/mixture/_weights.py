@@ -25,7 +25,8 @@ def mixing_weights(
         + 0.1 ‖z - \ln u‖^2 + 0.1 ‖b‖^2, \quad ε = 1/(n + 1),
 
     and a = exp z, with the usual weight u. The truth is mixed with m as if one more row had it,
-    without which the scale of scores is infinite if classes are separable.
+    without which the scale of scores is infinite if classes are separable. For losses that are not
+    linear in y, ε is 0.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def mixing_weights(
     """
     few, n, dim = scores.shape
     rows, centre = weight.sum(), np.log(usual)
-    share = 1.0 / (rows + 1.0)
+    share = loss.linear_in_outputs / (rows + 1.0)
     truth = (1.0 - share) * V + share * (weight @ V / rows)
     flat = np.ascontiguousarray(scores.reshape(few, -1))
 
