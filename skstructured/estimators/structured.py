@@ -5,7 +5,6 @@ from typing import Literal, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
@@ -15,6 +14,7 @@ from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences, warn_of_costs
+from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
@@ -183,10 +183,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.t_ = len(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         if self.class_weight is not None:
-            counted = np.flatnonzero(weight)
-            weight = weight * compute_sample_weight(
-                self.class_weight, np.asarray(y), indices=counted
-            )
+            weight = with_class_weights(self, Batch(None, packed, weight), False).weights
         return packed, weight
 
     def _take_decoder(self):

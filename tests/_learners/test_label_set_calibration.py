@@ -156,7 +156,7 @@ def test_predictions_are_those_of_the_decoder_on_what_was_learned():
     X, y = data()
     for learner in (model(max_iter=2), sk.KernelStructuredPredictor("hypercube", decoder="f1")):
         learner.fit(X, y)
-        assert learner._calibrator.state[-1] == learner.t_
+        assert learner._calibrator.state[-1] == learner.n_iter_ * learner.t_
         *numbers, empty = columns(learner._calibrator.now())[0]
         theta = learner.embedding_scores(X)
         for row, found in zip(theta[:10], learner.predict(X), strict=False):

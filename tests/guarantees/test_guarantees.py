@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from streams import linear_vertices, noisy_classes
 
 import skstructured as sk
+from benchmarks.adversaries import LabelNoise
 from skstructured import GuaranteeError
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
@@ -145,7 +146,7 @@ def test_averages_inherit_the_bound(average, factor):
     Also where the last weights, which are played too, are the worst, and for the excess of risk.
     """
     space, n = space_of("simplex-shannon", 3), 60 if INTERPRETED else 300
-    X, y = sk.evaluation.LabelNoise(n, random_state=0).draw(space)
+    X, y = LabelNoise(n, random_state=0).draw(space)
     X[-4:], y[-4:] = 20.0 * X[-4:], (y[-4:] + 1) % 3
     model = predictor(optimizer=GradientDescent(eta=0.2), average=average)
     rounds = model.begin(X, y)
