@@ -40,7 +40,7 @@ def noted(product, found):
 def seen(monkeypatch):
     """Numbers of threads of each product."""
     found = []
-    for kind, name in ((FourierMap, "_write"), (KeptKernels, "_kept")):
+    for kind, name in ((FourierMap, "behind"), (KeptKernels, "_kept")):
         monkeypatch.setattr(kind, name, noted(getattr(kind, name), found))
     return found
 
@@ -68,9 +68,9 @@ def test_a_stream_has_one_thread_and_predictions_have_all(seen):
 
 
 def test_errors_and_members_side_by_side_restore_the_number(monkeypatch):
-    StructuredPredictor(cache_size=0, n_jobs=4, random_state=0).fit(X, Y)
+    StructuredPredictor(n_jobs=4, random_state=0).fit(X, Y)
     assert threads() == 2
-    monkeypatch.setattr(FourierMap, "_write", lambda *_: 1 / 0)
+    monkeypatch.setattr(FourierMap, "behind", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         KernelStructuredPredictor(approximation="fourier", max_iter=2).fit(X, Y)
     assert threads() == 2
