@@ -118,11 +118,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     scores would be infinite for separable classes. The scores of the mixture are
     ``Σ_e a_e θ_e(x) + b``.
 
-    Kernel ridge regression of vertices [3]_ leaves out each row in closed form; penalty and width
-    have the least leave-one-out error of 400 rows. The linear model, the kernel model and the trees
-    leave out one fifth of the rows at a time. With more than 20,000 rows, as many have honest
-    scores. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is mixed with it. No
-    regret bound is known; use `OnlineStructuredPredictor` if you need one.
+    Kernel ridge regression of vertices [3]_ leaves out each row in closed form, with the penalty of
+    the least leave-one-out error. Its standardized features are multiplied by the root of their
+    importance for the trees, of all rows; only this and the penalty know the row that is left out.
+    Estimators and trees leave out one fifth of the rows at a time. With more than 20,000 rows, as
+    many have honest scores. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is
+    mixed with it. No regret bound is known; use `OnlineStructuredPredictor` if you need one.
 
     In a stream, with `partial_fit`, dense rows with at most 50 features are learned by
     ``KernelStructuredPredictor(approximation="fourier")``, a linear model with random features.

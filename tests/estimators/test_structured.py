@@ -383,6 +383,17 @@ class TestMembers:
         with pytest.raises(ValueError, match=what):
             sk.StructuredPredictor(estimators=estimators).fit(_X, CLASSES)
 
+    def test_of_sequences_are_single(self):
+        members = [(name, sk.OnlineStructuredPredictor("sequence")) for name in "ab"]
+        X, y = [_X[:3], _X[3:7]], [CLASSES[:3], CLASSES[3:7]]
+        with pytest.raises(ValueError, match="over sequences must be a single one"):
+            sk.StructuredPredictor("sequence", estimators=members).fit(X, y)
+
+    def test_verbose_is_checked_before_any_learns(self, monkeypatch):
+        monkeypatch.setattr(sk.StructuredPredictor, "_members", lambda *_: 1 / 0)
+        with pytest.raises(ValueError, match="verbose"):
+            sk.StructuredPredictor(verbose=-1).fit(_X, CLASSES)
+
     def test_without_means_are_refused(self):
         members = [("a", Ridge()), ("b", Ridge())]
         with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):

@@ -49,14 +49,14 @@ class Mixed(NamedTuple):
     ----------
     members : list of Member
     weights : ndarray of shape (n_members,)
-    intercept : ndarray of shape (dim,) or float
+    intercept : ndarray of shape (dim,)
     rows : StandardRows
         How rows are standardized; not at all if estimators check them.
     """
 
     members: list[Member]
     weights: Floats
-    intercept: Floats | float
+    intercept: Floats
     rows: StandardRows
 
     def scores(self, X: Any) -> Floats:
@@ -111,6 +111,7 @@ class Mixture(BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         check_integer("n_landmarks", self.n_landmarks)
+        is_verbose(self)  # refuses a bad value before anything is learned
         self.random_state_ = check_random_state(self.random_state)
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
@@ -180,6 +181,8 @@ class Mixture(BaseEstimator):
             )
         if len(dict(given)) < len(given):
             raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
+        if len(given) > 1 and over_sequences(self):
+            raise ValueError(f"estimators over sequences must be a single one, got {given!r}.")
         return list(given)
 
     def _fit_members(self, members, training, packed):
@@ -220,7 +223,8 @@ class Mixture(BaseEstimator):
         """Weights and intercept of the mixture; its score is of halves by those of the other."""
         few, judged, self.validation_score_ = len(honest), training.judged, np.nan
         if few == 1 or len(judged) == 0:
-            return np.full(few, 1.0 if few == 1 else self._usual_weight(few)), 0.0
+            usual = 1.0 if few == 1 else self._usual_weight(few)
+            return np.full(few, usual), np.zeros(training.dim)
         honest, theta = np.array(honest), np.empty((len(judged), training.dim))
         for half in (0, 1):
             a, b = self._least(honest, training, slice(1 - half, None, 2))
