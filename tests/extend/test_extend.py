@@ -183,5 +183,12 @@ def test_what_is_missing_is_named():
         def __init__(self, space=None):
             self.space = space
 
-    with pytest.raises(NotImplementedError, match="Nothing must define lipschitz, the largest"):
+    class KernelAlone(Nothing):
+        @staticmethod
+        def kernel(theta, truth, g, params, work):
+            return 0.0
+
+    with pytest.raises(TypeError, match="Nothing.kernel must be a static method with the arguments"):
         sk.OnlineStructuredPredictor(loss=Nothing()).fit(X, y)
+    with pytest.raises(NotImplementedError, match="KernelAlone must define lipschitz, the largest"):
+        sk.OnlineStructuredPredictor(loss=KernelAlone()).fit(X, y)
