@@ -152,6 +152,13 @@ def rankings():
         yield name, X, (order.shape[1] - order).astype(int)
 
 
+def label_sets():
+    """Sets of labels: name, X, indicators."""
+    for name, end in (("yeast", ""), ("scene", "_train")):
+        arrays = load(f"ml_{name}")
+        yield name, *some(arrays["X" + end], arrays["Y" + end])
+
+
 #: Tables of R's packages: (package, name, target).
 TABLES = (
     ("carData", "TitanicSurvival", "survived"),

