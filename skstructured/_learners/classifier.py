@@ -154,11 +154,6 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """Learn rounds in the order of `which`."""
         self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V[:, np.argmax(self._thetas(x)[0])]
-
     def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)

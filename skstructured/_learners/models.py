@@ -261,17 +261,6 @@ class Model(State, ABC):
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def peek_scores(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
-        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
-
-        V are possible outputs.
-        """
-        twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
-        twin._block_size(rows)
-        theta = np.empty((1, self.space.dim_))
-        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, SCORES)
-        return theta, stopped
-
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
         V = self.truths(batch.packed[block])

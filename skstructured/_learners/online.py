@@ -387,19 +387,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         theta = self._model.concatenated([block.theta for block in played])
         return judged(self._decode(theta), self._truths(rounds.packed[which]))
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
-
-        A copy of the model learns the row, because optimizers see its norm before they play. Label
-        sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
-        """
-        check_is_fitted(self)
-        with self._model.lock:
-            theta, stopped = self._model.peek_scores(x, V, np.ones(1))
-        if stopped >= 0:
-            raise_bad_row(self, x, 0)
-        return self._decode(theta).expected_losses(V)
-
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):

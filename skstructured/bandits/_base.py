@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
@@ -472,11 +471,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             actions, _ = self._simulate(Rows.from_array(x), code)
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V @ self._played(x)[1][0]
 
     def _losses(self, theta, P, actions, codes):
         """`Losses` of actions drawn from the rows of P, given the scores."""

@@ -446,12 +446,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         score = self._learn(rounds, which)
         return self._losses(score, rounds.packed[which], random_state)
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected losses (m,) of the next play at x (1, p) against each vertex (m, 2)."""
-        check_is_fitted(self)
-        score = np.repeat(self._hedged(x), len(V))
-        return self._expected(score, np.argmax(V, axis=1))
-
     def _expected(self, score, codes):
         """(1 − b) 1[y* ≠ y] + b c."""
         cost = check_share("abstention_cost", self.abstention_cost)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses
 
 #: A deviation that draws exceed once in 10⁹: log(2·10⁹).
 RARE = 21.4
@@ -315,18 +315,6 @@ def check_a_rounds_own_output_does_not_enter(trial):
     assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"
 
 
-def check_expected_losses(trial):
-    """`expected_losses` are those of the next play_and_learn; they learn nothing."""
-    model, rounds = _with_output(trial, trial.y[-1])
-    before, outputs = trial.observe(model, rounds), trial.some_outputs()
-    got = model.expected_losses(trial.X[-1:], model.space_.encode(outputs))
-    assert_same(before, trial.observe(model, rounds), "after expected_losses")
-    for output, loss in zip(outputs, got, strict=True):
-        model, rounds = _with_output(trial, output)
-        played = model.play_and_learn(rounds, trial.every[-1:], 0).expected[0]
-        assert abs(played - loss) <= 1e-9, f"{loss:.6g}, but play_and_learn expects {played:.6g}"
-
-
 def _with_output(trial, output):
     """A clone that has learned all rounds but the last, whose output is replaced."""
     y = trial.y.copy()
@@ -500,9 +488,6 @@ def check_certificate(trial):
 
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
-    check_expected_losses: lambda trial: (
-        type(trial.subject).expected_losses is not OnlineLearner.expected_losses
-    ),
     check_partial_fit_in_chunks: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (

@@ -134,11 +134,6 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         votes, logs = self._learn(rounds, np.asarray(which))
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected mistakes (m,) of the next play at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V @ self._played(x)[0][0]
-
     def _start(self, space):
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._setup(space.dim_)

@@ -22,7 +22,7 @@ from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
@@ -392,10 +392,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
-        raise NotImplementedError("Adversaries choose among finitely many outputs.")
 
     @property
     def coef_(self) -> Array:

@@ -22,7 +22,7 @@ from skstructured._base.validation import (
     read_rows,
     unchanged_on_error,
 )
-from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
@@ -33,7 +33,7 @@ from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.guarantees.certificates import Certificate
@@ -195,13 +195,13 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(self._weights, self._scale, rounds.rows)
+        theta = self._logits(rounds.rows)
         return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(self._weights, self._scale, rounds.rows)
+        theta = self._logits(rounds.rows)
         return answered(self._decode(theta), self.space_.unpack(rounds.packed))
 
     def learn(self, rounds: Batch, which: Ints) -> None:
@@ -212,15 +212,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Play each round, then learn it; the `Losses`."""
         theta = self._learn(rounds, np.asarray(which))
         return self._losses(theta, self.space_.unpack(rounds.packed[which]), random_state)
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        row, scale = Rows.from_array(x), self._scale.copy()
-        scale.apply(row)  # it counts before it is played
-        theta = self._logits(self._weights, scale, row)
-        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
-        return self._decoder().expected_loss(*same, V, self.loss_)
 
     def comparison(self, rounds: Batch) -> Comparison:
         """The data by which comparators are measured, over the rows as standardized in learning."""
@@ -276,20 +267,20 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self._weights.tidy()
         return logits
 
-    def _logits(self, weights, scale, rows):
-        """Logits (n, K) of rows as `scale` transforms them."""
-        matrix, found = scale.transformed(rows).matrix, []
+    def _logits(self, rows):
+        """Logits (n, K) of rows that are not standardized yet."""
+        matrix, found = self._scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
             for limit in self._row_limits:
                 limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
-            found.append(weights.logits(np.clip(Z, -WIDEST, WIDEST)))
+            found.append(self._weights.logits(np.clip(Z, -WIDEST, WIDEST)))
         return np.concatenate(found)
 
     def _thetas(self, batch):
         with self.lock:
-            return self._logits(self._weights, self._scale, batch.rows)
+            return self._logits(batch.rows)
 
     def _warn_diagnostics(self) -> None:
         """Warn about predictions whose equations were not solved."""
