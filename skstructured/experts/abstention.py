@@ -139,7 +139,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     --------
     skstructured.experts.AdaHedge : The weights.
     PredictionSets : Sets of classes instead of abstaining, for any number of classes.
-    skstructured.evaluation.RiskCoverageDisplay : Plot the error rate against the rows kept.
     skstructured.guarantees.AbstentionCertificate : The bound.
 
     Notes
