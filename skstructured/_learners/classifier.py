@@ -6,14 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import (
-    check_bool,
     check_finite,
     check_lengths,
-    own_arrays,
     read_rows,
     takes_gaps,
     unchanged_on_error,
@@ -21,7 +18,8 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
-from skstructured._learners.passes import is_verbose, with_progress
+from skstructured._learners.one_pass import OnePass
+from skstructured._learners.passes import with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
 from skstructured.extend.output_space import OutputSpace
@@ -89,6 +87,15 @@ class ClassScores:
         check_finite(self, rows, fresh)
         return rows
 
+    def _first(self, X: Any, y: Any, classes: Given, sample_weight: Given, stream: bool) -> Batch:
+        """Restart, with the classes of a stream or those of y; the `Batch` of its first rows."""
+        rows, space = self._rows(X, reset=True), Simplex()
+        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
+        return self._with_labels(rows, y, sample_weight, stream)
+
+    def _with_labels(self, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
+        return Batch(rows, self._check_labels(rows, y))
+
     def _check_labels(self, rows: Rows, y: Outputs) -> Ints:
         """Positions of labels among the classes, one per row."""
         codes = self.space_.pack(y)
@@ -103,7 +110,7 @@ class ClassScores:
 
 
 @locked
-class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
     Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and
@@ -119,40 +126,18 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def _learn_row(self, x: Floats, code: int) -> bool:
         """Learn a row (width,), the 1 of the intercept included; whether it was a mistake."""
 
-    def fit(self, X: Features, y: Outputs) -> Self:
+    def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # no weights
         """Learn one pass from scratch; returns self."""
-        check_bool("shuffle", self.shuffle)
-        with unchanged_on_error(self, aside=True) as new:
-            rows = new._rows(X, reset=True)
-            new._start(Simplex().fit(y))
-            rounds, rng = Batch(rows, new._check_labels(rows, y)), self.random_state
-            order = rounds.order(check_random_state(rng) if self.shuffle else None)
-            new._learn_rows(rows.X, rounds.packed, order)
-        return self
+        return self._fit(X, y, None)
 
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:  # type: ignore[override]
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            is_verbose(self)
-            rows = new._rows(X)
-            if first:
-                new._start(Simplex().fit_stream(y, classes))
-            elif classes is not None:
-                self.space_.check_classes(classes)
-            codes = new._check_labels(rows, y)
-        own_arrays(self)
-        self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
-        return self
+        return self._partial_fit(X, y, classes, None)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
         best = np.argmax(self._thetas(rounds.X[which]), axis=1)
         return mistakes(best != rounds.packed[which])
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
 
     def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)
@@ -160,7 +145,8 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self._scale.columns + self._intercept)
 
-    def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
+    def _learn(self, rounds: Batch, order: Ints, **given: Any) -> None:
+        X, codes = rounds.X, rounds.packed
         for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
             with self.lock, learning_on_a_copy(self) as twin:
                 for i in order[start : start + BLOCK]:

@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from itertools import pairwise
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -28,10 +28,10 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_on_a_copy, locked
+from skstructured._learners.one_pass import OnePass
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
-from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
 from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
@@ -51,7 +51,7 @@ WIDEST = 1e60
 
 @locked
 @parameters
-class LogisticLearner(DecodedPredictions, OnlineLearner):
+class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardized on arrival, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
@@ -69,54 +69,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     @abstractmethod
     def _new_weights(self, K, width):
         """Check the parameters; the learned state, for rows of `width` features."""
-
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, bad labels, lengths that differ; the fitted state
-            is then unchanged.
-        """
-        fit_one_pass(self, X, y, sample_weight)
-        return self
-
-    def partial_fit(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
-    ) -> Self:
-        """Learn the rows in order, one round each; chunks of any size give the same result.
-
-        Parameters
-        ----------
-        X, y, classes, sample_weight : array-like
-            Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
-            call.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For the same errors as `fit`, and for labels that are not among the classes.
-        """
-        learn_stream(self, X, y, classes, sample_weight)
-        return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
@@ -203,10 +155,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         rounds = rounds.take(which)
         theta = self._logits(rounds.rows)
         return answered(self._decode(theta), self.space_.unpack(rounds.packed))
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; the `Losses`."""
