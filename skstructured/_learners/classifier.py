@@ -72,6 +72,10 @@ class ClassScores:
         rows = self._rows(X)
         return Batch(rows, self._check_labels(rows, y))
 
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions; nothing is learned."""
+        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
+
     def _scores(self, X: Features) -> Floats:
         with lock_of(self):
             return self._thetas(self._fitted_rows(X))
@@ -136,8 +140,7 @@ class OnlineClassifier(OnePass, ClassScores, OnlineLearner, ClassifierMixin, Bas
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
-        best = np.argmax(self._thetas(rounds.X[which]), axis=1)
-        return mistakes(best != rounds.packed[which])
+        return self.answer(rounds, which)
 
     def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)

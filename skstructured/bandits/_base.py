@@ -29,7 +29,7 @@ from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 
@@ -453,10 +453,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         codes, (theta, P) = rounds.packed[which], self._played(rounds.X[which])
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
-
-    def answer(self, rounds: Batch, which: Ints) -> Losses:
-        """The `Losses` of predictions, which do not explore; nothing is learned."""
-        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`, with the learner's own draws."""

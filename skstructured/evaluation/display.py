@@ -105,8 +105,6 @@ class RegretDisplay:
         ax: Any = None,
         name: str | Sequence[str] | None = None,
         comparator: Given = None,
-        log: bool = False,
-        legend_kwargs: dict[str, Any] | None = None,
         risk_delta: float | None = None,
     ) -> Self:
         """Draw one or several progressive validations.
@@ -122,10 +120,6 @@ class RegretDisplay:
             numbered if there are several.
         comparator : array-like of shape (dim, p [+ 1]) or None, default=None
             U for all learners; None uses ``result.best_comparator()`` of each.
-        log : bool, default=False
-            Whether the losses are drawn on a logarithmic axis.
-        legend_kwargs : dict or None, default=None
-            Passed to ``ax.legend``.
         risk_delta : float or None, default=None
             Probability in (0, 1) that the bound on the risk fails anywhere. None leaves the bound
             out; so does a run that has none, see `ProgressiveResult.risk_bound`.
@@ -155,21 +149,15 @@ class RegretDisplay:
         curves = [_curves(one, comparator, risk_delta) for one in results]
         drawn = {name: list(values) for name, *values in zip(columns, *curves, strict=True)}
         display = cls(names=names, **drawn)
-        return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
+        return display.plot(ax)
 
-    def plot(
-        self, ax: Any = None, *, log: bool = False, legend_kwargs: dict[str, Any] | None = None
-    ) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure, with the legend next to the curves.
-        log : bool, default=False
-            Whether the losses are drawn on a logarithmic axis.
-        legend_kwargs : dict or None, default=None
-            Passed to ``ax.legend``.
 
         Returns
         -------
@@ -187,9 +175,7 @@ class RegretDisplay:
         self.lines_ = [self._draw(i) for i in range(len(self.names))]
         self.ax_.set(xlabel="round", ylabel="cumulative target loss")
         self.ax_.margins(x=0.01)
-        if log:
-            self._use_log_axis()
-        self.ax_.legend(handles=self._handles(), **{**placed, **(legend_kwargs or {})})
+        self.ax_.legend(handles=self._handles(), **placed)
         return self
 
     def _draw(self, i):
@@ -205,13 +191,6 @@ class RegretDisplay:
                     self.rounds[i], values[i], color=f"C{i % 10}", label=label, **style
                 )
         return lines
-
-    def _use_log_axis(self):
-        """A logarithmic axis that starts at the losses: comparators may start near 0."""
-        first = [loss[loss > 0.0][0] for loss in self.losses if np.any(loss > 0.0)]
-        self.ax_.set_yscale("log")
-        if first:
-            self.ax_.set_ylim(bottom=0.7 * min(first))
 
     def _handles(self):
         """Legend: colors are learners, line styles are kinds."""

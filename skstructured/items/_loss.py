@@ -152,12 +152,6 @@ class ItemLoss(RoundLoss):
         space = self.space.space if isinstance(self.space, OverItems) else self.space
         return space, self.regularizer, find_oracle(space, self.regularizer)
 
-    @property
-    def kernel(self) -> Any:
-        """The kernel of the pair; its scores have as many entries as there are items."""
-        space, _, oracle = self._terms()
-        return oracle.kernel_for(space)
-
     def work_sizes(self, dims: Ints) -> Ints:
         """Lengths of the kernel's scratch vector for rounds of so many items."""
         return of_each(dims, self._terms()[2].work).astype(np.int64)

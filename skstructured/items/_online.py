@@ -13,11 +13,11 @@ from skstructured._base.validation import check_features, takes_gaps
 from skstructured._engine.rows import Rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import check_batch
+from skstructured._learners.predictions import DecodedPredictions, check_batch
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
-from skstructured.extend._types import Array, Floats, Given, Seed
-from skstructured.extend.learner import Batch, Losses
+from skstructured.extend._types import Array, Floats, Given
+from skstructured.extend.learner import Batch
 from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
 from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
@@ -87,11 +87,8 @@ class ItemLearner(OnlineEstimator):
         wanted = super()._wants_intercept()
         return wanted and not self.space_.constant_sum
 
-    def _decode(self, theta: Any, decoder: Any = None) -> Any:
-        return Decoding(theta, self.loss_, decoder or self._decoder())
-
-    def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
-        return self._decode(theta).losses(V, random_state)
+    _decode: Any = DecodedPredictions._decode
+    _losses: Any = DecodedPredictions._losses
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""

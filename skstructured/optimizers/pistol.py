@@ -181,9 +181,7 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
         return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+    check = message_of_caps
 
 
 @kernel
@@ -296,6 +294,4 @@ class PiSTOL(OnlineOptimizer):
         """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
         return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+    check = message_of_caps

@@ -441,10 +441,7 @@ def check_progressive_validation(trial):
     played = model.play_and_learn(rounds, trial.every, 0)
     got = result.target_loss, result.expected_target_loss, result.surrogate_loss
     assert_same(played._asdict(), Losses(*got)._asdict(), "progressive_validate")
-    batches, (model, rounds) = _validated(trial, batch_size=trial.half), trial.learned(trial.half)
-    second = trial.every[trial.half : 2 * trial.half]
-    wanted = model.play(rounds, second, 0).expected
-    assert_close(batches.expected_target_loss[second], wanted, "a second batch")
+    _check_second_batch(trial, "randomized", "play")
 
 
 def check_answers(trial):
@@ -456,12 +453,15 @@ def check_answers(trial):
     assert_close(answered.target, answered.expected, "an answer")
     got = _validated(trial, play="predict").target_loss
     assert_close(got, answered.target, "progressive_validate of answers")
-    batches, (model, rounds) = (
-        _validated(trial, play="predict", batch_size=trial.half),
-        trial.learned(trial.half),
-    )
+    _check_second_batch(trial, "predict", "answer")
+
+
+def _check_second_batch(trial, play, method):
+    """A batch is played, or answered, by the learner of those before it."""
+    found = _validated(trial, play=play, batch_size=trial.half).expected_target_loss
+    model, rounds = trial.learned(trial.half)
     second = trial.every[trial.half : 2 * trial.half]
-    assert_close(batches.target_loss[second], model.answer(rounds, second).target, "a second batch")
+    assert_close(found[second], getattr(model, method)(rounds, second).expected, "a second batch")
 
 
 def check_round_weights(trial):

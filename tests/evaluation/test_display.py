@@ -120,21 +120,12 @@ def test_lists_are_numbered_or_named(results):
     assert RegretDisplay.from_result(runs[:1]).names == [kind]
 
 
-def test_the_loss_axis_may_be_logarithmic(results):
-    ax = RegretDisplay.from_result(results, log=True).ax_
-    losses = np.array([np.cumsum(result.expected_target_loss) for result in results.values()])
-    assert ax.get_yscale() == "log"
-    assert 0.1 * losses[losses > 0].min() < ax.get_ylim()[0] < losses[losses > 0].min()
-    assert RegretDisplay.from_result(results).ax_.get_yscale() == "linear"
-
-
 def test_given_axes_are_drawn_on(results):
     figure, axes = plt.subplots(1, 2)
-    display = RegretDisplay.from_result(results["logistic"], ax=axes[1], legend_kwargs={"ncols": 2})
+    display = RegretDisplay.from_result(results["logistic"], ax=axes[1])
     assert display.ax_ is axes[1] and display.figure_ is figure
     assert len(axes[1].lines) == 3 and not axes[0].lines
-    assert axes[1].get_legend()._ncols == 2
-    assert display.plot(axes[0], log=True) is display
+    assert display.plot(axes[0]) is display
     assert display.ax_ is axes[0] and len(axes[0].lines) == 3
 
 

@@ -17,7 +17,7 @@ from skstructured._learners.one_pass import OnePass
 from skstructured._learners.passes import with_progress
 from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
-from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 __all__ = ["OnlineTreeClassifier"]
 
@@ -60,10 +60,6 @@ class VotingLearner(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEs
         """The `Losses` of rounds with the current state; nothing is learned."""
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
-
-    def answer(self, rounds: Batch, which: Ints) -> Losses:
-        """The `Losses` of predictions; nothing is learned."""
-        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; the `Losses`."""
