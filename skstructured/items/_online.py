@@ -6,14 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import check_features, takes_gaps
-from skstructured._engine.rows import Rows
+from skstructured._base.validation import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, check_batch
+from skstructured._learners.predictions import DecodedPredictions, check_batch, stacked_batch
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._types import Array, Floats, Given
@@ -88,6 +86,7 @@ class ItemLearner(OnlineEstimator):
         return wanted and not self.space_.constant_sum
 
     _decode: Any = DecodedPredictions._decode
+    _scores: Any = DecodedPredictions._scores
     _losses: Any = DecodedPredictions._losses
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
@@ -100,11 +99,7 @@ class ItemLearner(OnlineEstimator):
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items, without outputs; values are not yet checked to be finite."""
-        items = read_items(X)
-        values = check_features(self, items.values, reset)
-        values = values if values.dtype == np.float64 else values.astype(np.float64)
-        self._dtype = np.dtype(np.float64)
-        return Batch(Rows.from_array(values), None, None, items.offsets)
+        return stacked_batch(self, read_items(X), reset)
 
     def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
         """Rows that are not finite, or out of range, raise a ValueError."""
@@ -217,14 +212,6 @@ class ItemLearner(OnlineEstimator):
         """The `Batch` of further rounds of the stream that is being learned."""
         items = self._items(X)
         return super().resume(items, self._targets(items, y))
-
-    def _scores(self, items: Items) -> Ragged:
-        """Scores of the items of new rounds."""
-        if not hasattr(self, "space_"):
-            check_is_fitted(self)
-        batch = self._read(items)
-        self._check_rows(batch)
-        return self._thetas(batch)
 
     def _decoding(self, items: Items) -> Decoding:
         return self._decode(self._scores(items))
