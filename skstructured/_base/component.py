@@ -9,8 +9,6 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["Seed", "parameters", "parameters_with"]
-
 
 class Component(BaseEstimator):
     """A constructor parameter that has parameters: a space, a regularizer, a decoder.

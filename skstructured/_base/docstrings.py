@@ -8,9 +8,6 @@ from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
-__all__ = ["inherit_parameters"]
-
-
 #: ``{FolkloreClassifier: R, lam}`` on lines of its own.
 MARKER = re.compile(r"^( *)\{(\w+): ([\w,\s]+)\}$", re.MULTILINE)
 

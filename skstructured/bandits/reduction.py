@@ -19,7 +19,7 @@ from skstructured._learners.lock import lock_of
 from skstructured._learners.metadata import routed, router_of
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
-from skstructured.estimators.logistic import FolkloreClassifier
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.simplex import log_softmax
 

@@ -36,13 +36,6 @@ from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.sequences._ragged import RoundModel
 from skstructured.spaces import LabelSequence
 
-__all__ = [
-    "GaptronClassifier",
-    "MulticlassPerceptron",
-    "OnlineStructuredPredictor",
-    "SecondOrderPerceptron",
-]
-
 
 @parameters
 class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):

@@ -41,8 +41,6 @@ from skstructured.extend.learner import Batch, ExpertComparison, Losses, OnlineL
 from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
 from skstructured.spaces import Simplex
 
-__all__ = ["AbstainingHedgeClassifier"]
-
 #: Rounds for which experts that are not trained are asked at a time.
 BLOCK = 4096
 

@@ -20,8 +20,6 @@ from skstructured.items._reading import Items
 from skstructured.losses import FenchelYoung, fenchel_young_of
 from skstructured.spaces import Birkhoff, resolve_space
 
-__all__ = ["ItemStructuredPredictor"]
-
 
 def _has_probabilities(learner: Any) -> bool:
     """For `available_if`."""

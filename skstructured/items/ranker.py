@@ -21,9 +21,6 @@ from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
 
-__all__ = ["ListwiseRanker"]
-
-
 #: Quantiles of a feature, at most.
 QUANTILES = 20
 

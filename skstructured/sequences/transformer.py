@@ -23,16 +23,6 @@ from skstructured._base.ragged import (
 )
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
-__all__ = [
-    "SequenceTransformer",
-    "label_f1",
-    "label_f1_scorer",
-    "position_accuracy",
-    "position_accuracy_scorer",
-    "sequence_accuracy",
-    "sequence_accuracy_scorer",
-]
-
 
 def _has(method):
     return lambda self: getattr(getattr(self, "transformer_", self.transformer), method)

@@ -35,8 +35,6 @@ from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
 
-__all__ = ["AdaBoostOLMClassifier"]
-
 
 def weak_learners(base, n, K, model):
     """Weak learners of n experts for a model that is being set up: built-in trees, or any other."""

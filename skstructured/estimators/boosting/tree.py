@@ -19,8 +19,6 @@ from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
-__all__ = ["OnlineTreeClassifier"]
-
 
 @locked
 class VotingLearner(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):

@@ -34,8 +34,6 @@ from skstructured.sequences._decoding import SequenceLoss, rule_of
 from skstructured.sequences._predictions import SequencePredictions
 from skstructured.spaces import LabelSequence
 
-__all__ = ["ConditionalRandomField"]
-
 
 @parameters
 class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredictor):

@@ -31,13 +31,6 @@ from skstructured.optimizers.gradient_descent import FixedStep
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces.hypercube import Signs
 
-__all__ = [
-    "AveragedKernelSGDClassifier",
-    "KernelPerceptronClassifier",
-    "PiSTOLClassifier",
-    "PiSTOLRegressor",
-]
-
 
 @parameters
 class KernelParameters:

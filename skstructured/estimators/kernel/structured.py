@@ -18,8 +18,6 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate
 from skstructured.losses import FenchelYoung
 
-__all__ = ["KernelStructuredPredictor"]
-
 
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters

@@ -20,8 +20,6 @@ from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
-__all__ = ["AioliClassifier", "FolkloreClassifier"]
-
 #: What is kept of A, by the parameter `structure`; and for how many weights "auto" keeps all.
 KINDS, MOST_WEIGHTS = {"full": FolkloreMatrix, "classes": ClassBlocks}, 4096
 

@@ -31,8 +31,6 @@ from skstructured.estimators.logistic.folklore import (
 )
 from skstructured.spaces.simplex import log_softmax, softmax_into
 
-__all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
-
 #: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
 #: many of them, the first, where all its variances sum to `NARROW` at most.
 POINTS, FEW, NARROW = 2048, 256, 1.0

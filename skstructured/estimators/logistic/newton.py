@@ -27,8 +27,6 @@ from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
 
-__all__ = ["OnlineNewtonClassifier"]
-
 #: γB is squared, and inverted.
 LEAST_PRODUCT = 1e-100
 

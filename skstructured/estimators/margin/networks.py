@@ -20,8 +20,6 @@ from skstructured.estimators.margin._closed_forms import BEST, FIXED, SEARCH
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
 
-__all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
-
 SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 
 

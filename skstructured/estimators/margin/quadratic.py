@@ -15,8 +15,6 @@ from skstructured.estimators.margin._base import ALPHAS, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner
 from skstructured.extend.output_space import OutputSpace
 
-__all__ = ["QuadraticSurrogate"]
-
 
 def solve(C, inputs, alpha, cache_size):
     r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `Found`, it, and its gap.
