@@ -11,9 +11,8 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
-from skstructured._learners.classifier import ClassScores
+from skstructured._learners.classifier import ClassScores, OnePass
 from skstructured._learners.lock import locked
-from skstructured._learners.one_pass import OnePass
 from skstructured._learners.passes import with_progress
 from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs

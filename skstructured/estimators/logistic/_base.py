@@ -25,10 +25,9 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.classifier import with_intercept
+from skstructured._learners.classifier import OnePass, with_intercept
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_on_a_copy, locked
-from skstructured._learners.one_pass import OnePass
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
