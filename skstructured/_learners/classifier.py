@@ -1,4 +1,4 @@
-"""Bases of learners of one pass, and of classifiers with one score per class, row by row in Python."""
+"""Bases of learners of one pass, and of classifiers with one score per class."""
 
 from abc import abstractmethod
 from collections.abc import Callable

@@ -401,7 +401,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
         self._model = self._new_model()
-        self._model.state.vectors[:, DECAYS] = float(self._average_decays())
+        self._model.state.vectors[:, DECAYS] = float(self.average == "polynomial")
         self._take_decoder()
 
     def _take_decoder(self) -> None:
@@ -419,10 +419,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if not getattr(self.loss_, "bounds_surrogate", False):
             check_keeps_bound(self._decoder(), self.loss_)
         return self._model.certificate(delta)
-
-    def _average_decays(self) -> bool:
-        """Whether round t counts t³ in the average."""
-        return self.average == "polynomial"
 
     def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""

@@ -443,18 +443,13 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         score = self._learn(rounds, which)
         return self._losses(score, rounds.packed[which], random_state)
 
-    def _expected(self, score, codes):
-        """(1 − b) 1[y* ≠ y] + b c."""
-        cost = check_share("abstention_cost", self.abstention_cost)
-        sure = np.abs(score)
-        return sure * ((score > 0.0) != codes) + (1.0 - sure) * cost
-
     def _losses(self, score, codes, random_state):
-        """Losses of a draw, exact expectations, and ℓ(ŷ)."""
+        """Losses of a draw, exact expectations (1 − b) 1[y* ≠ y] + b c, and ℓ(ŷ)."""
+        cost = check_share("abstention_cost", self.abstention_cost)
         u = check_random_state(random_state).random_sample(len(score))
-        wrong = ((score > 0.0) != codes).astype(np.float64)
-        target = np.where(u < 1.0 - np.abs(score), float(self.abstention_cost), wrong)
-        return Losses(target, self._expected(score, codes), losses_of(score[:, None], codes)[:, 0])
+        wrong, sure = ((score > 0.0) != codes).astype(np.float64), np.abs(score)
+        target, expected = np.where(u < 1.0 - sure, cost, wrong), sure * wrong + (1.0 - sure) * cost
+        return Losses(target, expected, losses_of(score[:, None], codes)[:, 0])
 
     @property
     def expert_losses_(self) -> Floats:
