@@ -117,14 +117,6 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.transformer_ = _applied(fitted.partial_fit, stacked, labels)
         return self
 
-    @available_if(_has("inverse_transform"))
-    def inverse_transform(self, X: Features) -> list:
-        """Sequences of rows before the transformation."""
-        check_is_fitted(self)
-        stacked = _stack(X)
-        values = self.transformer_.inverse_transform(stacked.values)
-        return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
-
     def set_output(self, *, transform: str | None = None) -> Self:
         """Keep the output format: sequences are returned as `Stacked` matrices, not as frames.
 
