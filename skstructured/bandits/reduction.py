@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import _num_samples
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real, check_weights
 from skstructured._learners.lock import lock_of

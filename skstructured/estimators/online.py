@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Given, Ints, Seed
 from skstructured.extend.decoder import Decoder

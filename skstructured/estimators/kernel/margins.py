@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters, parameters_with, resolve
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import (
+    Seed,
+    inherit_parameters,
+    parameters,
+    parameters_with,
+    resolve,
+)
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST

@@ -9,8 +9,7 @@ from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner

@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
