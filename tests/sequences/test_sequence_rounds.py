@@ -21,8 +21,7 @@ from skstructured._learners.decoding import Decoding
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._model import mean_costs
-from skstructured.sequences._rounds import norms, sizes
+from skstructured.sequences._model import mean_costs, norms, sizes
 from skstructured.spaces.sequence import Chains, indicators
 
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
