@@ -152,9 +152,8 @@ class Model(State, ABC):
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
-    def with_lengths(self, batch: Batch) -> "Model":
-        """The model, prepared for the next rounds; it shares the arrays."""
-        return self
+    def note_lengths(self, batch: Batch) -> None:
+        """Prepare the loss for rounds of these lengths."""
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""

@@ -436,7 +436,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
             batch = weights.with_class_weights(self, batch, stream)
-        self._model = self._model.with_lengths(batch)
+        self._model.note_lengths(batch)
         self.loss_ = self._model.loss
         return batch
 

@@ -1,6 +1,5 @@
 """Learning in rounds of several rows each, sequences or items: the loss and the model."""
 
-import copy
 import itertools
 import math
 from abc import abstractmethod
@@ -217,12 +216,11 @@ class RoundModel(LinearModel):
         """Blocks of about a thousand rows."""
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
-    def with_lengths(self, batch: Batch) -> "RoundModel":
-        """The model whose loss is for rounds of all sizes so far."""
-        noted, before = copy.copy(self), np.array(self.loss.sizes, dtype=np.int64)
+    def note_lengths(self, batch: Batch) -> None:
+        """Keep the lengths of the next rounds that the constants of the loss need."""
+        before = np.array(self.loss.sizes, dtype=np.int64)
         counted = batch.X.lengths[batch.weights > 0.0]
-        noted.loss = self.loss.over_sizes(np.append(counted, before))
-        return noted
+        self.loss = self.loss.over_sizes(np.append(counted, before))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """Rows that are not standardized are checked here: no loop sees their norms."""
