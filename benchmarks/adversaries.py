@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -435,15 +436,24 @@ def _play_adaptive(learner, adversary, space, rng):
     X, vertices = adversary.features(), space.vertices()
     outputs = space.decode(vertices)
     losses, answers = np.empty((3, len(X))), np.empty(len(X), dtype=np.intp)
+    every = np.arange(len(vertices))
     # All outputs are known, and none is learned.
     known = learner.begin(np.repeat(X[:1], len(vertices), axis=0), outputs)
     for t in range(len(X)):
-        x = X[t : t + 1]
-        k = answers[t] = adversary.answer(learner.expected_losses(x, vertices))
-        one = _rounds_of(x, known, [k])
-        losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
+        possible = _rounds_of(np.repeat(X[t : t + 1], len(vertices), axis=0), known, every)
+        k = answers[t] = adversary.answer(next_losses(learner, possible))
+        losses[:, t] = np.ravel(learner.play_and_learn(possible, every[k : k + 1], rng))
     learner._warn_diagnostics()
     return ProgressiveResult(*losses, learner, 1, _rounds_of(X, known, answers), "randomized")
+
+
+def next_losses(learner: Any, rounds: Batch) -> Floats:
+    """Expected target losses (m,) of each of m rounds, if it were the next; nothing is learned."""
+    found = []
+    for i in range(rounds.n_rounds):
+        played = deepcopy(learner).play_and_learn(rounds, np.array([i]), 0)
+        found.append(played.expected[0])
+    return np.array(found)
 
 
 def _rounds_of(X, known, answers):

@@ -9,24 +9,24 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
-from skstructured.estimators.crf import ConditionalRandomField
-from skstructured.estimators.kernel import (
+from skstructured.estimators.boosting.olm import AdaBoostOLMClassifier
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier
+from skstructured.estimators.crf.estimator import ConditionalRandomField
+from skstructured.estimators.kernel.margins import (
     AveragedKernelSGDClassifier,
-    Kernel,
     KernelPerceptronClassifier,
-    KernelStructuredPredictor,
     PiSTOLClassifier,
     PiSTOLRegressor,
 )
-from skstructured.estimators.logistic import (
+from skstructured.estimators.kernel.structured import Kernel, KernelStructuredPredictor
+from skstructured.estimators.logistic.folklore import AioliClassifier, FolkloreClassifier
+from skstructured.estimators.logistic.forecasters import (
     AggregatingForecaster,
-    AioliClassifier,
-    FolkloreClassifier,
     GaussianAggregatingForecaster,
-    OnlineNewtonClassifier,
 )
-from skstructured.estimators.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.estimators.logistic.newton import OnlineNewtonClassifier
+from skstructured.estimators.margin.networks import MaxMinMarginNetwork, StructuralSVM
+from skstructured.estimators.margin.quadratic import QuadraticSurrogate
 from skstructured.estimators.online import (
     GaptronClassifier,
     MulticlassPerceptron,

@@ -59,14 +59,6 @@ class Explorer(NearestMean):
         return tags
 
 
-class Expects(Explorer):
-    """Supplies expected losses, and rightly so."""
-
-    def expected_losses(self, x, V):
-        best = np.eye(len(self.classes_))[self._nearest(x)[0]]
-        return 1.0 - V @ (self.share / len(self.classes_) + (1.0 - self.share) * best)
-
-
 class Plain(sk.OnlineStructuredPredictor):
     """Gradient descent over rows as they are."""
 
@@ -129,12 +121,6 @@ class LearnsMoreWhenItPlays(Explorer):
         return losses
 
 
-class LearnsFromExpecting(Expects):
-    def expected_losses(self, x, V):
-        self._sums *= [1.0, 1.0, 1.0, 9.0]
-        return super().expected_losses(x, V)
-
-
 class ForgetsWithChunks(Explorer):
     def learn(self, rounds, which):
         self._sums *= 0.5 if len(which) == 7 else 1.0
@@ -194,7 +180,6 @@ BROKEN = {
     CountsWhatItPlaysTwice(): {"check_rounds_are_counted"},
     MissesASureDraw(share=0.0): {MEAN},
     LearnsMoreWhenItPlays(): {"check_play_and_learn_learns_as_learn"},
-    LearnsFromExpecting(): {"check_expected_losses"},
     ForgetsWithChunks(): {"check_learn_in_chunks"},
     ForgetsWithSingleRows(): {"check_partial_fit_in_chunks"},
     LearnsWhatItPlayedByHalf(): {VALIDATION},
@@ -233,9 +218,6 @@ CHANGED = {
     },
     ("check_a_rounds_own_output_does_not_enter", "explored"): {
         "ExploresTheOutput": lambda _, explored, rounds, which, n: np.eye(3)[rounds.packed[which]],
-    },
-    ("check_expected_losses", "expected_losses"): {
-        "ExpectsWrongly": lambda _, losses, x, V: np.full(len(V), 2.0 / 3.0),
     },
     ("check_partial_fit_in_chunks", "partial_fit"): {
         "LearnsOtherRows": lambda _, learn, X, *y: learn(np.asarray(X) * [1.0, 1.0, 1.0, -9.0], *y),
@@ -278,7 +260,7 @@ CHANGED = {
 }
 
 for (*checks, method), kinds in CHANGED.items():
-    base = {"expected_losses": Expects, "certificate": Plain}.get(method, Explorer)
+    base = Plain if method == "certificate" else Explorer
     for name, change in kinds.items():
         globals()[name] = broken(__name__, name, base, method, change)
         BROKEN[globals()[name]()] = set(checks)

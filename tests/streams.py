@@ -1,10 +1,13 @@
 """Streams of rounds that the tests learn from."""
 
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
 from conftest import INTERPRETED
 from pairs import space_of
+
+from skstructured._learners.models import SCORES
 
 
 def two_classes(rng, n=60, p=4):
@@ -130,3 +133,9 @@ def stream_of_kind(kind, space, rng, n, p=3):
     elif kind == "weighted":
         X, weight = X * np.exp(rng.randn(n, 1)), rng.randint(4, size=n) / 2.0
     return Stream(X, vertices[truth], weight)
+
+
+def next_scores(learner, X, y, weight=1.0):
+    """Scores of the next play at the only round of X; nothing is learned."""
+    twin, one = deepcopy(learner), np.arange(1)
+    return twin._model.learn(twin.resume(X, y), one, np.array([weight]), SCORES).theta

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks._common import Results, arguments
 from benchmarks.defaults._sets import classes
 from skstructured import OnlineStructuredPredictor
+from skstructured._learners.models import SCORES
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.risk import path
 
@@ -42,9 +43,11 @@ class Watch:
         """Error of the optimiser's next play, on the rows that are for this place."""
         every = -(-len(self.y) * len(self.at) // ASKED)
         rows = np.arange(place % every, len(self.y), every)
-        V = model.space_.unpack(model.space_.pack(self.y[rows]))
-        pairs = zip(rows, V, strict=True)
-        return np.mean([model.expected_losses(self.X[i : i + 1], v[None])[0] for i, v in pairs])
+        batch, found = model.resume(self.X[rows], self.y[rows]), []
+        for i in range(batch.n_rounds):
+            played = model._model.copy().learn(batch, np.array([i]), np.ones(1), SCORES)
+            found.append(model._decode(played.theta).expected_loss(played.truth)[0])
+        return np.mean(found)
 
 
 class Watched(OnlineStructuredPredictor):

@@ -1,7 +1,5 @@
 """Warnings and errors of the package."""
 
-__all__ = ["GuaranteeError", "GuaranteeWarning"]
-
 
 class GuaranteeWarning(UserWarning):
     """The learner works, but no theorem covers its configuration.

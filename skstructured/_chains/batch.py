@@ -20,10 +20,9 @@ from skstructured._chains.best_paths import (
     batch_scores,
     batch_viterbi,
 )
-from skstructured._chains.logarithms import batch_log_probabilities, log_marginals
+from skstructured._chains.logarithms import batch_log_probabilities, log_marginals, longest_of
 from skstructured._chains.marginals import exp_transitions, scaled_marginals
 from skstructured._chains.projection import add_vertices, projected
-from skstructured._chains.rows import longest_of
 from skstructured._engine.arrays import Floats, Ints
 
 

@@ -6,18 +6,16 @@ import numpy as np
 
 from skstructured._chains.logarithms import (
     ROWS,
+    add_products,
+    exp_matrix,
+    exp_rows,
     log_probability,
     log_scratch,
     marginals_of,
     messages,
-    row_length,
-)
-from skstructured._chains.rows import (
-    add_products,
-    exp_matrix,
-    exp_rows,
     multiply_row,
     product_of_rows,
+    row_length,
     row_softmax,
     row_sum,
     row_times,

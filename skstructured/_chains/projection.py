@@ -16,7 +16,7 @@ import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import copy_into, move_towards
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
 #: distance of a vertex from the span of the others, which is a rational number, or 0.
@@ -121,17 +121,8 @@ def _step_towards(target, n, labels, weights, scores, L):
 
     Returns how many vertices are left, and whether the target was reached.
     """
-    step, worst = 1.0, -1
-    for i in range(n):
-        if target[i] <= 1e-14 and weights[i] > target[i]:
-            limit = weights[i] / (weights[i] - target[i])
-            if limit < step or worst < 0:
-                step, worst = min(limit, step), i
-    for i in range(n):
-        weights[i] += step * (target[i] - weights[i])
-    if worst < 0:
+    if move_towards(target, weights, n):
         return n, True
-    weights[worst] = 0.0
     for i in range(n - 1, -1, -1):
         if weights[i] <= 1e-15:
             n = _remove(i, n, labels, weights, scores, L)

@@ -268,6 +268,22 @@ class LinearState(State):
 
 
 @kernel
+def move_towards(target, weights, n):
+    """Move n convex weights to `target`, or until one of them is 0; whether it was reached."""
+    step, worst = 1.0, -1
+    for i in range(n):
+        if target[i] <= 1e-14 and weights[i] > target[i]:
+            limit = weights[i] / (weights[i] - target[i])
+            if limit < step or worst < 0:
+                step, worst = min(limit, step), i
+    for i in range(n):
+        weights[i] += step * (target[i] - weights[i])
+    if worst >= 0:
+        weights[worst] = 0.0
+    return worst < 0
+
+
+@kernel
 def copy_into(target, source):
     """Target = source, both one-dimensional and as long.
 

@@ -1,4 +1,4 @@
-"""Base classes of classifiers with one score per class, learning row by row in Python."""
+"""Bases of learners of one pass, and of classifiers with one score per class."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -21,11 +21,100 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
-from skstructured._learners.passes import is_verbose, with_progress
+from skstructured._learners.passes import with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
+
+
+class OnePass:
+    """`fit` of one pass, and `partial_fit` of further rows; an error leaves a learner as it was.
+
+    A learner has ``_first(X, y, classes, sample_weight, stream)``, which restarts it, and `resume`,
+    both of which return a `Batch`; and ``_learn(rounds, order)``, which may take metadata.
+    """
+
+    _learn: Callable[..., Any]
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features, unscaled.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, bad labels, or lengths that differ; nothing is
+            then changed.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
+        """Learn the rows in order, one round each; chunks of any size give the same result.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight : array-like
+            Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
+            call.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For the same errors as `fit`, and for labels that are not among the classes.
+        """
+        return self._partial_fit(X, y, classes, sample_weight)
+
+    def learn(self, rounds: Batch, which: Ints) -> None:
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    def _fit(self: Any, X: Features, y: Outputs, sample_weight: Given, **given: Any) -> Any:
+        shuffle = getattr(self, "shuffle", True)
+        check_bool("shuffle", shuffle)
+        with unchanged_on_error(self, aside=True) as new:
+            rounds = new._first(X, y, None, sample_weight, stream=False)
+            rng = getattr(new, "random_state_", None) or check_random_state(self.random_state)
+            new._learn(rounds, rounds.order(rng if shuffle else None), **given)
+        self._warn_diagnostics()
+        return self
+
+    def _partial_fit(
+        self: Any, X: Features, y: Outputs, classes: Given, sample_weight: Given, **given: Any
+    ) -> Any:
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
+            if first:
+                rounds = new._first(X, y, classes, sample_weight, stream=True)
+                new._learn(rounds, np.arange(len(rounds.packed)), **given)
+            else:
+                if classes is not None:
+                    self.space_.check_classes(classes)
+                told = {} if sample_weight is None else {"sample_weight": sample_weight}
+                rounds = self.resume(X, y, **told)
+        if not first:
+            own_arrays(self)
+            self._learn(rounds, np.arange(len(rounds.packed)), **given)
+        self._warn_diagnostics()
+        return self
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
@@ -74,6 +163,10 @@ class ClassScores:
         rows = self._rows(X)
         return Batch(rows, self._check_labels(rows, y))
 
+    def answer(self, rounds: Batch, which: Ints) -> Losses:
+        """The `Losses` of predictions; nothing is learned."""
+        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
+
     def _scores(self, X: Features) -> Floats:
         with lock_of(self):
             return self._thetas(self._fitted_rows(X))
@@ -89,6 +182,15 @@ class ClassScores:
         check_finite(self, rows, fresh)
         return rows
 
+    def _first(self, X: Any, y: Any, classes: Given, sample_weight: Given, stream: bool) -> Batch:
+        """Restart, with the classes of a stream or those of y; the `Batch` of its first rows."""
+        rows, space = self._rows(X, reset=True), Simplex()
+        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
+        return self._with_labels(rows, y, sample_weight, stream)
+
+    def _with_labels(self, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
+        return Batch(rows, self._check_labels(rows, y))
+
     def _check_labels(self, rows: Rows, y: Outputs) -> Ints:
         """Positions of labels among the classes, one per row."""
         codes = self.space_.pack(y)
@@ -103,7 +205,7 @@ class ClassScores:
 
 
 @locked
-class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
     Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and
@@ -119,45 +221,17 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def _learn_row(self, x: Floats, code: int) -> bool:
         """Learn a row (width,), the 1 of the intercept included; whether it was a mistake."""
 
-    def fit(self, X: Features, y: Outputs) -> Self:
+    def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # no weights
         """Learn one pass from scratch; returns self."""
-        check_bool("shuffle", self.shuffle)
-        with unchanged_on_error(self, aside=True) as new:
-            rows = new._rows(X, reset=True)
-            new._start(Simplex().fit(y))
-            rounds, rng = Batch(rows, new._check_labels(rows, y)), self.random_state
-            order = rounds.order(check_random_state(rng) if self.shuffle else None)
-            new._learn_rows(rows.X, rounds.packed, order)
-        return self
+        return self._fit(X, y, None)
 
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:  # type: ignore[override]
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            is_verbose(self)
-            rows = new._rows(X)
-            if first:
-                new._start(Simplex().fit_stream(y, classes))
-            elif classes is not None:
-                self.space_.check_classes(classes)
-            codes = new._check_labels(rows, y)
-        own_arrays(self)
-        self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
-        return self
+        return self._partial_fit(X, y, classes, None)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
-        best = np.argmax(self._thetas(rounds.X[which]), axis=1)
-        return mistakes(best != rounds.packed[which])
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V[:, np.argmax(self._thetas(x)[0])]
+        return self.answer(rounds, which)
 
     def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)
@@ -165,7 +239,8 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self._scale.columns + self._intercept)
 
-    def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
+    def _learn(self, rounds: Batch, order: Ints, **given: Any) -> None:
+        X, codes = rounds.X, rounds.packed
         for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
             with self.lock, learning_on_a_copy(self) as twin:
                 for i in order[start : start + BLOCK]:

@@ -79,14 +79,6 @@ class Decoding:
         """Exact expected target losses (n,) if the vertices V (n, dim) are true."""
         return self.decoder.expected_loss(self.theta, self.mu, V, self.loss)
 
-    def expected_losses(self, V: Any) -> Floats:
-        """Those (m,) of the only row against each of the vertices V (m, dim)."""
-        if self._ragged:
-            V = self.space.codes(V)
-            return np.concatenate([self.expected_loss(V[i : i + 1]) for i in range(len(V))])
-        same = [np.repeat(row, len(V), axis=0) for row in (self.theta, self.mu)]
-        return self.decoder.expected_loss(same[0], same[1], V, self.loss)
-
     def truths(self, y: Outputs) -> Any:
         """Outputs y as vertices; a ValueError unless there is one per row."""
         if self._ragged:

@@ -152,9 +152,8 @@ class Model(State, ABC):
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
-    def with_lengths(self, batch: Batch) -> "Model":
-        """The model, prepared for the next rounds; it shares the arrays."""
-        return self
+    def note_lengths(self, batch: Batch) -> None:
+        """Prepare the loss for rounds of these lengths."""
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
@@ -260,17 +259,6 @@ class Model(State, ABC):
         """Parts of `order`, each to be learned by one call of `learn`."""
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
-
-    def peek_scores(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
-        """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
-
-        V are possible outputs.
-        """
-        twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
-        twin._block_size(rows)
-        theta = np.empty((1, self.space.dim_))
-        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, SCORES)
-        return theta, stopped
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""

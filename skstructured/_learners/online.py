@@ -387,19 +387,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         theta = self._model.concatenated([block.theta for block in played])
         return judged(self._decode(theta), self._truths(rounds.packed[which]))
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
-
-        A copy of the model learns the row, because optimizers see its norm before they play. Label
-        sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
-        """
-        check_is_fitted(self)
-        with self._model.lock:
-            theta, stopped = self._model.peek_scores(x, V, np.ones(1))
-        if stopped >= 0:
-            raise_bad_row(self, x, 0)
-        return self._decode(theta).expected_losses(V)
-
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
@@ -414,7 +401,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
         self._model = self._new_model()
-        self._model.state.vectors[:, DECAYS] = float(self._average_decays())
+        self._model.state.vectors[:, DECAYS] = float(self.average == "polynomial")
         self._take_decoder()
 
     def _take_decoder(self) -> None:
@@ -433,10 +420,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             check_keeps_bound(self._decoder(), self.loss_)
         return self._model.certificate(delta)
 
-    def _average_decays(self) -> bool:
-        """Whether round t counts t³ in the average."""
-        return self.average == "polynomial"
-
     def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""
         check_bool("fit_intercept", self.fit_intercept)
@@ -453,7 +436,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
             batch = weights.with_class_weights(self, batch, stream)
-        self._model = self._model.with_lengths(batch)
+        self._model.note_lengths(batch)
         self.loss_ = self._model.loss
         return batch
 

@@ -61,7 +61,11 @@ def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:
     """
     if not over_sequences(learner, fresh=reset):
         return Batch(read_rows(learner, X, reset=reset), None)
-    stacked = stack_rows(X)
+    return stacked_batch(learner, stack_rows(X), reset)
+
+
+def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
+    """The `Batch` of rounds of several rows: `Ragged` sequences, or items."""
     values = check_features(learner, stacked.values, reset)
     values = values if values.dtype == np.float64 else values.astype(np.float64)
     learner._dtype = np.dtype(np.float64)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
@@ -30,7 +29,7 @@ from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 
@@ -455,10 +454,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
-    def answer(self, rounds: Batch, which: Ints) -> Losses:
-        """The `Losses` of predictions, which do not explore; nothing is learned."""
-        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
-
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`, with the learner's own draws."""
         self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
@@ -472,11 +467,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             actions, _ = self._simulate(Rows.from_array(x), code)
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V @ self._played(x)[1][0]
 
     def _losses(self, theta, P, actions, codes):
         """`Losses` of actions drawn from the rows of P, given the scores."""

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_positive, check_real
 from skstructured.bandits._item_base import ItemBandit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import parameters_with
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._learners.second_order import (

@@ -11,15 +11,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import _num_samples
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real, check_weights
 from skstructured._learners.lock import lock_of
 from skstructured._learners.metadata import routed, router_of
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
-from skstructured.estimators.logistic import FolkloreClassifier
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.simplex import log_softmax
 

@@ -1,15 +1,16 @@
 """Decoders ψ: how scores become outputs."""
 
 from skstructured._base.component import resolve
-from skstructured.decoders.label_sets import ExpectedF1, Threshold
 from skstructured.decoders.rules import (
     MAP,
     DiscountedGain,
+    ExpectedF1,
     GapDecoder,
     MinimumRisk,
     Nearest,
     Randomized,
     Sampled,
+    Threshold,
 )
 from skstructured.extend.decoder import Decoder
 

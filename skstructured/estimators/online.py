@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier
@@ -35,13 +34,6 @@ from skstructured.sequences._model import ChainRounds
 from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.sequences._ragged import RoundModel
 from skstructured.spaces import LabelSequence
-
-__all__ = [
-    "GaptronClassifier",
-    "MulticlassPerceptron",
-    "OnlineStructuredPredictor",
-    "SecondOrderPerceptron",
-]
 
 
 @parameters

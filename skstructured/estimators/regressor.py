@@ -7,8 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_weights
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators.kernel.margins import PiSTOLRegressor

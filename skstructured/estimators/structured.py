@@ -7,8 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_weights, read_rows, unchanged_on_error
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of

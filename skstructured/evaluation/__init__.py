@@ -1,7 +1,7 @@
 """Progressive validation, off-policy evaluation, results and plots."""
 
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
-from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
+from skstructured.evaluation.display import RegretDisplay
 from skstructured.evaluation.off_policy import PolicyValue, cross_fitted_rewards, off_policy_value
 from skstructured.evaluation.validation import progressive_validate, random_stop
 
@@ -9,7 +9,6 @@ __all__ = [
     "PolicyValue",
     "ProgressiveResult",
     "RegretDisplay",
-    "RiskCoverageDisplay",
     "StreamResult",
     "cross_fitted_rewards",
     "off_policy_value",

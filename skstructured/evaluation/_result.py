@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
 from skstructured._learners.weights import class_weights

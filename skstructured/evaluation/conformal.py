@@ -296,7 +296,6 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     --------
     RiskMonitor : An upper bound on the error rate, for outputs and not for sets.
     AbstainingHedgeClassifier : A binary classifier that may abstain.
-    skstructured.evaluation.RiskCoverageDisplay : The error rate of the most confident predictions.
 
     Notes
     -----

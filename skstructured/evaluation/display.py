@@ -8,252 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils._optional_dependencies import check_matplotlib_support
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation._result import ProgressiveResult
-from skstructured.extend._types import Array, Features, Floats, Given
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class RiskCoverageDisplay:
-    r"""Plot the error rate of the most confident predictions against their share of all rows.
-
-    With rows sorted by confidence, the k most confident have coverage k/n and risk (mistakes among
-    them)/k; rows of the same confidence are added together. If the curve rises to the right,
-    abstaining helps: mistakes are among the less confident predictions. Make it with
-    `from_estimator` or `from_predictions`.
-
-    Parameters
-    ----------
-    coverage, risk : ndarray of shape (n_points,)
-        The curve.
-    confidence : ndarray of shape (n_points,)
-        The least confidence among the rows of each point.
-    own : tuple of (float, float) or None, default=None
-        Coverage and risk if the classifier itself decides when to abstain.
-    estimator_name : str or None, default=None
-        The name in the legend.
-
-    Attributes
-    ----------
-    area : float
-        Mean risk over coverages (the area below the curve); small is good.
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes and the figure of the curve.
-    line_, own_ : matplotlib Line2D
-        The curve, and the point of the classifier's own choice; None without one.
-
-    See Also
-    --------
-    RegretDisplay : Cumulative losses and bounds over a stream.
-    AbstainingHedgeClassifier : A classifier that may abstain.
-    PredictionSets : Sets of outputs instead of abstaining.
-
-    References
-    ----------
-    El-Yaniv, Wiener (2010), "On the foundations of noise-free selective classification".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skstructured.evaluation.display import RiskCoverageDisplay
-    >>> y, predicted = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    >>> curve = RiskCoverageDisplay.of(y, predicted, confidence=[0.9, 0.8, 0.1, 0.7])
-    >>> curve.coverage.tolist(), curve.risk.tolist()
-    ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.0, 0.25])
-    """
-
-    coverage: Floats
-    risk: Floats
-    confidence: Floats
-    own: tuple[float, float] | None = None
-    estimator_name: str | None = None
-
-    @property
-    def area(self) -> float:
-        """Mean risk over coverages."""
-        return float(self.risk @ np.diff(self.coverage, prepend=0.0))
-
-    @classmethod
-    def of(
-        cls,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        confidence: ArrayLike,
-        *,
-        abstains: Given = None,
-        name: str | None = None,
-    ) -> Self:
-        """Compute the curve of predictions without drawing it.
-
-        Parameters
-        ----------
-        y_true, y_pred : array-like of shape (n,)
-            Labels, true and predicted.
-        confidence : array-like of shape (n,)
-            Confidence of the predictions; any numbers.
-        abstains : array-like of bool of shape (n,) or None, default=None
-            Whether the classifier itself would abstain, per row.
-        name : str or None, default=None
-            The name in a legend.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
-        sureness: Floats = column_or_1d(confidence, dtype=np.float64)
-        assert_all_finite(sureness, input_name="confidence")
-        check_consistent_length(truth, predicted, sureness)
-        order = np.argsort(-sureness, kind="stable")
-        sure, wrong = sureness[order], (truth != predicted)[order]
-        last = np.flatnonzero(np.r_[sure[1:] != sure[:-1], True])
-        risk = np.cumsum(wrong)[last] / (last + 1.0)
-        own = None if abstains is None else _chosen(truth != predicted, abstains)
-        coverage = (last + 1.0) / len(order)
-        return cls(
-            coverage=coverage, risk=risk, confidence=sure[last], own=own, estimator_name=name
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        confidence: ArrayLike,
-        *,
-        abstains: Given = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kwargs: Any,
-    ) -> Self:
-        """Draw the curve of predictions.
-
-        Parameters
-        ----------
-        y_true, y_pred : array-like of shape (n,)
-            Labels, true and predicted.
-        confidence : array-like of shape (n,)
-            Confidence of the predictions; any numbers.
-        abstains : array-like of bool of shape (n,) or None, default=None
-            Whether the classifier itself would abstain, per row; drawn as a dot.
-        name : str or None, default=None
-            The name in the legend.
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None makes a figure.
-        **line_kwargs
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If lengths differ, or confidences are not finite.
-        """
-        check_matplotlib_support(f"{cls.__name__}.from_predictions")
-        curve = cls.of(y_true, y_pred, confidence, abstains=abstains, name=name)
-        return curve.plot(ax, **line_kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Features,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kwargs: Any,
-    ) -> Self:
-        """Draw the curve of a fitted classifier on rows it has not seen.
-
-        Parameters
-        ----------
-        estimator : classifier
-            A classifier with ``predict_proba``, whose largest entry is its confidence, or for two
-            classes with ``decision_function``, whose absolute value is. If it has ``abstains``,
-            its own choice is drawn as a dot.
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features.
-        y : array-like of shape (n,)
-            Labels.
-        name : str or None, default=None
-            The name in the legend; None uses the class of the estimator.
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None makes a figure.
-        **line_kwargs
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
-        check_is_fitted(estimator)
-        if not is_classifier(estimator):
-            raise ValueError(f"estimator must be a classifier, got {estimator!r}.")
-        predicted, confidence = _surest(estimator, X)
-        abstains = estimator.abstains(X) if hasattr(estimator, "abstains") else None
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y, predicted, confidence, abstains=abstains, name=name, ax=ax, **line_kwargs
-        )
-
-    def plot(self, ax: Any = None, **line_kwargs: Any) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on; None makes a figure.
-        **line_kwargs
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        self
-        """
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        self.ax_ = _new_axes(6, 4) if ax is None else ax
-        self.figure_, self.own_ = self.ax_.figure, None
-        style = {"label": self.estimator_name} | line_kwargs
-        (self.line_,) = self.ax_.plot(self.coverage, self.risk, **style)
-        if self.own is not None:
-            (self.own_,) = self.ax_.plot(*self.own, "o", color=self.line_.get_color())
-        self.ax_.set(xlabel="share of rows predicted", ylabel="share of mistakes among them")
-        self.ax_.set_xlim(0.0, 1.02)
-        if style["label"] is not None:
-            self.ax_.legend()
-        return self
-
-
-def _chosen(wrong, abstains):
-    """Coverage and risk of the rows on which a classifier predicts; the risk of no rows is 0."""
-    kept = ~column_or_1d(abstains).astype(bool)
-    check_consistent_length(wrong, kept)
-    return float(kept.mean()), float(wrong[kept].mean()) if kept.any() else 0.0
-
-
-def _surest(estimator, X):
-    """The class of the largest score of every row, and its confidence."""
-    if hasattr(estimator, "predict_proba"):
-        proba = np.asarray(estimator.predict_proba(X))
-        return estimator.classes_[np.argmax(proba, axis=1)], proba.max(axis=1)
-    score = np.asarray(estimator.decision_function(X))
-    if score.ndim != 1:
-        raise ValueError("A classifier without predict_proba must have two classes.")
-    return estimator.classes_[(score > 0.0).astype(np.intp)], np.abs(score)
-
+from skstructured.extend._types import Array, Floats, Given
 
 #: Longer curves are thinned to this many points.
 POINTS = 2000
@@ -310,7 +69,6 @@ class RegretDisplay:
     See Also
     --------
     progressive_validate : Makes the results.
-    RiskCoverageDisplay : The error rate of the most confident predictions.
 
     References
     ----------
@@ -347,8 +105,6 @@ class RegretDisplay:
         ax: Any = None,
         name: str | Sequence[str] | None = None,
         comparator: Given = None,
-        log: bool = False,
-        legend_kwargs: dict[str, Any] | None = None,
         risk_delta: float | None = None,
     ) -> Self:
         """Draw one or several progressive validations.
@@ -364,10 +120,6 @@ class RegretDisplay:
             numbered if there are several.
         comparator : array-like of shape (dim, p [+ 1]) or None, default=None
             U for all learners; None uses ``result.best_comparator()`` of each.
-        log : bool, default=False
-            Whether the losses are drawn on a logarithmic axis.
-        legend_kwargs : dict or None, default=None
-            Passed to ``ax.legend``.
         risk_delta : float or None, default=None
             Probability in (0, 1) that the bound on the risk fails anywhere. None leaves the bound
             out; so does a run that has none, see `ProgressiveResult.risk_bound`.
@@ -397,21 +149,15 @@ class RegretDisplay:
         curves = [_curves(one, comparator, risk_delta) for one in results]
         drawn = {name: list(values) for name, *values in zip(columns, *curves, strict=True)}
         display = cls(names=names, **drawn)
-        return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
+        return display.plot(ax)
 
-    def plot(
-        self, ax: Any = None, *, log: bool = False, legend_kwargs: dict[str, Any] | None = None
-    ) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure, with the legend next to the curves.
-        log : bool, default=False
-            Whether the losses are drawn on a logarithmic axis.
-        legend_kwargs : dict or None, default=None
-            Passed to ``ax.legend``.
 
         Returns
         -------
@@ -429,9 +175,7 @@ class RegretDisplay:
         self.lines_ = [self._draw(i) for i in range(len(self.names))]
         self.ax_.set(xlabel="round", ylabel="cumulative target loss")
         self.ax_.margins(x=0.01)
-        if log:
-            self._use_log_axis()
-        self.ax_.legend(handles=self._handles(), **{**placed, **(legend_kwargs or {})})
+        self.ax_.legend(handles=self._handles(), **placed)
         return self
 
     def _draw(self, i):
@@ -447,13 +191,6 @@ class RegretDisplay:
                     self.rounds[i], values[i], color=f"C{i % 10}", label=label, **style
                 )
         return lines
-
-    def _use_log_axis(self):
-        """A logarithmic axis that starts at the losses: comparators may start near 0."""
-        first = [loss[loss > 0.0][0] for loss in self.losses if np.any(loss > 0.0)]
-        self.ax_.set_yscale("log")
-        if first:
-            self.ax_.set_ylim(bottom=0.7 * min(first))
 
     def _handles(self):
         """Legend: colors are learners, line styles are kinds."""

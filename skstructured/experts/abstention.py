@@ -41,8 +41,6 @@ from skstructured.extend.learner import Batch, ExpertComparison, Losses, OnlineL
 from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
 from skstructured.spaces import Simplex
 
-__all__ = ["AbstainingHedgeClassifier"]
-
 #: Rounds for which experts that are not trained are asked at a time.
 BLOCK = 4096
 
@@ -139,7 +137,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     --------
     skstructured.experts.AdaHedge : The weights.
     PredictionSets : Sets of classes instead of abstaining, for any number of classes.
-    skstructured.evaluation.RiskCoverageDisplay : Plot the error rate against the rows kept.
     skstructured.guarantees.AbstentionCertificate : The bound.
 
     Notes
@@ -446,24 +443,13 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         score = self._learn(rounds, which)
         return self._losses(score, rounds.packed[which], random_state)
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected losses (m,) of the next play at x (1, p) against each vertex (m, 2)."""
-        check_is_fitted(self)
-        score = np.repeat(self._hedged(x), len(V))
-        return self._expected(score, np.argmax(V, axis=1))
-
-    def _expected(self, score, codes):
-        """(1 − b) 1[y* ≠ y] + b c."""
-        cost = check_share("abstention_cost", self.abstention_cost)
-        sure = np.abs(score)
-        return sure * ((score > 0.0) != codes) + (1.0 - sure) * cost
-
     def _losses(self, score, codes, random_state):
-        """Losses of a draw, exact expectations, and ℓ(ŷ)."""
+        """Losses of a draw, exact expectations (1 − b) 1[y* ≠ y] + b c, and ℓ(ŷ)."""
+        cost = check_share("abstention_cost", self.abstention_cost)
         u = check_random_state(random_state).random_sample(len(score))
-        wrong = ((score > 0.0) != codes).astype(np.float64)
-        target = np.where(u < 1.0 - np.abs(score), float(self.abstention_cost), wrong)
-        return Losses(target, self._expected(score, codes), losses_of(score[:, None], codes)[:, 0])
+        wrong, sure = ((score > 0.0) != codes).astype(np.float64), np.abs(score)
+        target, expected = np.where(u < 1.0 - sure, cost, wrong), sure * wrong + (1.0 - sure) * cost
+        return Losses(target, expected, losses_of(score[:, None], codes)[:, 0])
 
     @property
     def expert_losses_(self) -> Floats:

@@ -12,8 +12,6 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 
-__all__ = ["AdaHedge"]
-
 #: Losses may be as large as this; their squares, and sums of these, are then float64 numbers.
 LARGEST = 1e100
 

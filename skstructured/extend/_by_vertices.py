@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.plugins import check_vertices
 from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.state import move_towards
 from skstructured.extend._types import Floats, Kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
@@ -38,17 +39,8 @@ def _step_towards(target, S, w, k):
 
     Returns how many vertices are left, and whether the target was reached.
     """
-    step, worst = 1.0, -1
-    for i in range(k):
-        if target[i] <= 1e-14 and w[i] - target[i] > 0.0:
-            limit = w[i] / (w[i] - target[i])
-            if limit < step or worst < 0:
-                step, worst = min(limit, step), i
-    for i in range(k):
-        w[i] += step * (target[i] - w[i])
-    if worst < 0:
+    if move_towards(target, w, k):
         return k, True
-    w[worst] = 0.0
     kept = 0
     for i in range(k):
         if w[i] > 1e-15:

@@ -290,29 +290,6 @@ class OnlineLearner(ABC):
         """Rounds that are answered before any of them is learned, since answers change slowly."""
         return 1
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Exact expected target losses of the next round's play, were its row x; learns nothing.
-
-        What an adaptive adversary chooses its answer by.
-
-        Parameters
-        ----------
-        x : ndarray of shape (1, p)
-            The row.
-        V : ndarray of shape (m, dim)
-            Possible outputs, as vertices of the learner's space.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-
-        Raises
-        ------
-        NotImplementedError
-            If the learner does not supply it.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no expected_losses.")
-
     def _warn_diagnostics(self) -> None:
         """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
         return None

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Given, Ints, Seed
 from skstructured.extend.decoder import Decoder
@@ -151,12 +151,6 @@ class ItemLoss(RoundLoss):
     def _terms(self) -> Any:
         space = self.space.space if isinstance(self.space, OverItems) else self.space
         return space, self.regularizer, find_oracle(space, self.regularizer)
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel of the pair; its scores have as many entries as there are items."""
-        space, _, oracle = self._terms()
-        return oracle.kernel_for(space)
 
     def work_sizes(self, dims: Ints) -> Ints:
         """Lengths of the kernel's scratch vector for rounds of so many items."""

@@ -6,18 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import check_features, takes_gaps
-from skstructured._engine.rows import Rows
+from skstructured._base.validation import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import check_batch
+from skstructured._learners.predictions import DecodedPredictions, check_batch, stacked_batch
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
-from skstructured.extend._types import Array, Floats, Given, Seed
-from skstructured.extend.learner import Batch, Losses
+from skstructured.extend._types import Array, Floats, Given
+from skstructured.extend.learner import Batch
 from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
 from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
@@ -87,11 +85,9 @@ class ItemLearner(OnlineEstimator):
         wanted = super()._wants_intercept()
         return wanted and not self.space_.constant_sum
 
-    def _decode(self, theta: Any, decoder: Any = None) -> Any:
-        return Decoding(theta, self.loss_, decoder or self._decoder())
-
-    def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
-        return self._decode(theta).losses(V, random_state)
+    _decode: Any = DecodedPredictions._decode
+    _scores: Any = DecodedPredictions._scores
+    _losses: Any = DecodedPredictions._losses
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
@@ -103,11 +99,7 @@ class ItemLearner(OnlineEstimator):
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items, without outputs; values are not yet checked to be finite."""
-        items = read_items(X)
-        values = check_features(self, items.values, reset)
-        values = values if values.dtype == np.float64 else values.astype(np.float64)
-        self._dtype = np.dtype(np.float64)
-        return Batch(Rows.from_array(values), None, None, items.offsets)
+        return stacked_batch(self, read_items(X), reset)
 
     def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
         """Rows that are not finite, or out of range, raise a ValueError."""
@@ -220,14 +212,6 @@ class ItemLearner(OnlineEstimator):
         """The `Batch` of further rounds of the stream that is being learned."""
         items = self._items(X)
         return super().resume(items, self._targets(items, y))
-
-    def _scores(self, items: Items) -> Ragged:
-        """Scores of the items of new rounds."""
-        if not hasattr(self, "space_"):
-            check_is_fitted(self)
-        batch = self._read(items)
-        self._check_rows(batch)
-        return self._thetas(batch)
 
     def _decoding(self, items: Items) -> Decoding:
         return self._decode(self._scores(items))

@@ -29,8 +29,6 @@ from skstructured.items._choice_fit import fit, probabilities
 from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
 from skstructured.items._reading import Items, chosen_of, read_items
 
-__all__ = ["ConditionalLogit"]
-
 CLUSTERED = "clustered, by the sandwich of the inverse Hessian"
 
 

@@ -5,8 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skstructured._base.available import available_if
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given
@@ -19,8 +18,6 @@ from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
 from skstructured.losses import FenchelYoung, fenchel_young_of
 from skstructured.spaces import Birkhoff, resolve_space
-
-__all__ = ["ItemStructuredPredictor"]
 
 
 def _has_probabilities(learner: Any) -> bool:

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_choice, check_weights
@@ -20,9 +19,6 @@ from skstructured.items._model import MappedRounds
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
-
-__all__ = ["ListwiseRanker"]
-
 
 #: Quantiles of a feature, at most.
 QUANTILES = 20

@@ -22,8 +22,6 @@ from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_resid
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 
-__all__ = ["FenchelYoung", "LossConstants"]
-
 
 class LossConstants(NamedTuple):
     """Numbers that enter the guarantees of a `FenchelYoung` loss (Sakaue et al. 2024).

@@ -59,16 +59,6 @@ def certificate_of(
     return PiSTOLCertificate(numbers)
 
 
-def message_of_caps(optimizer: Any, state: Floats) -> str | None:
-    """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
-    if state[CAPPED] == 0.0:
-        return None
-    return (
-        f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
-        f"and was cut off there: a={optimizer.a!r} is too small for these data."
-    )
-
-
 #: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
 LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
 
@@ -182,8 +172,13 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
 
     def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+        """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
+        if state[CAPPED] == 0.0:
+            return None
+        return (
+            f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
+            f"and was cut off there: a={self.a!r} is too small for these data."
+        )
 
 
 @kernel
@@ -296,6 +291,4 @@ class PiSTOL(OnlineOptimizer):
         """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
         return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on problems in the rounds that made `state`, or None."""
-        return message_of_caps(self, state)
+    check = CoordinatePiSTOL.check  # type: ignore[assignment]

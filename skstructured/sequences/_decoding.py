@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled

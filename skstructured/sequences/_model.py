@@ -1,25 +1,271 @@
 """What a linear learner of label sequences learns: weights of positions, starts, ends and steps."""
 
+import math
+
 import numpy as np
 
-from skstructured._chains.marginals import scratch_size
+from skstructured._chains.marginals import chain_gap, scratch_size
+from skstructured._chains.projection import project_means
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
-from skstructured._engine.state import DIM, EXTRA, FRESH
+from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
 from skstructured.sequences._decoding import rule_of
 from skstructured.sequences._ragged import RoundKind
-from skstructured.sequences._rounds import (
-    INTERCEPT,
-    PROJECTS,
-    SHARP,
-    gather_sequence,
-    log_loss,
-    prepare_sequence,
-    projection_loss,
-)
 from skstructured.spaces.sequence import Chains, mean_of
+
+#: Places in the options of the loop: whether there is an intercept, whether means are projections,
+#: whether constants are sharp.
+INTERCEPT, PROJECTS, SHARP = range(OPTIONS, OPTIONS + 3)
+
+#: Positions whose products are all computed, for a bound on gradients.
+TOGETHER = 32
+
+
+@kernel(fastmath=FASTMATH)
+def add_scaled(target, i, factor, source, j):
+    """Row i of target grows by factor times row j of source."""
+    for k in range(target.shape[1]):
+        target[i, k] += factor * source[j, k]
+
+
+@kernel(fastmath=FASTMATH)
+def add_four(target, i, factors, source, j):
+    """Row i of target grows by four factors times rows j to j + 3 of source."""
+    a, b, c, d = factors
+    for k in range(target.shape[1]):
+        target[i, k] += (a * source[j, k] + b * source[j + 1, k]) + (
+            c * source[j + 2, k] + d * source[j + 3, k]
+        )
+
+
+@kernel
+def add_dense(data, start, stride, n, source, target, i):
+    """Row i of target grows by the rows of source, n of them, times data from start in strides.
+
+    Returns whether any of these numbers is not 0.
+    """
+    j, found = np.int64(0), False
+    while j + 4 <= n:
+        at = start + j * stride
+        x = data[at], data[at + stride], data[at + 2 * stride], data[at + 3 * stride]
+        if x[0] != 0.0 or x[1] != 0.0 or x[2] != 0.0 or x[3] != 0.0:
+            add_four(target, i, x, source, j)
+            found = True
+        j += 4
+    while j < n:
+        if data[start + j * stride] != 0.0:
+            add_scaled(target, i, data[start + j * stride], source, j)
+            found = True
+        j += 1
+    return found
+
+
+@kernel
+def add_position(data, indices, indptr, width, row, Theta, out, m):
+    """Out_m ← out_m + Σ_j x_j Θ_j over the features of a row."""
+    if indptr.shape[0] > 0:
+        for t in range(indptr[row], indptr[row + 1]):
+            add_scaled(out, m, data[t], Theta, np.int64(indices[t]))
+        return
+    add_dense(data, row * width, np.int64(1), width, Theta, out, m)
+
+
+@kernel(fastmath=FASTMATH)
+def dense_product(data, width, one, other):
+    """<x, z> of two dense rows."""
+    x, z, total = data[one * width :], data[other * width :], 0.0
+    for j in range(width):
+        total += x[j] * z[j]
+    return total
+
+
+@kernel
+def sparse_product(data, indices, indptr, one, other):
+    """<x, z> of two CSR rows, whose columns are sorted."""
+    s, t, total = indptr[one], indptr[other], 0.0
+    while s < indptr[one + 1] and t < indptr[other + 1]:
+        if indices[s] == indices[t]:
+            total += data[s] * data[t]
+            s += 1
+            t += 1
+        elif indices[s] < indices[t]:
+            s += 1
+        else:
+            t += 1
+    return total
+
+
+@kernel
+def row_product(data, indices, indptr, width, one, other):
+    """<x, z> of two rows."""
+    if indptr.shape[0] > 0:
+        return sparse_product(data, indices, indptr, one, other)
+    return dense_product(data, width, one, other)
+
+
+@kernel
+def norms(data, indices, indptr, width, first, M, intercept):
+    """A bound on ‖Σ_m g_m x_mᵀ‖ for g_m with ‖g_m‖ ≤ 1, and Σ‖x_m‖².
+
+    ``√Σ_{m,m'} |<x_m, x_m'>|`` of each `TOGETHER` positions, summed; the features that are added to
+    rows included.
+    """
+    total, squares = 0.0, 0.0
+    for begin in range(0, M, TOGETHER):
+        end, part = min(begin + TOGETHER, M), 0.0
+        for m in range(begin, end):
+            own = row_product(data, indices, indptr, width, first + m, first + m)
+            own += float(intercept + (m == 0) + (m == M - 1))
+            squares += own
+            part += own
+            for before in range(begin, m):
+                both = row_product(data, indices, indptr, width, first + before, first + m)
+                part += 2.0 * abs(both + intercept)
+        total += math.sqrt(part)
+    return total, squares
+
+
+@kernel
+def touch(j, slot, touched, count, G):
+    """The row of G for feature j, a new row of zeros if it has none; and the number of rows."""
+    if slot[j] < 0:
+        slot[j] = count
+        touched[count] = j
+        for k in range(G.shape[1]):
+            G[count, k] = 0.0
+        count += 1
+    return slot[j], count
+
+
+@kernel
+def _gather_dense(data, width, first, gap, slot, touched, G):
+    """Σ_m x_m gap_mᵀ of dense rows into G, a row for each feature that is not 0; how many."""
+    count = np.int64(0)
+    for j in range(width):
+        for k in range(G.shape[1]):
+            G[count, k] = 0.0
+        if add_dense(data, first * width + j, width, gap.shape[0], gap, G, count):
+            slot[j], touched[count] = count, j
+            count += 1
+    return count
+
+
+@kernel
+def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
+    """The same of CSR rows."""
+    count = np.int64(0)
+    for m in range(gap.shape[0]):
+        for t in range(indptr[first + m], indptr[first + m + 1]):
+            if data[t] != 0.0:
+                at, count = touch(np.int64(indices[t]), slot, touched, count, G)
+                add_scaled(G, at, data[t], gap, m)
+    return count
+
+
+@kernel
+def sizes(data, indices, indptr, width, first, M, options):
+    """A bound on ‖G‖², and C²/λ.
+
+    The first is twice the square of that of `norms`, and 2(M − 1)² for the transitions.
+    C² = max(Σ‖x_m‖², M − 1) bounds what gradients in scores are multiplied by; λ is 1/(2M − 1)²,
+    with sharp constants 1/(2M − 1), and 1 for projections.
+    """
+    total, squares = norms(data, indices, indptr, width, first, M, options[INTERCEPT])
+    wide = 2.0 * M - 1.0
+    flat = 1.0 if options[PROJECTS] > 0 else wide if options[SHARP] > 0 else wide * wide
+    return 2.0 * (total * total + (M - 1.0) ** 2), max(squares, M - 1.0) * flat
+
+
+@kernel
+def prepare_sequence(
+    data, indices, indptr, width, first, M, Theta, options, terms, room, raw, bounds
+):
+    """Raw = Θ of every position, and of the steps behind them; `bounds` are the `sizes`."""
+    bounds[0], bounds[1] = sizes(data, indices, indptr, width, first, M, options)
+    intercept = options[INTERCEPT]
+    start = width + intercept
+    for m in range(M):
+        for k in range(raw.shape[1]):
+            raw[m, k] = Theta[width, k] if intercept > 0 else 0.0
+        add_position(data, indices, indptr, width, first + m, Theta, raw, m)
+    add_scaled(raw, np.int64(0), 1.0, Theta, start)
+    add_scaled(raw, M - 1, 1.0, Theta, start + 1)
+    for i in range(Theta.shape[0] - start - 2):
+        for k in range(raw.shape[1]):
+            raw[M + i, k] = Theta[start + 2 + i, k]
+
+
+@kernel
+def gather_sequence(data, indices, indptr, width, first, g, options, slot, touched, G):
+    """Gradient of the weights: its rows that are not 0, G, with their places; how many."""
+    intercept = options[INTERCEPT]
+    k, start = slot.shape[0] - width - intercept - 2, width + intercept
+    M = g.shape[0] - k
+    gap = g[:M]
+    if indptr.shape[0] > 0:
+        count = _gather_sparse(data, indices, indptr, first, gap, slot, touched, G)
+    else:
+        count = _gather_dense(data, width, first, gap, slot, touched, G)
+    for m in range(M if intercept > 0 else 0):
+        at, count = touch(width, slot, touched, count, G)
+        add_scaled(G, at, 1.0, gap, m)
+    at, count = touch(start, slot, touched, count, G)
+    add_scaled(G, at, 1.0, gap, np.int64(0))
+    at, count = touch(start + 1, slot, touched, count, G)
+    add_scaled(G, at, 1.0, gap, M - 1)
+    for i in range(k if M > 1 else 0):
+        at, count = touch(start + 2 + i, slot, touched, count, G)
+        add_scaled(G, at, 1.0, g, M + i)
+    for t in range(count):
+        slot[touched[t]] = -1
+    return count
+
+
+@kernel
+def codes_of(y):
+    """Labels, which loops have as floats, as integers."""
+    codes = np.empty(y.shape[0], dtype=np.int64)
+    for m in range(y.shape[0]):
+        codes[m] = int(y[m])
+    return codes
+
+
+@kernel
+def log_loss(theta, y, g, params, work):
+    """−ln p(y) and its gradient; theta and g are (M + k, k), one row after the other."""
+    M, k = y.shape[0], int(params[0])
+    unary, pair = theta[: M * k].reshape((M, k)), theta[M * k :].reshape((1, k, k))
+    gap, total = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k))
+    return chain_gap(unary, pair, codes_of(y), gap, np.empty((0, k, k)), total, work)
+
+
+@kernel
+def projection_loss(theta, y, g, params, work):
+    """As `log_loss`, for SparseMAP; the first entry of `work` is the residual of the projection."""
+    M, k = y.shape[0], int(params[0])
+    unary, pair = theta[: M * k].reshape((M, k)), theta[M * k :].reshape((1, k, k))
+    gap, total, labels = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k)), codes_of(y)
+    steps = np.empty((M, k, k))
+    work[0] = project_means(unary, pair, gap, steps)
+    total[:] = 0.0
+    value = 0.5 * (2 * M - 1)
+    for m in range(M):
+        for i in range(k):
+            value -= 0.5 * gap[m, i] * gap[m, i]
+            value += unary[m, i] * gap[m, i]
+            for j in range(k if m < M - 1 else 0):
+                value += (pair[0, i, j] - 0.5 * steps[m, i, j]) * steps[m, i, j]
+                total[i, j] += steps[m, i, j]
+        gap[m, labels[m]] -= 1.0
+        value -= unary[m, labels[m]]
+        if m < M - 1:
+            value -= pair[0, labels[m], labels[m + 1]]
+            total[labels[m], labels[m + 1]] -= 1.0
+    return max(value, 0.0)
+
 
 #: Wealth of the default optimizer; 100 for single rows.
 WEALTH = 10_000.0

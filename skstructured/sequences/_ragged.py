@@ -1,6 +1,5 @@
 """Learning in rounds of several rows each, sequences or items: the loss and the model."""
 
-import copy
 import itertools
 import math
 from abc import abstractmethod
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.ragged import Ragged, stack_rows
+from skstructured._base.ragged import Ragged
 from skstructured._engine.mixing import ALONE
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.rounds import NO_FLOATS, NO_INTS
@@ -29,7 +28,7 @@ from skstructured._engine.state import (
     LinearState,
     at_once,
 )
-from skstructured._learners.models import NOTHING, SCORES, BlockResult, LinearModel
+from skstructured._learners.models import NOTHING, BlockResult, LinearModel
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
@@ -217,12 +216,11 @@ class RoundModel(LinearModel):
         """Blocks of about a thousand rows."""
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
-    def with_lengths(self, batch: Batch) -> "RoundModel":
-        """The model whose loss is for rounds of all sizes so far."""
-        noted, before = copy.copy(self), np.array(self.loss.sizes, dtype=np.int64)
+    def note_lengths(self, batch: Batch) -> None:
+        """Keep the lengths of the next rounds that the constants of the loss need."""
+        before = np.array(self.loss.sizes, dtype=np.int64)
         counted = batch.X.lengths[batch.weights > 0.0]
-        noted.loss = self.loss.over_sizes(np.append(counted, before))
-        return noted
+        self.loss = self.loss.over_sizes(np.append(counted, before))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """Rows that are not standardized are checked here: no loop sees their norms."""
@@ -267,14 +265,6 @@ class RoundModel(LinearModel):
             f"The scores of {self.rounds.names[1]} {place} of X are not finite numbers. Rescale "
             "the features, set standardize=True or reduce the step size."
         )
-
-    def peek_scores(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
-        """Scores of the next play at one round, a list of one matrix, or `Ragged`."""
-        x = stack_rows(x)
-        truth = Ragged(np.zeros(len(x.values), dtype=np.int64), x.offsets)
-        batch = Batch(Rows.from_array(np.ascontiguousarray(x.values)), truth, None, x.offsets)
-        twin = self.with_lengths(batch).copy()
-        return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
 
     def weights(self, averaged: bool) -> Floats:
         """All weights (k, width), in units of X; of a mixture the mean of its experts'."""

@@ -23,16 +23,6 @@ from skstructured._base.ragged import (
 )
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
-__all__ = [
-    "SequenceTransformer",
-    "label_f1",
-    "label_f1_scorer",
-    "position_accuracy",
-    "position_accuracy_scorer",
-    "sequence_accuracy",
-    "sequence_accuracy_scorer",
-]
-
 
 def _has(method):
     return lambda self: getattr(getattr(self, "transformer_", self.transformer), method)
@@ -126,14 +116,6 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
         self.transformer_ = _applied(fitted.partial_fit, stacked, labels)
         return self
-
-    @available_if(_has("inverse_transform"))
-    def inverse_transform(self, X: Features) -> list:
-        """Sequences of rows before the transformation."""
-        check_is_fitted(self)
-        stacked = _stack(X)
-        values = self.transformer_.inverse_transform(stacked.values)
-        return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Keep the output format: sequences are returned as `Stacked` matrices, not as frames.

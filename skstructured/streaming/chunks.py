@@ -20,9 +20,6 @@ from skstructured._base.validation import check_bool, check_integer, check_lengt
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Given
 
-__all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
-
-
 #: How names of Arrow's types of numbers begin.
 NUMBERS = ("int", "uint", "float", "half", "double", "bool")
 

@@ -19,8 +19,6 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
 
-__all__ = ["average_fitted"]
-
 #: Parameters that say how the rows were gone through; shards may differ in them.
 FREE = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
 

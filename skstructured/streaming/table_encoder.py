@@ -19,9 +19,6 @@ from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer, unchanged_on_error
 from skstructured._engine.arrays import Array, Floats
 
-__all__ = ["TableEncoder"]
-
-
 #: Cells that are no value, besides what numpy takes for one.
 NOTHING = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
 

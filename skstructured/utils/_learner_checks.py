@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses
 
 #: A deviation that draws exceed once in 10⁹: log(2·10⁹).
 RARE = 21.4
@@ -315,18 +315,6 @@ def check_a_rounds_own_output_does_not_enter(trial):
     assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"
 
 
-def check_expected_losses(trial):
-    """`expected_losses` are those of the next play_and_learn; they learn nothing."""
-    model, rounds = _with_output(trial, trial.y[-1])
-    before, outputs = trial.observe(model, rounds), trial.some_outputs()
-    got = model.expected_losses(trial.X[-1:], model.space_.encode(outputs))
-    assert_same(before, trial.observe(model, rounds), "after expected_losses")
-    for output, loss in zip(outputs, got, strict=True):
-        model, rounds = _with_output(trial, output)
-        played = model.play_and_learn(rounds, trial.every[-1:], 0).expected[0]
-        assert abs(played - loss) <= 1e-9, f"{loss:.6g}, but play_and_learn expects {played:.6g}"
-
-
 def _with_output(trial, output):
     """A clone that has learned all rounds but the last, whose output is replaced."""
     y = trial.y.copy()
@@ -453,10 +441,7 @@ def check_progressive_validation(trial):
     played = model.play_and_learn(rounds, trial.every, 0)
     got = result.target_loss, result.expected_target_loss, result.surrogate_loss
     assert_same(played._asdict(), Losses(*got)._asdict(), "progressive_validate")
-    batches, (model, rounds) = _validated(trial, batch_size=trial.half), trial.learned(trial.half)
-    second = trial.every[trial.half : 2 * trial.half]
-    wanted = model.play(rounds, second, 0).expected
-    assert_close(batches.expected_target_loss[second], wanted, "a second batch")
+    _check_second_batch(trial, "randomized", "play")
 
 
 def check_answers(trial):
@@ -468,12 +453,15 @@ def check_answers(trial):
     assert_close(answered.target, answered.expected, "an answer")
     got = _validated(trial, play="predict").target_loss
     assert_close(got, answered.target, "progressive_validate of answers")
-    batches, (model, rounds) = (
-        _validated(trial, play="predict", batch_size=trial.half),
-        trial.learned(trial.half),
-    )
+    _check_second_batch(trial, "predict", "answer")
+
+
+def _check_second_batch(trial, play, method):
+    """A batch is played, or answered, by the learner of those before it."""
+    found = _validated(trial, play=play, batch_size=trial.half).expected_target_loss
+    model, rounds = trial.learned(trial.half)
     second = trial.every[trial.half : 2 * trial.half]
-    assert_close(batches.target_loss[second], model.answer(rounds, second).target, "a second batch")
+    assert_close(found[second], getattr(model, method)(rounds, second).expected, "a second batch")
 
 
 def check_round_weights(trial):
@@ -500,9 +488,6 @@ def check_certificate(trial):
 
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
-    check_expected_losses: lambda trial: (
-        type(trial.subject).expected_losses is not OnlineLearner.expected_losses
-    ),
     check_partial_fit_in_chunks: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (

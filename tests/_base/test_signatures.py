@@ -16,8 +16,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import skstructured
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 
 KEPT = Path(__file__).with_name("signatures.txt")
 

@@ -11,9 +11,9 @@ from naive import chains as naive
 from selection import test_the_room_as_python  # noqa: F401
 
 from skstructured._chains import batch
+from skstructured._chains.logarithms import exp_matrix, exp_rows
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.projection import FEW
-from skstructured._chains.rows import exp_matrix, exp_rows
 
 pytestmark = pytest.mark.interpreted
 

@@ -107,12 +107,6 @@ def test_mistakes_are_counted_and_batches_have_no_bound(name, stream):
         batches.regret_bound()
 
 
-def test_expected_losses_that_are_not_supplied_are_named(stream):
-    model = NearestMean().fit(*stream)
-    with pytest.raises(NotImplementedError, match="NearestMean has no expected_losses"):
-        model.expected_losses(stream[0][:1], np.eye(3))
-
-
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.short(*KINDS[:6])
 def test_adversaries_play_every_learner(name):
@@ -213,14 +207,12 @@ def test_pickles_hold_no_addresses_of_kernels(name):
     assert not list(differences(twin._model.state, learner._model.state))
 
 
-def test_errors_and_looks_ahead_leave_the_lengths_of_sequences():
+def test_errors_leave_the_lengths_of_sequences():
     case = FITTED["sequences"]
     learner = case.started()
     loss, sizes = learner._model.loss, learner.loss_.sizes
     learner.set_params(class_weight={"a": 2.0})
     long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
-    learner.expected_losses(long[0][:1], learner.space_.pack(long[1][:1]))
-    assert learner._model.loss is loss
     with pytest.raises(ValueError, match="class_weight"):
         learner.partial_fit(*long)
     assert learner._model.loss is loss and learner.loss_.sizes == sizes

@@ -4,17 +4,13 @@ import matplotlib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import BINARY_LEARNERS, binary_stream
 from pairs import space_of
-from plain import perceptron, predictor
-from sklearn.base import clone
-from sklearn.linear_model import Ridge
-from sklearn.svm import LinearSVC
+from plain import predictor
 
 from benchmarks.adversaries import LabelNoise, play
 from skstructured import OnlineStructuredPredictor, RiskMonitor
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
+from skstructured.evaluation.display import RegretDisplay
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -124,21 +120,12 @@ def test_lists_are_numbered_or_named(results):
     assert RegretDisplay.from_result(runs[:1]).names == [kind]
 
 
-def test_the_loss_axis_may_be_logarithmic(results):
-    ax = RegretDisplay.from_result(results, log=True).ax_
-    losses = np.array([np.cumsum(result.expected_target_loss) for result in results.values()])
-    assert ax.get_yscale() == "log"
-    assert 0.1 * losses[losses > 0].min() < ax.get_ylim()[0] < losses[losses > 0].min()
-    assert RegretDisplay.from_result(results).ax_.get_yscale() == "linear"
-
-
 def test_given_axes_are_drawn_on(results):
     figure, axes = plt.subplots(1, 2)
-    display = RegretDisplay.from_result(results["logistic"], ax=axes[1], legend_kwargs={"ncols": 2})
+    display = RegretDisplay.from_result(results["logistic"], ax=axes[1])
     assert display.ax_ is axes[1] and display.figure_ is figure
     assert len(axes[1].lines) == 3 and not axes[0].lines
-    assert axes[1].get_legend()._ncols == 2
-    assert display.plot(axes[0], log=True) is display
+    assert display.plot(axes[0]) is display
     assert display.ax_ is axes[0] and len(axes[0].lines) == 3
 
 
@@ -177,55 +164,3 @@ def test_matplotlib_is_asked_for_by_name(results, monkeypatch):
         RegretDisplay.from_result(results["logistic"])
     with pytest.raises(ImportError, match="RegretDisplay.plot requires matplotlib"):
         display.plot()
-
-
-class TestRiskCoverage:
-    def test_the_curve_by_its_definition(self, rng):
-        y, said = rng.randint(2, size=50), rng.randint(2, size=50)
-        sure = rng.randint(8, size=50) / 8.0
-        display = RiskCoverageDisplay.from_predictions(y, said, sure, abstains=sure < 0.5)
-        for coverage, risk, least in zip(
-            display.coverage, display.risk, display.confidence, strict=True
-        ):
-            kept = sure >= least
-            assert (coverage, risk) == (kept.mean(), (said != y)[kept].mean())
-        assert display.own in zip(display.coverage, display.risk, strict=True)
-        np.testing.assert_array_equal(display.line_.get_xdata(), display.coverage)
-        np.testing.assert_array_equal(display.line_.get_ydata(), display.risk)
-        np.testing.assert_allclose(display.own_.get_xydata()[0], display.own)
-        widths = np.diff(np.r_[0.0, display.coverage])
-        assert display.area == pytest.approx(np.sum(widths * display.risk))
-
-    @pytest.mark.parametrize("abstains", [True, False])
-    def test_a_classifiers_own_choice(self, abstains):
-        X, y = binary_stream()
-        model = clone(BINARY_LEARNERS["abstaining"]) if abstains else predictor()
-        model = model.partial_fit(X, y, classes=["no", "yes"])
-        ax = plt.figure().subplots()
-        display = RiskCoverageDisplay.from_estimator(model, X, y, ax=ax, color="k")
-        assert display.ax_ is ax and display.line_.get_color() == "k"
-        assert ax.get_legend().get_texts()[0].get_text() == type(model).__name__
-        assert display.risk[-1] == pytest.approx(1.0 - model.score(X, y))
-        assert (display.own_ is not None) == abstains
-        if abstains:
-            assert display.own[0] == pytest.approx(1.0 - model.abstains(X).mean())
-
-    def test_scores_of_two_classes_will_do_and_others_not(self):
-        X, y = binary_stream()
-        model = LinearSVC().fit(X, y)
-        display = RiskCoverageDisplay.from_estimator(model, X, y, name="margin")
-        assert display.risk[-1] == pytest.approx(1.0 - model.score(X, y))
-        three = perceptron().fit(X, np.arange(60) % 3)
-        with pytest.raises(ValueError, match="must have two classes"):
-            RiskCoverageDisplay.from_estimator(three, X, np.arange(60) % 3)
-        with pytest.raises(ValueError, match="must be a classifier"):
-            RiskCoverageDisplay.from_estimator(Ridge().fit(X, X[:, 0]), X, y)
-
-    @pytest.mark.parametrize("sure", [[0.1], [np.nan, 0.2], [[0.1, 0.2]]])
-    def test_wrong_confidences_are_refused(self, sure):
-        with pytest.raises(ValueError, match="inconsistent|NaN|1d array"):
-            RiskCoverageDisplay.from_predictions([0, 1], [0, 1], sure)
-
-    def test_who_never_predicts_makes_no_mistake(self):
-        display = RiskCoverageDisplay.of([0, 1], [1, 0], [0.5, 0.5], abstains=[True, True])
-        assert display.own == (0.0, 0.0) and display.coverage.tolist() == [1.0]

@@ -332,18 +332,6 @@ def test_bandits_choose_and_update(learner, rows):
     assert error < 1e-4 * np.abs(double.coef_).max()
 
 
-@pytest.mark.parametrize("learner", SINGLES)
-def test_adversaries_may_ask_about_float64_rows(learner, rows):
-    X, y = rows
-    model = clone(EVERY_LEARNER[learner])
-    rounds = model.begin(X, y)
-    model.learn(rounds, np.arange(50))
-    losses = model.expected_losses(X[50:51].astype(np.float64), np.eye(3))
-    np.testing.assert_allclose(losses, model.expected_losses(X[50:51], np.eye(3)), atol=1e-6)
-    theta = model.play(rounds, np.arange(50, 60), 0)
-    assert np.isfinite(theta.expected).all()
-
-
 def test_standardised_rows_are_rounded_once(rng):
     X = rng.randn(50, 3) * 100.0 + 1e4
     X = X.astype(np.float32)

@@ -388,15 +388,6 @@ class TestIndicators:
         plain.set_params(missing="indicator")  # as it was fitted
         assert scores_of(plain, X).shape == (N, 3) and not hasattr(plain, "missing_coef_")
 
-    def test_a_round_is_foreseen(self, rng):
-        """`expected_losses` plays a row with gaps as the stream would."""
-        X, y = problem("", rng)
-        model = learned(new("mixture", "indicator"), X[:-1], y[:-1])
-        foreseen = model.expected_losses(X[-1:], np.eye(3))
-        rounds = sk.extend.Batch(model.resume(X[-1:], y[-1:]).rows, np.array([y[-1]]))
-        played = model.play_and_learn(rounds, np.arange(1))
-        assert foreseen[y[-1]] == pytest.approx(played.expected[0], rel=1e-9)
-
 
 #: Parameters, a number among the rows, and what is said of it.
 REFUSED = [

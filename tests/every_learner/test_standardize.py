@@ -120,23 +120,6 @@ def test_bounds_hold_for_rows_as_transformed(name, rng):
         assert losses <= result.regret_bound(V)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, model in LEARNERS.items() if not hasattr(model, "update")]
-)
-def test_expected_losses_are_those_of_the_next_play(name, rng):
-    X, y = rounds(rng)
-    model = new(name)
-    stream = model.begin(X, y, CLASSES)
-    model.learn(stream, np.arange(30))
-    X[30] *= 100.0  # a row unlike those before it, which refreshes the statistics
-    stream = stream._replace(rows=Rows.from_array(X))
-    statistics = model._scale.statistics.copy()
-    expected = model.expected_losses(X[30:31], np.eye(3))
-    np.testing.assert_array_equal(model._scale.statistics, statistics)
-    played = model.play_and_learn(stream, np.array([30]), 0)
-    assert played.expected[0] == pytest.approx(expected[y[30]], abs=1e-12)
-
-
 @pytest.mark.parametrize("name", LEARNERS)
 def test_norms_in_range_are_those_of_what_was_fitted(name, rng):
     X, y = rounds(rng, 30)

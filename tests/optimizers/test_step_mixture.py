@@ -12,7 +12,7 @@ from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
 from spanning_trees import SpanningTrees
-from streams import weighted_vertices
+from streams import next_scores, weighted_vertices
 
 from skstructured import GuaranteeError, OnlineStructuredPredictor
 from skstructured._engine import mixing
@@ -161,13 +161,12 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
         X[:1], space.decode(V[:1]), classes=np.arange(dim) if "simp" in name else None
     )
     total, first = 0.0, model.expert_losses_.copy()
+    outputs = [space.decode(v[None]) for v in vertices]
     for t in range(1, n):
         w = heaviest if t % 3 else 1.0
         surrogate = [
-            model.loss_.value(
-                model._model.peek_scores(X[t : t + 1], v[None], np.array([w]))[0], v[None]
-            )
-            for v in vertices
+            model.loss_.value(next_scores(model, X[t : t + 1], y, w), v[None])
+            for y, v in zip(outputs, vertices, strict=True)
         ]
         worst = int(np.argmax(surrogate)) if t % 7 else 0
         total += w * float(surrogate[worst][0]) / model.loss_.scale_

@@ -11,17 +11,17 @@ import pytest
 from conftest import INTERPRETED
 from scipy import sparse
 from selection import test_the_room_as_python  # noqa: F401
-from streams import words
+from streams import next_scores, words
 
 import skstructured as sk
+from benchmarks.adversaries import next_losses
 from skstructured._base.ragged import Ragged
 from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LEFT_OUT, OPTIONS
 from skstructured._learners.decoding import Decoding
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._model import mean_costs
-from skstructured.sequences._rounds import norms, sizes
+from skstructured.sequences._model import mean_costs, norms, sizes
 from skstructured.spaces.sequence import Chains, indicators
 
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
@@ -246,7 +246,7 @@ class TestGuarantees:
         model, lost, answers = learner(optimizer=self.OPTIMIZERS[name]), 0.0, []
         model.begin(list(X[:9]), list(every))
         for x in X:
-            losses = model.expected_losses([x], literal.vertices(2, 3))
+            losses = next_losses(model, model.resume([x] * len(every), list(every)))
             answers.append(int(np.argmax(losses)))
             lost += losses.max()
             model.partial_fit([x], every[answers[-1:]])
@@ -416,7 +416,7 @@ def test_the_mixture_loses_no_more_than_any_expert_and_the_overhead():
     model = learned(X[:1], y[:1], optimizer="mixture")
     first = model.expert_losses_
     for t in range(1, len(X)):
-        theta, _ = model._model.peek_scores(X[t : t + 1], None, np.ones(1))
+        theta = next_scores(model, X[t : t + 1], y[t : t + 1])
         if t % 5:
             y[t] = np.argmin(theta.unary, axis=1)
         truth = Ragged.from_lengths(y[t], [len(X[t])])

@@ -290,8 +290,6 @@ class TestTheResult:
     def test_does_not_go_on(self):
         model = average_fitted(self.shards)
         check_ended(model, X, Y)
-        with pytest.raises(RuntimeError, match="average them again"):
-            model.expected_losses(X[:1], np.eye(3))
         with pytest.raises(sk.GuaranteeError, match="mean of several"):
             model.certificate()
 

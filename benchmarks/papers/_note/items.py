@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from benchmarks.adversaries import next_losses
 from skstructured._base.ragged import Ragged
 from skstructured.items import ItemStructuredPredictor
 
@@ -22,7 +23,7 @@ def play(X, optimizer, hostile, rng):
     w, total, truths = rng.randn(FEATURES), 0.0, [np.eye(len(X[0]))[0]]
     model.partial_fit(X[:1], truths)
     for x in X[1:]:
-        losses = model.expected_losses([x], np.eye(len(x)))
+        losses = next_losses(model, model.resume([x] * len(x), list(np.eye(len(x)))))
         chosen = int(np.argmax(losses) if hostile else np.argmax(x @ w))
         total, truth = total + losses[chosen], np.eye(len(x))[chosen]
         truths.append(truth)

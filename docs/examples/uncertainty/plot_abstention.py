@@ -15,7 +15,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import shuffle
 
 from skstructured import AbstainingHedgeClassifier, OnlineStructuredPredictor
-from skstructured.evaluation.display import RiskCoverageDisplay
 from skstructured.experts.hedge import AdaHedge
 
 # %%
@@ -35,10 +34,16 @@ print(f"always predicting: {wrong.mean():.2%} of {len(wrong)} new rows wrong")
 print(f"abstaining on {abstains.mean():.1%} of them: {wrong[~abstains].mean():.2%} wrong")
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-RiskCoverageDisplay.from_estimator(model, X[300:], y[300:], ax=ax, lw=4, alpha=0.5)
-for expert in model.estimators_:
-    RiskCoverageDisplay.from_estimator(expert, X[300:], y[300:], ax=ax, lw=1)
+for classifier, width in [(model, 4), *((expert, 1) for expert in model.estimators_)]:
+    confidence = classifier.predict_proba(X[300:]).max(axis=1)
+    answered = confidence >= np.unique(confidence)[::-1, None]  # from the most confident rows on
+    mistakes = answered & (classifier.predict(X[300:]) != y[300:])
+    coverage, risk = answered.mean(axis=1), mistakes.sum(axis=1) / answered.sum(axis=1)
+    ax.plot(coverage, risk, lw=width, alpha=2 / (1 + width), label=type(classifier).__name__)
+ax.plot(1.0 - abstains.mean(), wrong[~abstains].mean(), "o", color="C0")
+ax.set(xlabel="share of rows predicted", ylabel="share of mistakes among them")
 ax.set_title("breast cancer, new rows (dot: its own choice)")
+ax.legend()
 
 # %%
 # The price of never asking

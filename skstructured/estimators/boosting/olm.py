@@ -18,7 +18,6 @@ from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
 from skstructured._learners.metadata import routed, router_of
-from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
@@ -35,8 +34,6 @@ from skstructured.estimators.boosting.tree import OnlineTreeClassifier, VotingLe
 from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
-
-__all__ = ["AdaBoostOLMClassifier"]
 
 
 def weak_learners(base, n, K, model):
@@ -280,8 +277,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn one pass from scratch; `params` are metadata that weak learners request."""
         given = routed(self, "fit", params).estimator.partial_fit
-        fit_one_pass(self, X, y, sample_weight, **given)
-        return self
+        return self._fit(X, y, sample_weight, **given)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None,
@@ -289,8 +285,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     ) -> Self:  # fmt: skip
         """Learn rows in order, one round each."""
         given = routed(self, "partial_fit", params).estimator.partial_fit
-        learn_stream(self, X, y, classes, sample_weight, **given)
-        return self
+        return self._partial_fit(X, y, classes, sample_weight, **given)
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""

@@ -1,7 +1,6 @@
 """Learners that play every class with some probability, and a tree that grows as rows arrive."""
 
 from abc import abstractmethod
-from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,20 +11,16 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
-from skstructured._learners.classifier import ClassScores
+from skstructured._learners.classifier import ClassScores, OnePass
 from skstructured._learners.lock import locked
 from skstructured._learners.passes import with_progress
-from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
-from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
-from skstructured.spaces import Simplex
-
-__all__ = ["OnlineTreeClassifier"]
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 
 @locked
-class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class VotingLearner(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
     A subclass makes its state in `_setup(K)`, plays and learns a block in `_learn_block`, and plays
@@ -50,67 +45,9 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     #: How many rows are learned at a time.
     _block = 1024
 
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features, unscaled.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds; 0 leaves a row out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, or lengths that differ; nothing is then changed.
-        """
-        fit_one_pass(self, X, y, sample_weight)
-        return self
-
-    def partial_fit(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
-    ) -> Self:
-        """Learn rows in order, one round each.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features, unscaled.
-        y : array-like of shape (n,)
-            Labels.
-        classes : array-like or None, default=None
-            All labels; needed on the first call.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds; 0 leaves a row out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, lengths that differ, or labels that are not among
-            the classes; nothing is then changed.
-        """
-        learn_stream(self, X, y, classes, sample_weight)
-        return self
-
     def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         return self._with_labels(self._rows(X), y, sample_weight, stream=True)
-
-    def _first(self, X, y, classes, sample_weight, stream):
-        rows, space = self._rows(X, reset=True), Simplex()
-        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
-        return self._with_labels(rows, y, sample_weight, stream)
 
     def _with_labels(self, rows, y, sample_weight, stream):
         codes = self._check_labels(rows, y)
@@ -121,23 +58,10 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
-    def answer(self, rounds: Batch, which: Ints) -> Losses:
-        """The `Losses` of predictions; nothing is learned."""
-        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn(rounds, np.asarray(which))
-
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; the `Losses`."""
         votes, logs = self._learn(rounds, np.asarray(which))
         return losses_of(votes, logs, rounds.packed[which], random_state)
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected mistakes (m,) of the next play at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V @ self._played(x)[0][0]
 
     def _start(self, space):
         self.space_, self.classes_, self.t_ = space, space.classes_, 0

@@ -10,9 +10,6 @@ from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.spaces.sequence import indicators
 
-__all__ = ["ChainObjective", "ElasticNet", "Layout", "Objective", "VectorObjective"]
-
-
 #: What the score of a label after another goes by.
 TRANSITIONS = ("bigram", "features", "none")
 

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -33,9 +32,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
 from skstructured.sequences._decoding import SequenceLoss, rule_of
 from skstructured.sequences._predictions import SequencePredictions
-from skstructured.spaces import SPACES, LabelSequence, resolve_space
-
-__all__ = ["ConditionalRandomField"]
+from skstructured.spaces import LabelSequence
 
 
 @parameters
@@ -223,9 +220,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
                 f"warm_start=True is only supported for kernel='linear'; got {self.kernel!r}."
             )
 
-    def _unfitted_space(self):
-        return clone(resolve_space(self.space))
-
     def _unfitted_loss(self):
         return FenchelYoung(scale=1.0)
 
@@ -234,10 +228,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             return resolve_decoder(self.decoder)
         costs = self.cost_matrix, getattr(self.space, "cost_matrix", None)
         return Nearest() if all(given is None for given in costs) else MinimumRisk()
-
-    def _task(self):
-        named = isinstance(self.space, str)
-        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def _fitted_space(self, y):
         """The fitted space, with the costs; the loss and the decoder have to fit to it."""

@@ -237,15 +237,6 @@ class KernelModel(Model):
                 f"{row} of X."
             )
 
-    def peek_scores(self, x, V, weight):
-        """See `Model`."""
-        if self.is_precomputed:
-            raise ValueError(
-                "Expected losses are not available with kernel='precomputed', because k(x, x) "
-                "of new rows is unknown."
-            )
-        return super().peek_scores(x, V, weight)
-
     def comparison(self, batch, weight):
         """Raise a GuaranteeError: no comparator can be found by search."""
         raise GuaranteeError(

@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters, parameters_with, resolve
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import (
+    Seed,
+    inherit_parameters,
+    parameters,
+    parameters_with,
+    resolve,
+)
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK
@@ -18,11 +23,10 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
 from skstructured.estimators._auto import given_decoder
-from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
@@ -31,13 +35,6 @@ from skstructured.optimizers.gradient_descent import LARGEST_FIXED_SQ as LARGEST
 from skstructured.optimizers.gradient_descent import FixedStep
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces.hypercube import Signs
-
-__all__ = [
-    "AveragedKernelSGDClassifier",
-    "KernelPerceptronClassifier",
-    "PiSTOLClassifier",
-    "PiSTOLRegressor",
-]
 
 
 @parameters
@@ -85,16 +82,22 @@ def wants_intercept(learner):
     return intercept_of(learner, is_linear(learner))
 
 
-def unfitted_loss(learner):
-    """The loss of a classifier before its space is known."""
-    return MarginLoss(kind=learner.loss)
-
-
 def pistol_of(learner):
     """The optimizer of a learner; without one `PiSTOL` with its parameters."""
     if learner.optimizer is None:
         return PiSTOL(learner.a, getattr(learner, "b", 1.0))
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
+
+
+class KernelClassifier(DecodedPredictions, OnlineEstimator):
+    """One function for two classes, or one per class: a subclass has `loss` and `_parts`."""
+
+    space, decoder = Signs(), "map"
+    _given_decoder, _wants_intercept = given_decoder, wants_intercept
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+
+    def _unfitted_loss(self):
+        return MarginLoss(kind=self.loss)
 
 
 #: What `loss` may be.
@@ -120,7 +123,7 @@ class Errors:
 
 @inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
-class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
+class PiSTOLClassifier(KernelClassifier):
     r"""PiSTOL: a classifier without hyperparameters to tune, linear or with a kernel.
 
     Use it instead of an SVM: ``PiSTOLClassifier(kernel="rbf")`` is on most data about as accurate
@@ -224,17 +227,12 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     optimizer: PiSTOL | None = None
     class_weight: dict | Literal["balanced"] | None = None
 
-    space, decoder = Signs(), "map"
-    _given_decoder = given_decoder
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
-
     def _parts(self, space):
         check_choice("loss", self.loss, KINDS)
         return MarginLoss(space, self.loss), pistol_of(self)
 
 
-@inherit_parameters(PiSTOLClassifier, KernelStructuredPredictor)
+@inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
 class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     r"""PiSTOL for numbers: robust and quantile regression without hyperparameters to tune.
@@ -266,7 +264,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     {PiSTOLClassifier: a}
     optimizer : PiSTOL or None, default=None
         Optimizer of the functions, see `PiSTOLClassifier`. None is ``PiSTOL(a)``.
-    {KernelStructuredPredictor: approximation}
     {PiSTOLClassifier: average, standardize, missing, max_iter, shuffle, verbose, random_state}
 
     Attributes
@@ -326,19 +323,12 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     quantile: float = 0.5
     a: float = 0.3
     optimizer: PiSTOL | None = None
-    approximation: Literal["none", "fourier"] = "none"
     _: KW_ONLY
     max_iter: int = 10
 
     class_weight = None
-    n_components = "auto"
+    _wants_intercept, _new_model = wants_intercept, new_model
     _check_stream, score_factor_ = refuse_precomputed, score_factor
-
-    def _wants_intercept(self):
-        return wants_intercept(self) or count_of(self) > 0
-
-    def _new_model(self):
-        return FeatureModel(self) if count_of(self) > 0 else new_model(self)
 
     def _unfitted_space(self):
         return RealLine()
@@ -393,10 +383,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
 
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
-        raise NotImplementedError("Adversaries choose among finitely many outputs.")
-
     @property
     def coef_(self) -> Array:
         """Weights of shape (p,), in units of y over those of X; only for a linear kernel."""
@@ -425,7 +411,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
+class AveragedKernelSGDClassifier(KernelClassifier):
     r"""Averaged gradient descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
     The update is ``f_{t+1} = f_t − η s_t k(x_t, ·)`` [1]_ [2]_, and predictions use an average of
@@ -477,11 +463,6 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     eta: float = 0.3
     class_weight: dict | Literal["balanced"] | None = None
 
-    space, decoder = Signs(), "map"
-    _given_decoder = given_decoder
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
-
     def _parts(self, space):
         check_choice("loss", self.loss, (*KINDS, "square"))
         return MarginLoss(space, self.loss), FixedStep(self.eta)
@@ -515,7 +496,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
+class KernelPerceptronClassifier(KernelClassifier):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
     The update is ``f ← f + v k(x, ·)`` if ``v f(x) ≤ 0``, with v = ±1 [1]_. With K > 2 classes
@@ -564,10 +545,7 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     _: KW_ONLY
     average: bool | Literal["uniform", "polynomial"] = "uniform"
 
-    space, decoder, loss = Signs(), "map", "perceptron"
-    _given_decoder = given_decoder
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-    _wants_intercept, _unfitted_loss = wants_intercept, unfitted_loss
+    loss = "perceptron"
 
     def _parts(self, space):
         return MarginLoss(space, self.loss), FixedStep(1.0)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured.estimators._auto import given_decoder, parts_of
@@ -17,8 +16,6 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate
 from skstructured.losses import FenchelYoung
-
-__all__ = ["KernelStructuredPredictor"]
 
 
 @inherit_parameters(OnlineStructuredPredictor)

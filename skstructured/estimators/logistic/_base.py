@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from itertools import pairwise
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,18 +22,17 @@ from skstructured._base.validation import (
     read_rows,
     unchanged_on_error,
 )
-from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.classifier import with_intercept
+from skstructured._learners.classifier import OnePass, with_intercept
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_on_a_copy, locked
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
-from skstructured.estimators._one_pass import fit_one_pass, learn_stream
 from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.guarantees.certificates import Certificate
@@ -51,7 +50,7 @@ WIDEST = 1e60
 
 @locked
 @parameters
-class LogisticLearner(DecodedPredictions, OnlineLearner):
+class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardized on arrival, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
@@ -69,54 +68,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     @abstractmethod
     def _new_weights(self, K, width):
         """Check the parameters; the learned state, for rows of `width` features."""
-
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, bad labels, lengths that differ; the fitted state
-            is then unchanged.
-        """
-        fit_one_pass(self, X, y, sample_weight)
-        return self
-
-    def partial_fit(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
-    ) -> Self:
-        """Learn the rows in order, one round each; chunks of any size give the same result.
-
-        Parameters
-        ----------
-        X, y, classes, sample_weight : array-like
-            Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
-            call.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For the same errors as `fit`, and for labels that are not among the classes.
-        """
-        learn_stream(self, X, y, classes, sample_weight)
-        return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
@@ -195,32 +146,19 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(self._weights, self._scale, rounds.rows)
+        theta = self._logits(rounds.rows)
         return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(self._weights, self._scale, rounds.rows)
+        theta = self._logits(rounds.rows)
         return answered(self._decode(theta), self.space_.unpack(rounds.packed))
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; the `Losses`."""
         theta = self._learn(rounds, np.asarray(which))
         return self._losses(theta, self.space_.unpack(rounds.packed[which]), random_state)
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        row, scale = Rows.from_array(x), self._scale.copy()
-        scale.apply(row)  # it counts before it is played
-        theta = self._logits(self._weights, scale, row)
-        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
-        return self._decoder().expected_loss(*same, V, self.loss_)
 
     def comparison(self, rounds: Batch) -> Comparison:
         """The data by which comparators are measured, over the rows as standardized in learning."""
@@ -276,20 +214,20 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self._weights.tidy()
         return logits
 
-    def _logits(self, weights, scale, rows):
-        """Logits (n, K) of rows as `scale` transforms them."""
-        matrix, found = scale.transformed(rows).matrix, []
+    def _logits(self, rows):
+        """Logits (n, K) of rows that are not standardized yet."""
+        matrix, found = self._scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
             for limit in self._row_limits:
                 limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
-            found.append(weights.logits(np.clip(Z, -WIDEST, WIDEST)))
+            found.append(self._weights.logits(np.clip(Z, -WIDEST, WIDEST)))
         return np.concatenate(found)
 
     def _thetas(self, batch):
         with self.lock:
-            return self._logits(self._weights, self._scale, batch.rows)
+            return self._logits(batch.rows)
 
     def _warn_diagnostics(self) -> None:
         """Warn about predictions whose equations were not solved."""

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
@@ -19,8 +18,6 @@ from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
-
-__all__ = ["AioliClassifier", "FolkloreClassifier"]
 
 #: What is kept of A, by the parameter `structure`; and for how many weights "auto" keeps all.
 KINDS, MOST_WEIGHTS = {"full": FolkloreMatrix, "classes": ClassBlocks}, 4096

@@ -9,17 +9,16 @@ from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._curvature import curvature, reach_of
-from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
+    FolkloreMatrix,
     cholesky,
-    class_basis,
     class_scores,
     learn_row,
     scratch,
@@ -30,8 +29,6 @@ from skstructured.estimators.logistic.folklore import (
     matrices_of,
 )
 from skstructured.spaces.simplex import log_softmax, softmax_into
-
-__all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
 #: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
 #: many of them, the first, where all its variances sum to `NARROW` at most.
@@ -155,8 +152,8 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
         learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-class GaussianMatrix(FullMatrix):
-    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
+class GaussianMatrix(FolkloreMatrix):
+    """`FolkloreMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
 
     Parameters
     ----------
@@ -165,10 +162,6 @@ class GaussianMatrix(FullMatrix):
     """
 
     rounds = staticmethod(_gaussian_rounds)
-
-    def __init__(self, K, width, lam, B, R=0.0):
-        super().__init__(class_basis(K), width, lam)
-        self.reach = reach_of(K, B, R)
 
     @property
     def constants(self):

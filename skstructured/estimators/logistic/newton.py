@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
@@ -26,8 +25,6 @@ from skstructured.estimators.logistic._rounds import scratch
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
-
-__all__ = ["OnlineNewtonClassifier"]
 
 #: γB is squared, and inverted.
 LEAST_PRODUCT = 1e-100

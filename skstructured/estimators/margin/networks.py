@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
 from skstructured.estimators._batch import check_run
@@ -19,8 +18,6 @@ from skstructured.estimators.margin._blocks import Ascent
 from skstructured.estimators.margin._closed_forms import BEST, FIXED, SEARCH
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
-
-__all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
 
 SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 

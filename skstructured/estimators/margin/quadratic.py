@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from skstructured._base.component import parameters
-from skstructured._base.docstrings import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured.estimators._batch import Found, chains_of, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner
 from skstructured.extend.output_space import OutputSpace
-
-__all__ = ["QuadraticSurrogate"]
 
 
 def solve(C, inputs, alpha, cache_size):
