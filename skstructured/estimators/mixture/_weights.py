@@ -13,6 +13,10 @@ PRIOR, FARTHEST = 0.1, 7.0
 #: Steps at most, and those for a member by itself.
 STEPS, FEW_STEPS = 200, 10
 
+#: Logarithms of the factors of usual weights that are tried first, because the objective is not
+#: convex in z: from weights that are far too large a step can end where all are nearly 0.
+SCALES = range(-6, 1)
+
 
 def mixing_weights(
     scores: Floats, V: Floats, weight: Floats, loss: Any, usual: float, steps: int = STEPS
@@ -57,7 +61,8 @@ def mixing_weights(
         found = np.r_[a * (flat @ slope.ravel()), slope.sum(axis=0)] + 2.0 * PRIOR * far
         return (weight @ value + PRIOR * far @ far) / rows, found / rows
 
-    start = np.r_[np.full(few, centre), np.zeros(dim)]
+    starts = [np.r_[np.full(few, centre + scale), np.zeros(dim)] for scale in SCALES]
+    start = min(starts, key=lambda z: objective(z)[0])
     bounds = (-FARTHEST, FARTHEST)
     z = minimize_lbfgs(objective, start, steps, bounds=bounds, ftol=1e-9, gtol=1e-6).x
     return np.exp(z[:few]), z[few:]
