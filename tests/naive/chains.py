@@ -5,7 +5,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import logsumexp
+
+from naive.means import log_sum
 
 
 def sequences(M, k):
@@ -49,7 +50,7 @@ def mean(weights, found, k):
 def marginals(unary, pair):
     """Unary and pair marginals, and log Z."""
     found, scores = all_scores(unary, pair)
-    log_z = logsumexp(scores)
+    log_z = log_sum(scores)
     return *mean(np.exp(scores - log_z), found, unary.shape[1]), log_z
 
 
@@ -85,18 +86,18 @@ def log_marginals(unary, pair):
     for m in range(M - 1):
         levels.append(forward[m].max())
         forward[m] -= levels[-1]
-        forward[m + 1] += logsumexp(forward[m][:, None] + steps[m], axis=0)
+        forward[m + 1] += log_sum(forward[m][:, None] + steps[m], axis=0)
     for m in range(M - 2, -1, -1):
-        backward[m] = logsumexp(steps[m] + (unary[m + 1] + backward[m + 1]), axis=1)
+        backward[m] = log_sum(steps[m] + (unary[m + 1] + backward[m + 1]), axis=1)
         backward[m] -= backward[m].max()
     total = np.zeros((k, k))
     for m in range(M - 1):
         after = unary[m + 1] + backward[m + 1]
         log_p = forward[m][:, None] + steps[m] + after
-        total += np.exp(log_p - logsumexp(log_p))
+        total += np.exp(log_p - log_sum(log_p))
     log_mu = forward + backward
-    mu = np.exp(log_mu - logsumexp(log_mu, axis=1, keepdims=True))
-    return mu, total, math.fsum([*levels, logsumexp(forward[-1])])
+    mu = np.exp(log_mu - log_sum(log_mu, axis=1, keepdims=True))
+    return mu, total, math.fsum([*levels, log_sum(forward[-1])])
 
 
 def viterbi(unary, pair):

@@ -4,10 +4,9 @@ import itertools
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from naive import chains
-from naive.means import log_matching
+from naive.means import log_matching, log_sum
 
 
 def sequence_scores(x, coef, intercept, start, end, transitions, steps=None):
@@ -24,7 +23,7 @@ def sequence_loss(x, labels, *weights):
     """−ln p(labels | x), all k^M sequences summed up."""
     unary, pair = sequence_scores(x, *weights)
     scores = chains.all_scores(unary, pair)[1]
-    return logsumexp(scores) - chains.score(labels, unary, pair)
+    return log_sum(scores) - chains.score(labels, unary, pair)
 
 
 def sequence_objective(weights, X, y, alpha, sample_weight):
@@ -54,7 +53,7 @@ def vector_loss(space, theta, v):
     """Ω*(θ) − <θ, v>."""
     if space == "birkhoff":
         return matching_loss(theta, v)
-    return logsumexp(vertices(space, len(theta)) @ theta) - theta @ v
+    return log_sum(vertices(space, len(theta)) @ theta) - theta @ v
 
 
 def vector_objective(weights, space, X, V, alpha, sample_weight):

@@ -6,10 +6,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, ndtr, ndtri, softmax
-from scipy.special import logsumexp as log_sum
 from scipy.stats.qmc import Sobol
 
-from naive.means import root
+from naive.means import log_sum, root
 
 
 def hessian(z):

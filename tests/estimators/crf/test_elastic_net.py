@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import crf as naive
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -22,25 +23,23 @@ def penalized(weights, X, y, r, share=None):
     return smooth + ALPHA * r * absolute
 
 
-def proximal_steps(X, y, r, shapes, share=None, steps=3000):
-    """The least objective by gradient steps (numeric) and soft thresholds, one after the other."""
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    flat, size = np.zeros(sum(int(np.prod(shape)) for shape in shapes)), 0.3
-
-    def parts(flat):
-        return [p.reshape(s) for p, s in zip(np.split(flat, ends), shapes, strict=True)]
+def least(X, y, r, shapes, share=None):
+    """The least objective, of the positive less the negative parts of all weights."""
+    size = sum(int(np.prod(shape)) for shape in shapes)
+    eye = 1e-5 * np.eye(size)
 
     def smooth(flat):
-        return naive.sequence_objective(parts(flat), X, y, ALPHA * (1.0 - r), share)
+        weights = naive.split(flat, shapes)
+        return naive.sequence_objective(weights, X, y, ALPHA * (1.0 - r), share)
 
-    eye = 1e-5 * np.eye(len(flat))
-    for _ in range(steps):
+    def of_parts(both):
+        flat = both[:size] - both[size:]
         slope = np.array([smooth(flat + e) - smooth(flat - e) for e in eye]) / 2e-5
-        ahead = flat - size * slope
-        flat, before = np.sign(ahead) * np.maximum(np.abs(ahead) - size * ALPHA * r, 0.0), flat
-        if np.abs(flat - before).max() < 1e-8:
-            break
-    return penalized(parts(flat), X, y, r, share)
+        return smooth(flat) + ALPHA * r * both.sum(), np.r_[slope, -slope] + ALPHA * r
+
+    start, bounds = np.zeros(2 * size), [(0.0, None)] * (2 * size)
+    found = minimize(of_parts, start, jac=True, bounds=bounds, options={"ftol": 1e-12}).x
+    return penalized(naive.split(found[:size] - found[size:], shapes), X, y, r, share)
 
 
 @SLOW
@@ -51,7 +50,7 @@ def test_of_sequences_it_is_the_literal_optimum(r, share, rng):
     model = ConditionalRandomField(alpha=ALPHA, l1_ratio=r, **PLAIN).fit(X, y, sample_weight=share)
     parts = weights_of(model)
     found = penalized(parts, X, y, r, share)
-    best = proximal_steps(X, y, r, [part.shape for part in parts], share)
+    best = least(X, y, r, [part.shape for part in parts], share)
     assert found == pytest.approx(best, abs=1e-6)
     assert model.loss_curve_[-1] == pytest.approx(found, rel=1e-9)
     assert model.duality_gap_ <= PLAIN["tol"]
