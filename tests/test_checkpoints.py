@@ -463,7 +463,7 @@ class TestWriting:
         program = (
             "import sys; from pathlib import Path\n"
             "from skstructured.checkpoints import write_whole\n"
-            "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
+            "for _ in range(60): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
         )
         given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]
         savers = [subprocess.Popen(command) for command in given]

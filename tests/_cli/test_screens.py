@@ -285,8 +285,8 @@ class TestOrder:
     @compiled
     def test_changes(self, cli):
         rng = np.random.RandomState(0)
-        a = rng.randn(4000)
-        y = np.where(np.arange(4000) < 2000, a > 0, rng.rand(4000) < 0.5).astype(int)
+        a = rng.randn(1000)
+        y = np.where(np.arange(1000) < 500, a > 0, rng.rand(1000) < 0.5).astype(int)
         frame = pd.DataFrame({"a": a, "y": y})
         assert one(cli.said(frame, "--in-order"), "Changes")
         assert not any(line.startswith("Changes") for line in cli.said(frame))

@@ -17,7 +17,7 @@ y = np.arange(12) % 2
 
 @pytest.mark.exhaustive
 def test_a_short_run_finds_nothing():
-    assert findings(range(60 if INTERPRETED else 200)) == []
+    assert findings(range(60 if INTERPRETED else 100)) == []
 
 
 @pytest.mark.parametrize("name", ["indptr beyond", "negative index", "index far beyond"])

@@ -99,6 +99,7 @@ def loss_of(loss):
     """The gradient at scores and the value of a loss of the package."""
 
     def of(theta, v):
-        return loss.mean(theta[None])[0] - v, loss.value(theta[None], v[None])[0] / loss.scale_
+        mu, value = loss.mean_and_value(theta[None], v[None])
+        return mu[0] - v, value[0] / loss.scale_
 
     return of

@@ -58,7 +58,7 @@ def learner(name, space, optimizer, **parameters):
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
     """The first round of a second pass is round n + 1 of the average."""
-    n = 40 if INTERPRETED or "k_subsets" in name else 500
+    n = 40 if INTERPRETED or "k_subsets" in name else 200
     space, X, V, weight = weighted_vertices(name, dim, rng, n)
     optimizer, literal, told, *numbers = OPTIMIZERS[which]
     diameter = space.geometry("l2").diameter

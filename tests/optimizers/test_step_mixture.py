@@ -57,7 +57,7 @@ def played(model, X, y, weight):
 @pytest.mark.parametrize("average", ["polynomial", "uniform", False])
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_it_equals_the_literal_mixture(name, dim, average, rng):
-    n = 30 if INTERPRETED or "k_subsets" in name else 400
+    n = 30 if INTERPRETED or "k_subsets" in name else 150
     space, X, V, weight = weighted_vertices(name, dim, rng, n)
     weight = 4.0 * weight  # from 0 to 6: above 1 as well
     y = space.decode(V)
