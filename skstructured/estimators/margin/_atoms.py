@@ -366,7 +366,8 @@ def best_mixture(k, rows, marks, count, tables, p, x):
     Of sequences a row is a label of a position, and each position has a mixture. One of a single
     row is not a group, but is added to the scores. So is the heaviest row if there is no room.
     """
-    G, s, costs, R, groups = tables[0], tables[1][:count].copy(), tables[2][:count], 0, 0
+    G, s, costs = tables[0], tables[1][:count].copy(), tables[2][:count]
+    R, groups = np.int64(0), np.int64(0)  # literals would be compiled anew
     most, width = min(int(marks.sum()), ROWS), k if k > 0 else max(len(marks), 1)
     B, mixed = np.empty((most, count)), np.ones(max(most, 1))
     group, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
