@@ -92,9 +92,7 @@ class Batch(NamedTuple):
         """The places of all rounds, shuffled or not; those of weight 0 are checked last."""
         learned = self.learned
         first = learned if random_state is None else random_state.permutation(learned)
-        if len(learned) == self.n_rounds:
-            return first
-        return np.append(first, np.setdiff1d(np.arange(self.n_rounds), learned))
+        return np.append(first, np.flatnonzero(~(self.weights > 0.0)))
 
 
 class Losses(NamedTuple):
