@@ -125,6 +125,8 @@ def pytest_collection_modifyitems(config, items):
 @pytest.mark.skipif(numba_config.DISABLE_JIT, reason="it runs what is interpreted here")
 def test_the_room_as_python(request):
     """The tests with the mark `interpreted` of the folder that imports this one pass."""
+    if request.config.option.markexpr != PLAIN:
+        pytest.skip("without the plain command they run compiled, and in .ci/interpreted as Python")
     options = ["-q", "-p", "no:cacheprovider", "-m", "interpreted and not exhaustive"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", request.path.parent, *options],

@@ -465,10 +465,10 @@ class TestWriting:
             "from skstructured.checkpoints import write_whole\n"
             "for _ in range(60): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
         )
-        given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]
+        given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "ab"]
         savers = [subprocess.Popen(command) for command in given]
-        assert [saver.wait(120) for saver in savers] == [0, 0, 0]
-        assert path.read_bytes() in [name * 1000 for name in (b"a", b"b", b"c")]
+        assert [saver.wait(120) for saver in savers] == [0, 0]
+        assert path.read_bytes() in [name * 1000 for name in (b"a", b"b")]
         assert os.listdir(path.parent) == [path.name]
 
 

@@ -16,6 +16,10 @@ FOLDER = ROOT / "docs" / "examples"
 #: Name of an example -> its file, in the folder of its task.
 EXAMPLES = {path.stem.removeprefix("plot_"): path for path in sorted(FOLDER.glob("*/plot_*.py"))}
 
+#: Those that compare many fits of other libraries.
+LONG = ("first_look", "kernel_vs_svm")
+CASES = [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in EXAMPLES]
+
 #: Those that read other data if they are available.
 WITH_DATA = [name for name, p in EXAMPLES.items() if "SKSTRUCTURED_DATA" in p.read_text("utf-8")]
 
@@ -93,7 +97,7 @@ def run(name, monkeypatch, folder):
 
 @pytest.mark.short("first_fit")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.exhaustive
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
