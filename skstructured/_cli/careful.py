@@ -18,9 +18,6 @@ WRONG = 0.1
 #: Intervals of numbers, and rows of each; intervals of a target; cells of a table of both.
 INTERVALS, ROWS_EACH, TENTHS, CELLS = 256, 10, 10, 1 << 22
 
-#: Kinds of texts of which each row should not have its own.
-SHORT = ("categories", "many categories")
-
 
 def numbers_of(cells):
     """Cells as float64, or None if one of them is not a number."""
@@ -83,7 +80,7 @@ def about_columns(features, encoder, y, targets, is_real):
 
 def _is_identifier(cells, x, kind):
     """Whether cells all differ, and are short texts, whole numbers, or numbers in order."""
-    wanted = kind in SHORT
+    wanted = kind in ("categories", "many categories")
     if kind == "number":
         steps = np.diff(x)
         wanted = (x == np.rint(x)).all() or (steps > 0).all() or (steps < 0).all()

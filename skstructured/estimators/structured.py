@@ -29,7 +29,10 @@ from skstructured.losses import FenchelYoung
 
 __all__ = ["StructuredPredictor"]
 
-#: Passes of the kernel member; features, at most, of rows of a stream whose columns get bins.
+#: Kernels that learn by the loss itself, if there are no more rows than landmarks.
+BY_LOSS = ("arc-cosine", "laplacian")
+
+#: Passes of such kernels; features, at most, of rows of a stream whose columns get bins.
 PASSES, NARROW = 10, 50
 
 #: Share of the uniform mean that is mixed with means of a stream before they become scores.
@@ -55,7 +58,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
         vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
         at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
-        place of the ridge regression with "arc-cosine". For label sequences, and for CSR rows with
+        place of those with "laplacian" and "arc-cosine". For label sequences, and for CSR rows with
         more than 4,096 columns, it is the linear model alone. Other members need `embedding_scores`
         or `predict_mean` over the same space, as all predictors of this package have; for classes
         `predict_proba` is enough.
@@ -192,12 +195,13 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
-        seeds = self.random_state_.randint(SEEDS, size=2)
+        first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
         shared = {"space": self.space, "missing": self.missing}
-        learners = [("linear", OnlineStructuredPredictor(**shared, random_state=seeds[0]))]
+        learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
         if self._reads_rows() and X.shape[0] <= self.n_landmarks:
-            given = {"kernel": "arc-cosine", "max_iter": PASSES, "random_state": seeds[1]}
-            learners.append(("arc-cosine", KernelStructuredPredictor(**shared, **given)))
+            for kernel, seed in zip(BY_LOSS, seeds, strict=True):
+                given = {"kernel": kernel, "max_iter": PASSES, "random_state": seed}
+                learners.append((kernel, KernelStructuredPredictor(**shared, **given)))
         return learners
 
     def _trees(self, seed):

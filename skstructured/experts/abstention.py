@@ -379,10 +379,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         """Whether a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
         return self._abstains(self.decision_function(X))
 
-    def abstain_proba(self, X: Features) -> Floats:
-        """Probability b with which `sample` abstains, (n,)."""
-        return 1.0 - np.abs(self.decision_function(X))
-
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Draw the decisions of the theorem, (n,): `abstain_label` with probability b, or a class.
 

@@ -14,6 +14,7 @@ def adagrad(state, W, a, b, g):
     return (W - state[OWN] * g / math.sqrt(a) if a > 0.0 else W), a, b
 
 
+@parameters
 class AdaGrad(CoordinateOptimizer):
     r"""AdaGrad: one step size per weight, ``W ← W − η g/√(Σ g²)``, by its gradients so far.
 
@@ -46,8 +47,7 @@ class AdaGrad(CoordinateOptimizer):
 
     coordinate_kernel = staticmethod(adagrad)
 
-    def __init__(self, eta: float = 1.0) -> None:
-        self.eta = eta
+    eta: float = 1.0
 
     def parameters(self) -> tuple[float, ...]:
         """η."""

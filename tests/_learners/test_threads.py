@@ -22,7 +22,7 @@ from skstructured.utils._learner_checks import PREDICTIONS
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0
 #: What is told of a learner without rows.
-ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "n_leaves_", "dual_coef_")
+ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "dual_coef_")
 #: One of each kind, where kernels are interpreted.
 KINDS = ("default", "second order", "kernel", "folklore", "boosting", "abstaining", "sequences")
 LEARNERS = [

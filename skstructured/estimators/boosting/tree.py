@@ -5,7 +5,6 @@ from abc import abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_weights, writable
@@ -162,8 +161,6 @@ class OnlineTreeClassifier(VotingLearner):
         Class labels.
     t_ : int
         Number of rounds learned.
-    n_leaves_ : int
-        Number of leaves so far.
     space_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -201,13 +198,6 @@ class OnlineTreeClassifier(VotingLearner):
         They are 1/K in an empty leaf.
         """
         return self._thetas(self._fitted_rows(X))
-
-    @property
-    def n_leaves_(self) -> int:
-        """Number of leaves so far."""
-        check_is_fitted(self, "classes_")
-        with self.lock:
-            return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 
     def _setup(self, K):
         rng = check_random_state(self.random_state)

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.validation import check_choice, check_finite, check_integer
 from skstructured._engine.move_and_score import with_feature_subset
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
-from skstructured._engine.sincos import write_waves
+from skstructured._engine.simd import write_waves
 from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of

@@ -7,8 +7,8 @@ import numpy as np
 from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Floats
 
-#: Strength of the prior, and how far logarithms of weights and intercepts are from 0 at most.
-PRIOR, FARTHEST = 0.1, 7.0
+#: Strength of the prior, and bounds of logarithms of weights and of intercepts.
+PRIOR, BOUNDS = 0.1, (-7.0, 7.0)
 
 #: Steps at most, and those for a member by itself.
 STEPS, FEW_STEPS = 200, 10
@@ -63,6 +63,5 @@ def mixing_weights(
 
     starts = [np.r_[np.full(few, centre + scale), np.zeros(dim)] for scale in SCALES]
     start = min(starts, key=lambda z: objective(z)[0])
-    bounds = (-FARTHEST, FARTHEST)
-    z = minimize_lbfgs(objective, start, steps, bounds=bounds, ftol=1e-9, gtol=1e-6).x
+    z = minimize_lbfgs(objective, start, steps, bounds=BOUNDS, ftol=1e-9, gtol=1e-6).x
     return np.exp(z[:few]), z[few:]

@@ -5,6 +5,7 @@ import pytest
 from naive import mixing
 from scipy.optimize import minimize
 
+from skstructured.estimators.mixture import _weights
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses import FenchelYoung
 from skstructured.losses.surrogates import ResidualLoss
@@ -46,6 +47,24 @@ def test_are_those_of_another_solver(name, few, rng):
     best = minimize(literal, start, method="Powell", options={"maxiter": 40, "xtol": 1e-7})
     assert found <= best.fun + 1e-4 * abs(best.fun)
     assert (a > 0.0).all() and b.shape == (given[1].shape[1],)
+
+
+@pytest.mark.parametrize("unit", [0.01, 1.0, 30.0])
+def test_are_sought_from_the_scale_of_the_least_loss(unit, rng, monkeypatch):
+    """From one that is far too large steps may end where all scores are nearly 0."""
+    begun, search = [], _weights.minimize_lbfgs
+    monkeypatch.setattr(
+        _weights, "minimize_lbfgs", lambda f, z, *a, **k: begun.append(z) or search(f, z, *a, **k)
+    )
+    scores, *given = case("ordinal", rng)
+    mixing_weights(unit * scores, *given)
+    dim, scales = len(begun[0]) - 2, range(-6, 1)
+    tried = [
+        mixing.objective(np.full(2, np.log(2.0) + s), np.zeros(dim), unit * scores, *given)
+        for s in scales
+    ]
+    wanted = np.full(2, np.log(2.0) + scales[np.argmin(tried)])
+    np.testing.assert_allclose(begun[0], np.r_[wanted, np.zeros(dim)])
 
 
 def test_a_member_that_knows_gets_the_weight(rng):
