@@ -67,14 +67,14 @@ def check_learner(
     >>> from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
     >>> from skstructured.utils import check_learner
     >>> check_learner(MulticlassPerceptron())
-    '23 checks passed, 0 skipped'
+    '22 checks passed, 0 skipped'
 
     A learner of multilabel outputs:
 
     >>> import numpy as np
     >>> X = np.random.RandomState(0).randn(30, 4)
     >>> check_learner(OnlineStructuredPredictor(space="hypercube"), X, X[:, :3] > 0.5)
-    '23 checks passed, 0 skipped'
+    '22 checks passed, 0 skipped'
     """
     return _run_all(learner_checks(learner, X, y, classes))
 

@@ -164,12 +164,10 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
     outputs = [space.decode(v[None]) for v in vertices]
     for t in range(1, n):
         w = heaviest if t % 3 else 1.0
-        surrogate = [
-            model.loss_.value(next_scores(model, X[t : t + 1], y, w), v[None])
-            for y, v in zip(outputs, vertices, strict=True)
-        ]
+        theta = next_scores(model, X[t : t + 1], outputs[0], w)
+        surrogate = model.loss_.value(np.repeat(theta, len(vertices), axis=0), vertices)
         worst = int(np.argmax(surrogate)) if t % 7 else 0
-        total += w * float(surrogate[worst][0]) / model.loss_.scale_
+        total += w * float(surrogate[worst]) / model.loss_.scale_
         model.partial_fit(
             X[t : t + 1], space.decode(vertices[worst : worst + 1]), sample_weight=[w]
         )

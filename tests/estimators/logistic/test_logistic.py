@@ -295,9 +295,7 @@ def adversarial(model, X, K):
     y = np.zeros(len(X), int)
     rounds = model.begin(X, y, classes=np.arange(K))
     for t in range(len(X)):
-        logits = model._logits(
-            model._weights, model._scale, rounds.rows._replace(X=X[t : t + 1], data=X[t], n_rows=1)
-        )
+        logits = model._logits(rounds.rows._replace(X=X[t : t + 1], data=X[t], n_rows=1))
         y[t] = np.argmin(logits[0])
         rounds.packed[t] = y[t]
         model.learn(rounds, np.array([t]))
