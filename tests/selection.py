@@ -32,8 +32,9 @@ MOST = math.inf if numba_config.DISABLE_JIT else 4
 
 #: In the names of rooms, tests and cases whose kernels take longer to compile than all else takes.
 COSTLY = re.compile(
-    "_chains/|sequence|crf|random.?field|network|svm|margin|gaussian|newton|projected|birkhoff-sq"
-    "|subsets|pairs|trees|positions|forecaster|relatives",
+    r"_chains/|logistic/|boosting|folklore|sequence|crf|random.?field|network|svm|margin|max-min"
+    r"|support.vectors|gaussian|newton|projected|birkhoff|matching|\[assignment|subsets|pairs|trees"
+    r"|positions|forecaster|relatives",
     re.IGNORECASE,
 )
 

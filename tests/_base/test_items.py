@@ -42,6 +42,7 @@ def test_words_for_numbers_name_the_encoder(learner):
         assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.exhaustive
 def test_the_learners_that_are_named_take_what_is_refused():
     names = [name for name in sk.items.__all__ if name in ITEMS]
     assert {"ListwiseRanker", "ConditionalLogit", "ItemStructuredPredictor"} <= {*names}

@@ -91,6 +91,7 @@ BAD = {"1.5\x00": "number", '4"': "number", "n.k.": "number", "1912-13-01": "dat
 
 @compiled
 @pytest.mark.parametrize("cell", BAD)
+@pytest.mark.short(every=10)
 def test_a_cell_that_makes_a_column_categories_is_named_or_missing(cell, cli):
     name = "day" if BAD[cell] == "date" else "age"
     frame = people().drop(columns="paid").astype(object)

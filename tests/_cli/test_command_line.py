@@ -126,6 +126,7 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
+@pytest.mark.exhaustive
 def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     for name in ("skops", "skops.io", "pandas"):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -135,6 +136,7 @@ def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     assert cli.said()[0] == "digits (1797 rows, 64 features)"
 
 
+@pytest.mark.exhaustive
 def test_the_next_command_runs(iris_csv, cli, monkeypatch):
     monkeypatch.chdir(cli.folder)
     given = shlex.split(cli.said(iris_csv)[-1])[4:]
@@ -202,6 +204,7 @@ def test_a_mixture_is_kept_whose_score_was_shown(iris_csv, cli):
     assert one(lines, "Held out") in cli.said(iris_csv)
 
 
+@pytest.mark.exhaustive
 def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
     frame = people()
     frame["old"] = (frame["age"] > 30).astype(int)
@@ -294,6 +297,7 @@ def test_a_model_of_rows_in_order_has_learned_them_in_order(passes, cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_words_have_the_order_that_is_given(cli):
     rng, words = np.random.RandomState(0), ["poor", "fair", "good"]
     x = rng.randn(600)
@@ -315,6 +319,7 @@ def survivors(n=240):
 
 @compiled
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+@pytest.mark.short("csv")
 def test_a_table_is_learned_kept_and_predicted(kind, cli):
     frame = survivors()
     path = cli.written(frame, f"t.{kind}")
@@ -331,6 +336,7 @@ def test_a_table_is_learned_kept_and_predicted(kind, cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_models_of_several_targets_predict(cli):
     frame = pd.DataFrame(np.random.RandomState(0).randn(200, 3), columns=list("abc"))
     frame["p"], frame["q"] = (frame["a"] > 0).astype(int), (frame["b"] > 0).astype(int)
@@ -359,6 +365,7 @@ def test_models_of_svmlight_files_predict(cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_probabilities_stand_behind_predictions(cli):
     path = cli.written(survivors())
     cli.kept(path)
@@ -383,6 +390,7 @@ def test_names_of_labels_survive_from_a_frame(cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_one_bad_cell_is_named_or_taken_as_missing(cli):
     cli.kept(survivors())
     frame = survivors(20).astype(object)
@@ -397,6 +405,7 @@ def test_one_bad_cell_is_named_or_taken_as_missing(cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_a_file_without_rows_gives_a_header(cli):
     cli.kept(survivors())
     for name in ("new.csv", "new.parquet"):
@@ -407,6 +416,7 @@ def test_a_file_without_rows_gives_a_header(cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_columns_are_kept_beside_predictions(cli, monkeypatch):
     cli.kept(survivors())
     monkeypatch.setattr("skstructured._cli.tables.PART", 7)

@@ -59,6 +59,7 @@ def test_one_long_cell_costs_its_own_length_only(cli):
     assert csv.field_size_limit() == limit
 
 
+@pytest.mark.exhaustive
 def test_a_table_with_gaps_words_and_dates(cli):
     i = np.arange(2000)
     frame = pd.DataFrame({"age": [None if j % 5 == 0 else j for j in i]})
@@ -256,6 +257,7 @@ def test_lines_of_json_are_rows(cli):
 
 
 @compiled
+@pytest.mark.exhaustive
 def test_json_is_learned_as_csv_is_and_columns_are_chosen(cli):
     frame = homes()[["area", "town", "dear"]]
     plain, lines = cli.said(frame), cli.said(cli.written(frame, "t.jsonl"))
@@ -310,6 +312,7 @@ def test_damaged_gzip_is_told_in_a_line(place, message, cli):
 
 @compiled
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.short("jsonl")
 def test_large_whole_numbers_stay_the_labels_that_they_are(kind, cli):
     labels, x = [2**53, 2**53 + 1], np.random.RandomState(0).randn(200)
     frame = pd.DataFrame({"x": x, "y": np.array(labels)[(x > 0).astype(int)]})

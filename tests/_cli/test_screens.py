@@ -96,6 +96,7 @@ def test_too_few_rows_have_no_bound(y, cli):
 
 
 @pytest.mark.parametrize("space", RANKINGS)
+@pytest.mark.short("ranking")
 def test_rankings_have_a_column_an_item(space, cli):
     X = np.random.RandomState(0).randn(30, 2).round(3)
     ranks = np.argsort(np.argsort(np.column_stack([X, np.zeros(30)]))) + RANKINGS[space]
@@ -243,6 +244,7 @@ class TestRealNumbers:
         assert wanted[0] < always / 3
         assert "no bound" in lines[6] and "area (+)" in one(lines, "Matters most     area (+)")
 
+    @pytest.mark.exhaustive
     def test_a_model_is_kept_and_predicts(self, cli):
         frame = homes()
         cli.kept(frame.drop(columns="dear"))
@@ -283,6 +285,7 @@ class TestOrder:
         assert not any(line.startswith(("Order", "Changes")) for line in lines)
 
     @compiled
+    @pytest.mark.exhaustive
     def test_changes(self, cli):
         rng = np.random.RandomState(0)
         a = rng.randn(1000)

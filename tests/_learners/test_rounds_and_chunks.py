@@ -128,6 +128,7 @@ def test_chunks_of_comments_only_are_left_out(tmp_path, chunk_bytes):
     assert list(sk.streaming.svmlight_chunks(path, 2, chunk_bytes)) == []
 
 
+@pytest.mark.exhaustive
 def test_long_rows_are_named_behind_place_4096():
     X, y = 0.1 * np.ones((4300, 2)), np.arange(4300) % 2
     model = sk.FolkloreClassifier(feature_norm=2.0, standardize=False).partial_fit(

@@ -160,6 +160,7 @@ def test_bad_parameters_are_named(decoder, message):
 
 
 @pytest.mark.parametrize("decoder", ["f1", "threshold"])
+@pytest.mark.exhaustive
 def test_other_spaces_are_refused(decoder):
     kind = type(resolve_decoder(decoder)).__name__
     for space, y in ((Simplex(), [0, 1, 2]), (KSubsets(2), 1 - np.eye(3, dtype=int))):

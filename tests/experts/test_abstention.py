@@ -113,6 +113,7 @@ def test_theorem_7_holds_for_experts_and_labels_that_know_the_weights(d, cost, k
     assert lost <= model.certificate().bound()
 
 
+@pytest.mark.exhaustive
 def test_theorem_7_holds_against_the_adversary_of_the_package():
     learner = AbstainingHedgeClassifier([perceptron(), predictor(), GaussianNB()], random_state=0)
     stream, space = GreedyAdversary(T // 2, random_state=0), Simplex().fit(["a", "b"])

@@ -41,7 +41,7 @@ def test_a_common_offset_of_the_scores_changes_nothing(name, dim, offset, rng):
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
-@pytest.mark.short(every=3)
+@pytest.mark.exhaustive
 def test_projections_over_an_oracle_do_not_stop_early_far_from_zero(offset, rng):
     space = space_of("k_subsets-squared", 12)
     for theta in 0.1 * grains(rng, (60, 12), offset).round(4):
@@ -51,6 +51,7 @@ def test_projections_over_an_oracle_do_not_stop_early_far_from_zero(offset, rng)
 
 
 @pytest.mark.parametrize("size", [1e8, 1e12])
+@pytest.mark.exhaustive
 def test_projections_keep_the_digits_of_scores_between_far_ones(size, rng):
     """One score far above, one far below: the others share what is left as if alone."""
     space, two = space_of("k_subsets-squared", 7), space_of("k_subsets-squared", 6)

@@ -150,7 +150,7 @@ def overhead_of(model):
 
 @pytest.mark.parametrize("heaviest", [1.0, 3.0])
 @pytest.mark.parametrize("name", ["simplex-shannon", "hypercube-shannon", "simplex-squared"])
-@pytest.mark.short(every=5)
+@pytest.mark.short(every=6)
 def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
     """The bound by its literal formula, and the losses below it, on outputs that are hostile."""
     dim, n = 3, 40 if INTERPRETED else 1500

@@ -71,6 +71,7 @@ VALIDATED = [
 
 
 @pytest.mark.parametrize(("model", "make", "size", "given"), VALIDATED, ids=range(len(VALIDATED)))
+@pytest.mark.short("[0356]")
 def test_other_plays_batches_outputs_and_learners(model, make, size, given):
     given, (X, y) = {"random_state": 0, "classes": [0, 1], **given}, make(*rows(100))
     whole = progressive_validate(model, X, y, **given)

@@ -10,6 +10,7 @@ from naive import boosting as naive
 from naive.logistic import log_sum, softmax
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from selection import test_the_room_as_python  # noqa: F401
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -112,6 +113,7 @@ NEAR, ANY = (0.5, 0.9, 1.3), (0.0, 0.25, 1.0, 3.0, 20.0)
     ],
 )
 @pytest.mark.short("any weights")
+@pytest.mark.interpreted
 def test_the_compiled_loop_is_the_literal_algorithm(lam, change, weights, K, rng):
     """Rounds of weight 0 change nothing: not the clip of logits either, which grows with rounds."""
     X, y = stream(rng, min(N, 150), K, K + 1)
@@ -122,6 +124,7 @@ def test_the_compiled_loop_is_the_literal_algorithm(lam, change, weights, K, rng
     compare(model, naive.Boosting(K, naive_trees(model), lam), X, y, weight)
 
 
+@pytest.mark.interpreted
 def test_other_weak_learners_take_the_same_way(rng):
     X, y = stream(rng, 25)
     model = AdaBoostOLMClassifier(SGDClassifier(random_state=0), **SMALL)
@@ -130,6 +133,7 @@ def test_other_weak_learners_take_the_same_way(rng):
     compare(model, naive.Boosting(K, weak, 1.0), X, y)
 
 
+@pytest.mark.interpreted
 def test_a_tree_alone_is_the_literal_tree(rng):
     X, y = stream(rng)
     model = OnlineTreeClassifier(max_depth=3, n_tests=4, patience=15, random_state=0)
@@ -161,6 +165,7 @@ def test_an_empty_leaf_predicts_all_classes_alike(rng):
     np.testing.assert_array_equal(tree.predict_proba(X), np.full((5, K), 1.0 / K))
 
 
+@pytest.mark.interpreted
 class TestCorrection:
     @pytest.mark.parametrize("a", [0.0, 1e-6, 1.0, 1e3, 1e20])
     def test_the_root_solves_its_equation(self, a):

@@ -26,6 +26,7 @@ def variance_and_divergence(s, other):
 
 @pytest.mark.parametrize("K", [2, 3, 26, 5000])
 @pytest.mark.parametrize("c", [0.0, 1e-9, 0.01, 0.5, 2.0, 12.0])
+@pytest.mark.interpreted
 def test_is_the_literal_number_from_below(c, K):
     kappa, exact = curvature(np.empty(0), np.array([2.0, math.log(K - 1), c])), 0.5
     if c > 0.0 or K > 2:
@@ -103,6 +104,7 @@ def test_the_surrogate_is_below_the_loss(K, seed, reach):
 
 @pytest.mark.parametrize("K", [2, 3, 7])
 @pytest.mark.parametrize(("B", "R"), [(1.0, 1.5), (0.2, 30.0), (4.0, 2.0)])
+@pytest.mark.interpreted
 def test_the_certificate_states_it_where_R_is_given(K, B, R):
     X, y = np.eye(7), np.arange(7) % K
     given = {"radius": B, "feature_norm": R, "standardize": False, "fit_intercept": False}

@@ -53,6 +53,7 @@ class TestManyClasses:
     """From `MANY` classes on the curvature is that of cells of classes."""
 
     @pytest.mark.parametrize(("K", "sharp"), [(10, 0.0), (10, 3.0), (13, 6.0)])
+    @pytest.mark.interpreted
     def test_logits_and_the_potential_are_literal(self, K, sharp):
         p, T = 3, 12 if config.DISABLE_JIT else 50
         X, _ = stream(K, p, T, scale=2.0)
@@ -95,6 +96,7 @@ class TestManyClasses:
         assert state.drift() < 1e-8
 
 
+@pytest.mark.interpreted
 class TestFolkloreIsLiteral:
     @pytest.mark.parametrize(("K", "p"), SIZES)
     @pytest.mark.short(every=4)
@@ -388,6 +390,7 @@ class TestRegret:
 
 class TestPotential:
     @pytest.mark.parametrize("K", [2, 3])
+    @pytest.mark.interpreted
     def test_is_the_literal_sum_with_weights(self, K):
         """Σ ¼ w² tr(A_{t−1}⁻¹ H_t): the certificate at norm 0, for weights on both sides of 1."""
         p, T = 3, 30
@@ -484,6 +487,7 @@ class TestMixture:
         if weight == 20.0:  # the program of the audit: 60 rounds against logits of 0
             assert lost + first - 61 * w(0) * math.log(2.0) <= found[0].regret(0.0)
 
+    @pytest.mark.interpreted
     def test_is_the_literal_mixture_with_weights(self):
         X, _ = stream(3, 2, 40, seed=1)
         y, grid = np.argmax(X @ np.ones((2, 3)) + np.eye(3)[np.arange(40) % 3], axis=1), (0.1, 3.0)

@@ -65,6 +65,7 @@ class TestEquations:
             np.testing.assert_allclose(z, other, rtol=0, atol=1e-8 * unit)
 
     @pytest.mark.parametrize("cold", [1.0, 0.1])
+    @pytest.mark.interpreted
     def test_newton_steps_are_those_of_elimination(self, cold):
         rng = np.random.RandomState(2)
         for K in (2, 10, 40):
@@ -92,6 +93,7 @@ class TestEquations:
 
 class TestRounds:
     @pytest.mark.parametrize(("K", "p"), [(2, 3), (3, 1), (11, 5), (26, 17)])
+    @pytest.mark.interpreted
     def test_scores_are_those_of_any_basis(self, K, p):
         rng, r = np.random.RandomState(K), K - 1
         Q, x, G = class_basis(K), rng.randn(p), rng.randn(r, p)

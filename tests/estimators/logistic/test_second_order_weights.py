@@ -119,6 +119,7 @@ def test_the_limit_is_that_of_the_matrix():
 
 @pytest.mark.parametrize(("heaviest", "off"), [(1e4, 1e-11), (1e8, 1e-8), (2e10, 1e-5)])
 @pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.interpreted
 def test_weights_within_the_limit_give_the_result_of_exact_arithmetic(heaviest, off, mixed):
     rng = np.random.RandomState(0)
     X, y, weight = rng.randn(20, 3), rng.randint(2, size=20), np.full(20, heaviest)
