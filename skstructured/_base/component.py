@@ -6,7 +6,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar, dataclass_transform
 
@@ -50,7 +49,7 @@ def inherit_parameters(*sources: type) -> Callable[[C], C]:
 
     def fill(cls: C) -> C:
         if cls.__doc__ is not None:
-            cls.__doc__ = MARKER.sub(partial(_filled, cls, sources), cls.__doc__)
+            cls.__doc__ = MARKER.sub(functools.partial(_filled, cls, sources), cls.__doc__)
         return cls
 
     return fill

@@ -295,10 +295,7 @@ def rare_class(y, losses):
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     rare, share = counts.argmin(), counts.min() / len(y)
     if share < RARE / len(labels):
-        found = np.sum(1.0 - losses[codes == rare])
-        told = f"recall {found / counts[rare]:.1%}"
-        if len(labels) == 2:
-            told += f", precision {found / max(found + losses[codes != rare].sum(), LEAST):.1%}"
+        told = f"recall {np.mean(1.0 - losses[codes == rare]):.1%}"
         yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {told}."
 
 

@@ -28,93 +28,96 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
-class OnePass:
-    """`fit` of one pass, and `partial_fit` of further rows; an error leaves a learner as it was.
+def fit_one_pass(
+    learner: Any, X: Features, y: Outputs, sample_weight: Given = None, **given: Any
+) -> Any:
+    """The learner after one pass from scratch; an error leaves it as it was.
 
-    A learner has ``_first(X, y, classes, sample_weight, stream)``, which restarts it, and `resume`,
-    both of which return a `Batch`; and ``_learn(rounds, order)``, which may take metadata.
+    It has ``_first(X, y, classes, sample_weight, stream)``, which restarts it, and `resume`, both
+    of which return a `Batch`; and ``_learn(rounds, order)``, which may take metadata.
     """
+    shuffle = getattr(learner, "shuffle", True)
+    check_bool("shuffle", shuffle)
+    with unchanged_on_error(learner, aside=True) as new:
+        rounds = new._first(X, y, None, sample_weight, stream=False)
+        rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
+        new._learn(rounds, rounds.order(rng if shuffle else None), **given)
+    learner._warn_diagnostics()
+    return learner
 
-    _learn: Callable[..., Any]
 
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
-        """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
+def learn_stream(
+    learner: Any, X: Features, y: Outputs, classes: Given, sample_weight: Given = None, **given: Any
+) -> Any:
+    """The same learner after further rows, in order; the first ones start it."""
+    first = not hasattr(learner, "classes_")
+    with unchanged_on_error(learner, first) as new:
+        if first:
+            rounds = new._first(X, y, classes, sample_weight, stream=True)
+            new._learn(rounds, np.arange(len(rounds.packed)), **given)
+        else:
+            if classes is not None:
+                learner.space_.check_classes(classes)
+            told = {} if sample_weight is None else {"sample_weight": sample_weight}
+            rounds = learner.resume(X, y, **told)
+    if not first:
+        own_arrays(learner)
+        learner._learn(rounds, np.arange(len(rounds.packed)), **given)
+    learner._warn_diagnostics()
+    return learner
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features, unscaled.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds; 0 leaves a row out.
 
-        Returns
-        -------
-        self
+def fit(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Any:
+    """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
 
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, bad labels, or lengths that differ; nothing is
-            then changed.
-        """
-        return self._fit(X, y, sample_weight)
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n, p)
+        Features, unscaled.
+    y : array-like of shape (n,)
+        Labels.
+    sample_weight : array-like of shape (n,) or None, default=None
+        Non-negative weights of the rounds; 0 leaves a row out.
 
-    def partial_fit(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
-    ) -> Self:
-        """Learn the rows in order, one round each; chunks of any size give the same result.
+    Returns
+    -------
+    self
 
-        Parameters
-        ----------
-        X, y, classes, sample_weight : array-like
-            Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
-            call.
+    Raises
+    ------
+    ValueError
+        For a bad parameter, NaN or inf in X, bad labels, or lengths that differ; nothing is
+        then changed.
+    """
+    return fit_one_pass(self, X, y, sample_weight)
 
-        Returns
-        -------
-        self
 
-        Raises
-        ------
-        ValueError
-            For the same errors as `fit`, and for labels that are not among the classes.
-        """
-        return self._partial_fit(X, y, classes, sample_weight)
+def partial_fit(
+    self: Any, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+) -> Any:
+    """Learn the rows in order, one round each; chunks of any size give the same result.
 
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Learn rounds in the order of `which`."""
-        self._learn(rounds, np.asarray(which))
+    Parameters
+    ----------
+    X, y, classes, sample_weight : array-like
+        Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
+        call.
 
-    def _fit(self: Any, X: Features, y: Outputs, sample_weight: Given, **given: Any) -> Any:
-        shuffle = getattr(self, "shuffle", True)
-        check_bool("shuffle", shuffle)
-        with unchanged_on_error(self, aside=True) as new:
-            rounds = new._first(X, y, None, sample_weight, stream=False)
-            rng = getattr(new, "random_state_", None) or check_random_state(self.random_state)
-            new._learn(rounds, rounds.order(rng if shuffle else None), **given)
-        self._warn_diagnostics()
-        return self
+    Returns
+    -------
+    self
 
-    def _partial_fit(
-        self: Any, X: Features, y: Outputs, classes: Given, sample_weight: Given, **given: Any
-    ) -> Any:
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            if first:
-                rounds = new._first(X, y, classes, sample_weight, stream=True)
-                new._learn(rounds, np.arange(len(rounds.packed)), **given)
-            else:
-                if classes is not None:
-                    self.space_.check_classes(classes)
-                told = {} if sample_weight is None else {"sample_weight": sample_weight}
-                rounds = self.resume(X, y, **told)
-        if not first:
-            own_arrays(self)
-            self._learn(rounds, np.arange(len(rounds.packed)), **given)
-        self._warn_diagnostics()
-        return self
+    Raises
+    ------
+    ValueError
+        For the same errors as `fit`, and for labels that are not among the classes.
+    """
+    return learn_stream(self, X, y, classes, sample_weight)
+
+
+def learn(self: Any, rounds: Batch, which: Ints) -> None:
+    """Learn rounds in the order of `which`."""
+    self._learn(rounds, np.asarray(which))
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
@@ -205,7 +208,7 @@ class ClassScores:
 
 
 @locked
-class OnlineClassifier(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
     Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and
@@ -221,13 +224,15 @@ class OnlineClassifier(OnePass, ClassScores, OnlineLearner, ClassifierMixin, Bas
     def _learn_row(self, x: Floats, code: int) -> bool:
         """Learn a row (width,), the 1 of the intercept included; whether it was a mistake."""
 
-    def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # no weights
-        """Learn one pass from scratch; returns self."""
-        return self._fit(X, y, None)
+    learn = learn
 
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Features, y: Outputs) -> Self:
+        """Learn one pass from scratch; returns self."""
+        return fit_one_pass(self, X, y)
+
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        return self._partial_fit(X, y, classes, None)
+        return learn_stream(self, X, y, classes)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""

@@ -363,8 +363,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         -------
         self
         """
-        self._fit(X, y)
-        return self
+        return self._fit(X, y)
 
     def _fit(self, X, y, **given):
         with unchanged_on_error(self, aside=True) as new:
@@ -372,6 +371,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             new._start(Simplex().fit(y))
             new._simulate(rows, new._check_labels(rows, y), **given)
         self._warn_diagnostics()
+        return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Simulate bandit feedback over labeled rows, one round each, in order.

@@ -137,8 +137,7 @@ class BanditReduction(BanditClassifier):
 
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Restart and simulate one pass; `params` are metadata that the estimator requests."""
-        self._fit(X, y, **self._routed("fit", X, params))
-        return self
+        return self._fit(X, y, **self._routed("fit", X, params))
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Simulate bandit feedback over labeled rows, one round each, in order."""

@@ -148,8 +148,7 @@ class RegretDisplay:
         columns = ("rounds", "losses", "comparators", "bounds", "risks")
         curves = [_curves(one, comparator, risk_delta) for one in results]
         drawn = {name: list(values) for name, *values in zip(columns, *curves, strict=True)}
-        display = cls(names=names, **drawn)
-        return display.plot(ax)
+        return cls(names=names, **drawn).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves.
@@ -170,8 +169,11 @@ class RegretDisplay:
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         placed = {} if ax is not None else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-        self.ax_ = _new_axes(9, 4.5) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(figsize=(9, 4.5), layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
         self.lines_ = [self._draw(i) for i in range(len(self.names))]
         self.ax_.set(xlabel="round", ylabel="cumulative target loss")
         self.ax_.margins(x=0.01)
@@ -204,12 +206,6 @@ class RegretDisplay:
             if any(kind in lines for lines in self.lines_):
                 handles.append(Line2D([], [], color="0.3", label=meaning, **style))
         return handles
-
-
-def _new_axes(width, height):
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _named(result, name):

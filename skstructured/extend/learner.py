@@ -90,8 +90,7 @@ class Batch(NamedTuple):
 
     def order(self, random_state: np.random.RandomState | None = None) -> Ints:
         """The places of all rounds, shuffled or not; those of weight 0 are checked last."""
-        learned = self.learned
-        first = learned if random_state is None else random_state.permutation(learned)
+        first = self.learned if random_state is None else random_state.permutation(self.learned)
         return np.append(first, np.flatnonzero(~(self.weights > 0.0)))
 
 

@@ -145,16 +145,15 @@ def test_long_lines_go_on_below(cli):
     assert lines[start + 1].startswith(" " * 17)
 
 
-def test_a_rare_class_has_recall_and_precision():
+def test_a_rare_class_has_its_recall():
     rng = np.random.RandomState(0)
     y = np.where(rng.rand(2000) < 0.03, "yes", "no")
     said = np.where(rng.rand(2000) < 0.02, "yes", y)
     both = np.sum((y == "yes") & (said == "yes"))
     (line,) = rare_class(y, (said != y).astype(float))
     share, recall = np.mean(y == "yes"), both / np.sum(y == "yes")
-    precision = both / np.sum(said == "yes")
-    told = f"yes, {share:.1%} of the rows: recall {recall:.1%}, precision {precision:.1%}."
-    assert line == f"Rare class       {told}" and recall > precision > 0.3
+    told = f"yes, {share:.1%} of the rows: recall {recall:.1%}."
+    assert line == f"Rare class       {told}" and recall > 0.3
     assert list(rare_class(rng.choice(["a", "b"], 200), np.zeros(200))) == []
     y = np.repeat([0, 1, 2], [500, 480, 20])
     (line,) = rare_class(y, (np.arange(1000) % 4 == 0).astype(float))

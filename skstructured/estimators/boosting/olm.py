@@ -17,6 +17,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
+from skstructured._learners.classifier import fit_one_pass, learn_stream
 from skstructured._learners.metadata import routed, router_of
 from skstructured.estimators.boosting._rounds import (
     COST,
@@ -277,7 +278,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn one pass from scratch; `params` are metadata that weak learners request."""
         given = routed(self, "fit", params).estimator.partial_fit
-        return self._fit(X, y, sample_weight, **given)
+        return fit_one_pass(self, X, y, sample_weight, **given)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None,
@@ -285,7 +286,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     ) -> Self:  # fmt: skip
         """Learn rows in order, one round each."""
         given = routed(self, "partial_fit", params).estimator.partial_fit
-        return self._partial_fit(X, y, classes, sample_weight, **given)
+        return learn_stream(self, X, y, classes, sample_weight, **given)
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""

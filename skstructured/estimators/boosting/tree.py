@@ -10,7 +10,8 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_weights, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
-from skstructured._learners.classifier import ClassScores, OnePass
+from skstructured._learners import classifier
+from skstructured._learners.classifier import ClassScores
 from skstructured._learners.lock import locked
 from skstructured._learners.passes import with_progress
 from skstructured.estimators.boosting._rounds import learn_rows
@@ -19,7 +20,7 @@ from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 
 @locked
-class VotingLearner(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
     A subclass makes its state in `_setup(K)`, plays and learns a block in `_learn_block`, and plays
@@ -40,6 +41,8 @@ class VotingLearner(OnePass, ClassScores, OnlineLearner, ClassifierMixin, BaseEs
     @abstractmethod
     def _played(self, X):
         """Votes (n, K) and log probabilities (n, K), or NaN, with which rows would be played."""
+
+    fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
 
     #: How many rows are learned at a time.
     _block = 1024

@@ -24,8 +24,8 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import at_once
+from skstructured._learners import classifier
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.classifier import OnePass, with_intercept
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_on_a_copy, locked
 from skstructured._learners.passes import with_progress
@@ -50,7 +50,7 @@ WIDEST = 1e60
 
 @locked
 @parameters
-class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
+class LogisticLearner(DecodedPredictions, OnlineLearner):
     """Rounds of dense rows, standardized on arrival, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it, `SecondOrderRounds`; it has a parameter
@@ -68,6 +68,8 @@ class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
     @abstractmethod
     def _new_weights(self, K, width):
         """Check the parameters; the learned state, for rows of `width` features."""
+
+    fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
@@ -187,7 +189,7 @@ class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
         for start in range(0, len(order) if limits else 0, size):
             block = order[start : start + size]
             ready, places = scale.apply(rows, block, weight[block])
-            Z = with_intercept(ready.matrix[places], self._intercept)
+            Z = classifier.with_intercept(ready.matrix[places], self._intercept)
             for limit in limits:
                 limit.check(Z, weight[block], block)
 
@@ -207,7 +209,7 @@ class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
         """Learn rows by calls that move all that was learned; the logits played."""
         logits = np.empty(V.shape)
         ready, places, count, *_ = self._scale.counted(rows, block, weight)
-        Z = with_intercept(ready.matrix[places], self._intercept)
+        Z = classifier.with_intercept(ready.matrix[places], self._intercept)
         known = {"t_": self.t_ + len(Z)}
         learn = self._weights.calls(Z, np.ascontiguousarray(V), weight, logits)
         at_once(*learn, count, (vars(self).update, known))
@@ -219,7 +221,7 @@ class LogisticLearner(OnePass, DecodedPredictions, OnlineLearner):
         matrix, found = self._scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
-            Z = with_intercept(matrix[start : start + size], self._intercept)
+            Z = classifier.with_intercept(matrix[start : start + size], self._intercept)
             for limit in self._row_limits:
                 limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
             found.append(self._weights.logits(np.clip(Z, -WIDEST, WIDEST)))
