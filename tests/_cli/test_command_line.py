@@ -199,7 +199,7 @@ def test_a_mixture_is_kept_whose_score_was_shown(iris_csv, cli):
     told = one(lines, "Held out")
     score = f"{same.validation_score_:.1%} right, by a mixture that --save keeps:"
     assert told == f"Held out         {score}"
-    assert lines[lines.index(told) + 1].strip() == "linear, arc-cosine, rbf, laplacian and trees."
+    assert lines[lines.index(told) + 1].strip() == "linear, arc-cosine, laplacian, rbf and trees."
     assert lines[-2].endswith("The bound is about one pass of the linear model: use --passes 1.")
     assert one(lines, "Held out") in cli.said(iris_csv)
 
