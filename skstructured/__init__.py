@@ -42,6 +42,7 @@ from skstructured.guarantees.risk import RiskMonitor
 from skstructured.items.choice import ConditionalLogit
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
+from skstructured.items.structured import StructuredRanker
 from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
@@ -89,6 +90,7 @@ __all__ = [
     "SequenceTransformer",
     "StructuralSVM",
     "StructuredPredictor",
+    "StructuredRanker",
     "StructuredRegressor",
     "TableEncoder",
     "__version__",

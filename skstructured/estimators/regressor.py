@@ -125,7 +125,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
         check_is_fitted(self)
-        X = self._checked_rows(X) if self._reads_rows() else X
+        X = self._checked_rows(X) if self._is_auto() else X
         return self.space_.decode(self._mixed.scores(X))
 
     def __sklearn_tags__(self):

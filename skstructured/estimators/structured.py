@@ -4,21 +4,31 @@ from typing import Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
+from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_weights, read_rows, unchanged_on_error
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, over_sequences, warn_of_costs
+from skstructured._learners.predictions import (
+    DecodedPredictions,
+    check_batch,
+    over_sequences,
+    read_batch,
+    warn_of_costs,
+)
 from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._sequences import VIEWS, RowChain
+from skstructured.estimators.mixture._training import parts_of
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
@@ -26,6 +36,14 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
+from skstructured.regularizers import Shannon
+from skstructured.sequences._decoding import SequenceLoss
+from skstructured.sequences._predictions import (
+    log_partition,
+    log_proba,
+    predict_marginals,
+    predict_nbest,
+)
 
 __all__ = ["StructuredPredictor"]
 
@@ -172,13 +190,64 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     random_state: Seed = None
 
     loss = "fenchel_young"
+    columns_tried = 1.0
     member_of = CrossFitted
     _given_decoder = given_decoder
+
+    def _fit(self, X, y, sample_weight, parts=None):
+        """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
+        if not over_sequences(self, fresh=True):
+            return super()._fit(X, y, sample_weight, parts)
+        self._check_parameters()
+        packed, weight = self._start(y, sample_weight)
+        rows = self._sequences(X, reset=True)
+        check_same_lengths(rows, packed)
+        parts, counted = np.full(len(packed), -1), np.flatnonzero(weight)
+        parts[counted] = parts_of(weight[counted], self.random_state_)
+        alone = issparse(rows.values) or parts.max() < 0 or not self._is_auto()
+        if alone:
+            found = [self._one(X, y, weight)]
+        else:
+            found = [self._of_view(view, rows, packed, weight, parts) for view in VIEWS]
+        best = self._chain = min(found, key=lambda chain: chain.loss)
+        self.named_estimators_ = dict(best.estimators())
+        self.estimators_ = list(self.named_estimators_.values())
+        self.weights_, self.intercept_ = np.ones(1), np.zeros(self.space_.dim_)
+        self.validation_scores_ = np.array([chain.score for chain in found])
+        self.validation_score_ = best.score
+        return None
+
+    def _one(self, X, y, weight):
+        """The estimator that is given, or the linear model."""
+        seed = self.random_state_.randint(SEEDS)
+        line = OnlineStructuredPredictor(self.space, missing=self.missing, random_state=seed)
+        (_, one), *more = [("linear", line)] if self._is_auto() else self._given()
+        if more:
+            raise ValueError(
+                f"estimators over sequences must be a single one, got {self.estimators!r}."
+            )
+        return RowChain(None, None, clone(one).fit(X, y, sample_weight=weight))
+
+    def _of_view(self, view, *given):
+        """The `RowChain` of a view."""
+        mixture = clone(self).set_params(space="multiclass", decoder="map", class_weight=None)
+        mixture.set_params(random_state=self.random_state_.randint(SEEDS))
+        return RowChain.fitted(view, mixture, *given)
+
+    def _sequences(self, X, reset=False):
+        """Checked sequences, `Ragged`."""
+        batch = read_batch(self, X, reset)
+        check_batch(self, batch, reset)
+        return Ragged(batch.rows.matrix, batch.offsets)
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
         sequences = over_sequences(self)
-        self.loss_ = self._unfitted_loss() if sequences else FenchelYoung(self.space_)
+        self.loss_ = (
+            SequenceLoss(self.space_, Shannon(), scale=1.0)
+            if sequences
+            else FenchelYoung(self.space_)
+        )
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
             self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
         self._take_decoder()
@@ -198,14 +267,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
         shared = {"space": self.space, "missing": self.missing}
         learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
-        if self._reads_rows() and X.shape[0] <= self.n_landmarks:
+        if X.shape[0] <= self.n_landmarks:
             for kernel, seed in zip(BY_LOSS, seeds, strict=True):
                 given = {"kernel": kernel, "max_iter": PASSES, "random_state": seed}
                 learners.append((kernel, KernelStructuredPredictor(**shared, **given)))
         return learners
 
     def _trees(self, seed):
-        return VertexTrees(self.loss_, None, seed, self.n_jobs)
+        return VertexTrees(self.loss_, None, seed, self.n_jobs, max_features=self.columns_tried)
 
     def _usual_weight(self, n_members):
         return 2.0
@@ -367,10 +436,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             if hasattr(self, "_model"):
                 return self._of_means(self._model.predict_mean(X))
             if over_sequences(self):
-                member = self.estimators_[0]
-                return Decoding(member._scores(X), member.loss_, self._given_decoder())
-            X = self._checked_rows(X) if self._reads_rows() else X
+                return self._decode(self._chain.scores(self._sequences(X)))
+            X = self._checked_rows(X) if self._is_auto() else X
             return self._decode(self._mixed.scores(X))
+
+    predict_marginals, predict_nbest = predict_marginals, predict_nbest
+    log_proba, log_partition = log_proba, log_partition
 
     def _scores(self, X):
         return self._decoding(X).theta

@@ -5,6 +5,7 @@ from skstructured.items.choice import ConditionalLogit
 from skstructured.items.metrics import average_precision, kendall_tau_b, ndcg, reciprocal_rank
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
+from skstructured.items.structured import StructuredRanker
 
 __all__ = [
     "ChoiceSummary",
@@ -12,6 +13,7 @@ __all__ = [
     "Elasticities",
     "ItemStructuredPredictor",
     "ListwiseRanker",
+    "StructuredRanker",
     "WillingnessToPay",
     "average_precision",
     "kendall_tau_b",

@@ -232,7 +232,7 @@ class ItemLearner(OnlineEstimator):
         ndarray of shape (N,), or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        items = self._items(X, _any_rounds(X, qid), available)
+        items = self._items(X, any_rounds(X, qid), available)
         return items.unstacked(self._scores(items).values)
 
     def expected_target_loss(
@@ -279,7 +279,7 @@ class ItemLearner(OnlineEstimator):
         return tags
 
 
-def _any_rounds(X: Any, qid: Given) -> Any:
+def any_rounds(X: Any, qid: Given) -> Any:
     """`qid`, or one round for all rows of a matrix if it does not matter."""
     if qid is not None or not hasattr(X, "shape") or len(X.shape) != 2:
         return qid

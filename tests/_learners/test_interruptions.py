@@ -68,6 +68,7 @@ def handling(handler, kind="ALRM"):
         yield functools.partial(signal.setitimer, timer)
     finally:
         signal.setitimer(timer, 0.0)
+        time.sleep(1e-3)  # one may be on its way, to another thread
         signal.signal(number, before)
 
 

@@ -89,15 +89,9 @@ def pistol_of(learner):
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
 
 
-class KernelClassifier(DecodedPredictions, OnlineEstimator):
-    """One function for two classes, or one per class: a subclass has `loss` and `_parts`."""
-
-    space, decoder = Signs(), "map"
-    _given_decoder, _wants_intercept = given_decoder, wants_intercept
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-
-    def _unfitted_loss(self):
-        return MarginLoss(kind=self.loss)
+def loss_of_margins(learner):
+    """The loss of a learner of classes before it is fitted."""
+    return MarginLoss(kind=learner.loss)
 
 
 #: What `loss` may be.
@@ -123,7 +117,7 @@ class Errors:
 
 @inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
-class PiSTOLClassifier(KernelClassifier):
+class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     r"""PiSTOL: a classifier without hyperparameters to tune, linear or with a kernel.
 
     Use it instead of an SVM: ``PiSTOLClassifier(kernel="rbf")`` is on most data about as accurate
@@ -226,6 +220,10 @@ class PiSTOLClassifier(KernelClassifier):
     b: float = 1.0
     optimizer: PiSTOL | None = None
     class_weight: dict | Literal["balanced"] | None = None
+
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         check_choice("loss", self.loss, KINDS)
@@ -411,7 +409,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class AveragedKernelSGDClassifier(KernelClassifier):
+class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     r"""Averaged gradient descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
     The update is ``f_{t+1} = f_t − η s_t k(x_t, ·)`` [1]_ [2]_, and predictions use an average of
@@ -463,6 +461,10 @@ class AveragedKernelSGDClassifier(KernelClassifier):
     eta: float = 0.3
     class_weight: dict | Literal["balanced"] | None = None
 
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+
     def _parts(self, space):
         check_choice("loss", self.loss, (*KINDS, "square"))
         return MarginLoss(space, self.loss), FixedStep(self.eta)
@@ -496,7 +498,7 @@ class AveragedKernelSGDClassifier(KernelClassifier):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class KernelPerceptronClassifier(KernelClassifier):
+class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
     The update is ``f ← f + v k(x, ·)`` if ``v f(x) ≤ 0``, with v = ±1 [1]_. With K > 2 classes
@@ -546,6 +548,10 @@ class KernelPerceptronClassifier(KernelClassifier):
     average: bool | Literal["uniform", "polynomial"] = "uniform"
 
     loss = "perceptron"
+
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
+    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         return MarginLoss(space, self.loss), FixedStep(1.0)

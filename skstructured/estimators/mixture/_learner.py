@@ -38,13 +38,17 @@ class CrossFitted(Member):
         self.fitted = self._learned(make, training)
         return honest[training.judged]
 
-    @staticmethod
-    def _learned(make, training, which=None):
+    def _learned(self, make, training, which=None):
         given = [training.rows.X, training.y, training.sample_weight]
         if which is not None:
             given = [None if part is None else _safe_indexing(part, which) for part in given]
         X, y, weight = given
-        return clone(make).fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        return self._fitted_to(
+            clone(make), X, y, **({} if weight is None else {"sample_weight": weight})
+        )
+
+    def _fitted_to(self, estimator, X, y, **given):
+        return estimator.fit(X, y, **given)
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""

@@ -19,7 +19,6 @@ from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import over_sequences
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
@@ -34,9 +33,6 @@ from skstructured.extend._types import Features, Floats, Given, Outputs
 
 #: Kernels of ridge regressions.
 KERNELS = ("rbf", "laplacian", "arc-cosine")
-
-#: CSR rows with more columns are learned by the linear model alone.
-WIDEST = 4096
 
 #: Seeds of members are below this.
 SEEDS = 2**31 - 1
@@ -77,8 +73,11 @@ class Mixture(BaseEstimator):
     A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
     weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
     class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
-    and `_usual_weight(n_members)`.
+    and `_usual_weight(n_members)`. If rows belong together, it has `_parts`, `_halves`, `_truths`.
     """
+
+    #: CSR rows with more columns are learned by the first member alone.
+    _widest = 4096
 
     #: As members do, which is why they take missing values.
     standardize = True
@@ -109,17 +108,17 @@ class Mixture(BaseEstimator):
             new._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X, y, sample_weight):
-        check_integer("n_landmarks", self.n_landmarks)
-        is_verbose(self)  # refuses a bad value before anything is learned
-        self.random_state_ = check_random_state(self.random_state)
+    def _fit(self, X, y, sample_weight, parts=None):
+        """Fit, with these parts of rows or with random ones; the mixed honest scores."""
+        self._check_parameters()
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         vars(self).pop("_model", None)  # of a stream
-        X = self._checked_rows(X, reset=True) if self._reads_rows() else X
-        given = [*indexable(X, y), packed, weight]
+        X = self._checked_rows(X, reset=True) if self._is_auto() else X
+        given = [*indexable(X, y), packed, weight, parts]
         if (weight == 0.0).any():
-            given = [_safe_indexing(part, np.flatnonzero(weight)) for part in given]
+            counted = np.flatnonzero(weight)
+            given = [None if one is None else _safe_indexing(one, counted) for one in given]
         members = self._members(given[0])
         training = self._training(*given, alone=len(members) == 1)
         honest, training = self._fit_members(members, training, given[2])
@@ -129,14 +128,17 @@ class Mixture(BaseEstimator):
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
         for name in ("n_features_in_", "feature_names_in_"):
-            if not self._reads_rows() and hasattr(self.estimators_[0], name):
+            if not self._is_auto() and hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
+        return np.tensordot(weights[0], np.array(honest), 1) + weights[1]
 
-    def _reads_rows(self):
-        """Whether rows are checked here, and not by the estimators that are given."""
-        return self._is_auto() and not over_sequences(self)
+    def _check_parameters(self):
+        check_integer("n_landmarks", self.n_landmarks)
+        is_verbose(self)  # refuses a bad value before anything is learned
+        self.random_state_ = check_random_state(self.random_state)
 
     def _is_auto(self):
+        """Whether there are no estimators given, which would check rows themselves."""
         return isinstance(self.estimators, str) and self.estimators == "auto"
 
     def _checked_rows(self, X, reset=False):
@@ -144,27 +146,38 @@ class Mixture(BaseEstimator):
         check_finite(self, rows, fresh=reset)
         return rows.matrix
 
-    def _training(self, X, y, packed, weight, alone):
+    def _training(self, X, y, packed, weight, parts, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()
         given = None if np.ptp(weight) == 0.0 else weight
-        parts = np.full(len(weight), -1) if alone else parts_of(packed, self.random_state_)
-        if over_sequences(self):
-            return Training(StandardRows(X), y, np.zeros((1, 0)), weight, given, parts, np.zeros(0))
+        if parts is None:
+            parts = np.full(len(weight), -1) if alone else self._parts(packed)
         scale, V = None, self.loss_.space.unpack(packed)
-        if self._reads_rows():
+        if self._is_auto():
             rows = Rows.from_array(X)
             scale = scale_of(self, rows.width, True)
             scale.count_all(rows, weight)
         origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
         return Training(StandardRows(X, scale), y, V, weight, given, parts, origin)
 
+    def _parts(self, packed):
+        """The part of every row; see `parts_of`."""
+        return parts_of(packed, self.random_state_)
+
+    def _halves(self, training):
+        """The half, 0 or 1, of every judged row."""
+        return np.arange(len(training.judged)) % 2
+
+    def _truths(self, training):
+        """What the loss compares the scores of rows with."""
+        return training.V
+
     def _members(self, X):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
         members = [(name, self.member_of(one, self.loss_)) for name, one in pairs]
-        if not self._reads_rows() or (issparse(X) and X.shape[1] > WIDEST):
+        if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
         *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
@@ -181,8 +194,6 @@ class Mixture(BaseEstimator):
             )
         if len(dict(given)) < len(given):
             raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
-        if len(given) > 1 and over_sequences(self):
-            raise ValueError(f"estimators over sequences must be a single one, got {given!r}.")
         return list(given)
 
     def _fit_members(self, members, training, packed):
@@ -216,7 +227,7 @@ class Mixture(BaseEstimator):
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
         at, usual = training.judged[part], self._usual_weight(len(honest))
-        given = honest[:, part], training.V[at], training.weight[at]
+        given = honest[:, part], self._truths(training)[at], training.weight[at]
         return mixing_weights(*given, self.loss_, usual, steps)
 
     def _weights(self, honest, training, packed):
@@ -225,9 +236,10 @@ class Mixture(BaseEstimator):
         if few == 1 or len(judged) == 0:
             usual = 1.0 if few == 1 else self._usual_weight(few)
             return np.full(few, usual), np.zeros(training.dim)
-        honest, theta = np.array(honest), np.empty((len(judged), training.dim))
+        honest, halves = np.array(honest), self._halves(training)
+        theta = np.empty((len(judged), training.dim))
         for half in (0, 1):
-            a, b = self._least(honest, training, slice(1 - half, None, 2))
-            theta[half::2] = np.tensordot(a, honest[:, half::2], 1) + b
+            a, b = self._least(honest, training, halves != half)
+            theta[halves == half] = np.tensordot(a, honest[:, halves == half], 1) + b
         self.validation_score_ = self._judge(theta, packed[judged], training.weight[judged])
         return self._least(honest, training, slice(None))

@@ -33,6 +33,8 @@ class VertexTrees(Member):
         Seeds the trees.
     n_jobs : int or None
         Threads.
+    **options
+        Parameters of the trees.
 
     References
     ----------
@@ -40,8 +42,11 @@ class VertexTrees(Member):
     regression forests".
     """
 
-    def __init__(self, loss: Any, quantile: float | None, seed: int, n_jobs: Any) -> None:
+    def __init__(
+        self, loss: Any, quantile: float | None, seed: int, n_jobs: Any, **options: Any
+    ) -> None:
         self.loss, self.quantile, self.seed, self.n_jobs = loss, quantile, seed, n_jobs
+        self.options = options
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
@@ -53,7 +58,7 @@ class VertexTrees(Member):
             many = len(rows) > ROWS
             group = ExtraTreesRegressor(
                 TREES, bootstrap=many, max_samples=ROWS if many else None,
-                random_state=self.seed + part, n_jobs=self.n_jobs,
+                random_state=self.seed + part, n_jobs=self.n_jobs, **self.options,
             )  # fmt: skip
             group.fit(X[rows], V[rows], training.weight[rows])
             self.groups.append(group)

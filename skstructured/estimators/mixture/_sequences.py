@@ -1,0 +1,105 @@
+"""Sequences: a mixture scores each position alone, and a chain learns from its honest scores."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+from skstructured._base.ragged import Ragged, Stacked
+from skstructured.estimators.crf.estimator import ConditionalRandomField
+from skstructured.estimators.mixture._training import PARTS
+from skstructured.extend._types import Floats, Ints
+
+#: Log probabilities of positions are at least this.
+LEAST = np.log(1e-6)
+
+
+def rows_of(X: Ragged) -> Floats:
+    """Rows of positions."""
+    return X.values
+
+
+def windows_of(X: Ragged) -> Floats:
+    """Rows of positions, those before and after, and whether the position is first or last."""
+    ends, none = np.zeros((2, len(X.values))), np.zeros((1, X.shape[1]))
+    ends[0, X.offsets[:-1]] = ends[1, X.offsets[1:] - 1] = 1.0
+    before, after = np.vstack([none, X.values[:-1]]), np.vstack([X.values[1:], none])
+    before[ends[0] > 0.0], after[ends[1] > 0.0] = 0.0, 0.0
+    return np.column_stack([X.values, before, after, *ends])
+
+
+#: What a mixture learns of each position, by name, and which share of it each split of trees tries.
+VIEWS: dict[str, tuple[Callable[[Ragged], Floats], float]] = {
+    "rows": (rows_of, 1.0),
+    "windows": (windows_of, 1.0 / 3.0),
+}
+
+
+class RowChain(NamedTuple):
+    """A chain over log probabilities of positions, or over their rows.
+
+    Attributes
+    ----------
+    view : str or None
+        What the mixture learns of each position, a name of `VIEWS`; None without a mixture.
+    mixture : StructuredPredictor or None
+        Scores each position alone.
+    chain : estimator
+        Scores sequences.
+    loss : float
+        Mean loss of a position of held-out sequences.
+    score : float
+        Share of the positions of held-out sequences that are predicted correctly.
+    """
+
+    view: str | None
+    mixture: Any
+    chain: Any
+    loss: float = np.nan
+    score: float = np.nan
+
+    @classmethod
+    def fitted(
+        cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats, parts: Ints
+    ) -> Self:
+        """The chain of a view; `parts` says which part of five holds out each sequence."""
+        rows, mixture.columns_tried = VIEWS[view][0](X), VIEWS[view][1]
+        given = [np.repeat(one, X.lengths) for one in (weight, parts)]
+        theta = np.zeros((len(rows), y.values.max() + 1))
+        theta[given[1] >= 0] = mixture._fit(rows, y.values, *given)
+        Z, weight = log_probabilities(theta, X), np.where(parts >= 0, weight, 0.0)
+        chain = ConditionalRandomField(random_state=mixture.random_state).fit(Z, y, weight)
+        return cls(view, mixture, chain, *held_out(chain, Z, y, weight, parts))
+
+    def estimators(self) -> list[tuple[str, Any]]:
+        """Names and estimators."""
+        if self.view is None:
+            return [("linear", self.chain)]
+        return [(self.view, self.mixture), ("chain", self.chain)]
+
+    def scores(self, X: Ragged) -> Any:
+        """Scores of labels, `Chains`."""
+        if self.view is None:
+            return self.chain._scores(X)
+        theta = self.mixture._scores(VIEWS[self.view][0](X))
+        return self.chain._scores(log_probabilities(theta, X))
+
+
+def log_probabilities(theta: Floats, X: Ragged) -> Stacked:
+    """Those of labels, given their scores (N, k) at the positions of X."""
+    return Stacked(np.maximum(log_softmax(theta, axis=1), LEAST), X.lengths)
+
+
+def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, parts: Ints) -> tuple[float, float]:
+    """Loss and score of parts that are predicted by chains which learn the others, by position."""
+    one, found = clone(chain).set_params(alpha=chain.alpha_), np.zeros((2, len(parts)))
+    for part in range(PARTS):
+        own = np.flatnonzero(parts == part)
+        one.fit(Z, y, np.where(parts == part, 0.0, weight))
+        labels = y[own].unstack()
+        right = [np.sum(a == b) for a, b in zip(one.predict(Z[own]), labels, strict=True)]
+        found[:, own] = -one.log_proba(Z[own], labels), right
+    loss, score = found @ weight / (weight @ y.lengths)
+    return float(loss), float(score)
