@@ -11,7 +11,7 @@ from benchmarks.peers.queries import Regression, Trees, learners
 from skstructured.items.metrics import ndcg
 
 #: Of the learners of `benchmarks.peers.queries`, the ones that are compared here.
-OURS = ("ListwiseRanker()", 'kernel="linear"')
+OURS = ("StructuredRanker()", "ListwiseRanker()", 'kernel="linear"')
 
 #: What is searched of LightGBM, by the NDCG of a fifth of the queries.
 GRID = [

@@ -1,9 +1,11 @@
 """Learning to rank on queries held out: NDCG, and seconds to fit, beside boosted trees and ridge.
 
-201 queries, 3,005 documents, 301 features, grades 0 to 4. Means over five folds by query, drawn
-five times; all learners are at their defaults and get the features as they are, but that ridge
+201 queries, 3,005 documents, 301 features, grades 0 to 4; and simulated sets: grades of the product
+of four of ten features, of a line, and of steps with an offset per query. Means over five folds by
+query, drawn five times (simulated sets: once); all learners are at their defaults and get the features as they are, but that ridge
 regression on the grades standardises them, and has its penalty searched in a second row. "one pass"
-is `ListwiseRanker` as a stream. Seconds are medians of the 25 fits, one thread each. Below, a
+is `ListwiseRanker` as a stream. Seconds are medians of the fits, one thread each. Behind the NDCG at
+10 is its standard error over folds. Below, a
 stream of queries of 15 items with 300 features, and choices as a stream: log-likelihoods of the
 weights after one pass, and while learning.
 """
@@ -18,7 +20,12 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import Results, arguments
 from benchmarks.data import load
-from skstructured import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
+from skstructured import (
+    ConditionalLogit,
+    ItemStructuredPredictor,
+    ListwiseRanker,
+    StructuredRanker,
+)
 from skstructured.evaluation import progressive_validate
 from skstructured.items.metrics import ndcg
 
@@ -26,10 +33,10 @@ PLACES = (1, 3, 5, 10)
 
 
 class Ours:
-    """`ListwiseRanker`, by `fit` or as a stream."""
+    """A ranker, by `fit` or as a stream."""
 
-    def __init__(self, how="fit", **given):
-        self.how, self.model = how, ListwiseRanker(**given)
+    def __init__(self, how="fit", kind=ListwiseRanker, **given):
+        self.how, self.model = how, kind(**given)
 
     def fit(self, X, y, qid):
         getattr(self.model, self.how)(X, y, qid)
@@ -66,6 +73,7 @@ class Trees(Ours):
 
 def learners():
     """Names and what makes them; packages that are not installed are left out."""
+    yield "StructuredRanker()", lambda: Ours(kind=StructuredRanker, random_state=0)
     yield "one pass", lambda: Ours("partial_fit", random_state=0)
     yield 'kernel="linear"', lambda: Ours(kernel="linear", random_state=0)
     yield "ListwiseRanker()", lambda: Ours(random_state=0)
@@ -91,28 +99,51 @@ def learners():
         pass
 
 
-def folds(X, y, qid, quick):
-    for seed in range(1 if quick else 5):
+def simulated(kind, seed, n=400, m=8):
+    """Rows, grades and queries whose grades depend on a product, on a line, or on steps."""
+    rng = np.random.RandomState(seed)
+    X, qid = rng.randn(n * m, 10), np.repeat(np.arange(n), m)
+    if kind == "products":
+        score = X[:, :4].prod(axis=1) + 0.1 * rng.randn(n * m)
+    elif kind == "line":
+        score = X @ rng.randn(10) + rng.randn(n * m)
+    else:
+        score = X[:, 0] + 2.0 * (X[:, 1] > 0) * X[:, 2] + 0.5 * rng.randn(n * m)
+        score += 0.5 * np.repeat(rng.randn(n), m)
+    return X, np.digitize(score, np.quantile(score, [0.5, 0.75, 0.9, 0.97])).astype(float), qid
+
+
+def data_sets(quick):
+    """Name, rows, grades, queries, and how often folds are drawn."""
+    z = load("ltr_queries")
+    yield "documents", z["X"].astype(float), z["y"], z["qid"], 1 if quick else 5
+    for kind, seeds in () if quick else (("products", 3), ("line", 1), ("steps", 1)):
+        for seed in range(seeds):
+            yield f"{kind} {seed}", *simulated(kind, seed), 1
+
+
+def folds(X, y, qid, times):
+    for seed in range(times):
         yield from GroupKFold(5, shuffle=True, random_state=seed).split(X, y, qid)
 
 
-def rank_queries(out, quick):
+def rank_queries(out, title, X, y, qid, times):
     """The table of rankers."""
-    z = load("ltr_queries")
-    X, y, qid = z["X"].astype(float), z["y"], z["qid"]
-    out.say(f"{'NDCG at':28s}" + "".join(f"{k:8d}" for k in PLACES) + " seconds")
+    out.say(f"\n{title:28s}" + "".join(f"{k:8d}" for k in PLACES) + "      ± seconds")
     for name, make in learners():
         found = []
-        for train, test in folds(X, y, qid, quick):
+        for train, test in folds(X, y, qid, times):
             started = time.perf_counter()
             model = make().fit(X[train], y[train], qid[train])
             seconds = time.perf_counter() - started
             scores = model.predict(X[test])
             found.append([*(ndcg(y[test], scores, qid[test], k=k) for k in PLACES), seconds])
         mean, median = np.mean(found, axis=0), np.median(found, axis=0)[-1]
-        text = "".join(f"{value:8.3f}" for value in mean[:-1])
+        error = np.std([row[-2] for row in found], ddof=1) / np.sqrt(len(found))
+        text = "".join(f"{value:8.3f}" for value in (*mean[:-1], error))
         scores = {f"ndcg_{k}": value for k, value in zip(PLACES, mean, strict=False)}
-        out.add(f"{name:28s}{text}{median:8.3f}", table="queries", name=name, **scores, s=median)
+        scores |= {"error_10": error, "s": median}
+        out.add(f"{name:28s}{text}{median:8.3f}", table=title, name=name, **scores)
 
 
 def stream_queries(out, quick):
@@ -170,7 +201,8 @@ def choose(out):
 def main():
     args = arguments(__doc__)
     with Results(__file__, args) as out:
-        rank_queries(out, args.quick)
+        for given in data_sets(args.quick):
+            rank_queries(out, *given)
         stream_queries(out, args.quick)
         choose(out)
 

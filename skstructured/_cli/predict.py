@@ -12,9 +12,17 @@ import numpy as np
 
 from skstructured._cli import tables
 from skstructured.checkpoints import load_checkpoint
-from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
+from skstructured.items import (
+    ConditionalLogit,
+    ItemStructuredPredictor,
+    ListwiseRanker,
+    StructuredRanker,
+)
 from skstructured.streaming import svmlight_chunks
 from skstructured.streaming.table_encoder import TableEncoder
+
+#: Learners of queries.
+RANKERS = (ListwiseRanker, StructuredRanker)
 
 #: Learners of choices; spaces whose probabilities have a column for each class or label.
 CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
@@ -47,7 +55,7 @@ def _names(learner, width=0, kind="prediction"):
     if isinstance(learner, CHOICES):
         return ["probability", "chosen"]
     labels = getattr(getattr(learner, "space_", None), "label_names_", None) or range(width)
-    plain = "score" if isinstance(learner, ListwiseRanker) else kind
+    plain = "score" if isinstance(learner, RANKERS) else kind
     return [f"{kind}_{label}" for label in labels] or [plain]
 
 

@@ -26,7 +26,7 @@ from skstructured.evaluation import RegretDisplay
 from skstructured.evaluation.validation import progressive_validate, warm_up
 from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
-from skstructured.items import ItemStructuredPredictor, ListwiseRanker
+from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg
 from skstructured.losses import FenchelYoung
@@ -117,19 +117,21 @@ def _learner(options, table):
 def _may_mix(options, table):
     """Whether the model to save is a mixture: if rows are in memory, and in any order."""
     asked = options.learner or options.in_order or options.passes is not None
-    is_plain = not (asked or options.no_mixture) and table.chunks is None and table.qid is None
+    is_plain = not (asked or options.no_mixture or options.choice) and table.chunks is None
     return is_plain and (options.save is not None or len(table.y) <= SHORT)
 
 
 def mixture_of(options, table):
     """A mixture that has learned all rows."""
     model = StructuredRegressor(random_state=options.seed)
-    if table.space != "real":
+    if table.qid is not None:
+        model = StructuredRanker(random_state=options.seed)
+    elif table.space != "real":
         space = make_space(table.space, options.order)
         decoder = "f1" if table.space == "multilabel" else "min_risk"
         model = StructuredPredictor(space, decoder=decoder, random_state=options.seed)
     with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
-        return model.fit(table.X, table.y)
+        return model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
 
 
 def mixture_lines(model, table):
@@ -138,7 +140,9 @@ def mixture_lines(model, table):
     if np.isnan(score):
         return
     told = f"{score:.1%} right"
-    if table.space == "real":
+    if table.qid is not None:
+        told = f"NDCG {score:.3f}"
+    elif table.space == "real":
         told = f"R² {score:.3f}"
     elif table.space != "multiclass":
         told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"

@@ -28,7 +28,7 @@ from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain
-from skstructured.estimators.mixture._training import parts_of
+from skstructured.estimators.mixture._training import FEWEST
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
@@ -76,18 +76,19 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
         vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
         at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
-        place of those with "laplacian" and "arc-cosine". For label sequences, and for CSR rows with
-        more than 4,096 columns, it is the linear model alone. Other members need `embedding_scores`
-        or `predict_mean` over the same space, as all predictors of this package have; for classes
-        `predict_proba` is enough.
+        place of those with "laplacian" and "arc-cosine". For CSR rows with more than 4,096 columns,
+        for CSR rows of label sequences, and for fewer than 20 sequences, it is the linear model
+        alone. Other members need `embedding_scores` or `predict_mean` over the same space, as all
+        predictors of this package have; for classes `predict_proba` is enough. For label sequences
+        there is one estimator.
     decoder : str or Decoder, default="min_risk"
         How scores become an output. "min_risk" minimizes the expected cost if the space has costs,
         and is "nearest" otherwise. "f1" predicts label sets for F1. See `skstructured.decoders`.
     {OnlineStructuredPredictor: missing, class_weight}
         Trees get missing values unchanged. Class weights also count for the weights of members.
     n_landmarks : int, default=2000
-        Number of rows that kernel ridge regressions keep, at random. With at most so many rows they
-        are exact. Their time is proportional to the number of rows times its square.
+        Number of rows that kernel ridge regressions keep, at random. With at most 1.5 times as many
+        rows they are exact. Their time is proportional to the number of rows times its square.
     n_jobs : int or None, default=None
         Number of members to fit at the same time, in threads. Each then uses one thread for linear
         algebra. None is 1, unless joblib is configured otherwise.
@@ -101,7 +102,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     estimators_ : list
         The members, fitted to all rows.
     named_estimators_ : dict
-        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees".
+        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees". For label
+        sequences "rows" or "windows", and "chain".
     weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, positive. All equal with fewer than 20 rows. In a stream,
         weights of mean predictions, with sum 1.
@@ -109,6 +111,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Scores that are added; 0 with fewer than 20 rows, and in a stream.
     validation_scores_ : ndarray of shape (n_members,)
         The `score` of each member alone on rows it has not learned; NaN with fewer than 20 rows.
+        For label sequences, of the chain over "rows" and of that over "windows".
     validation_score_ : float
         The score of the mixture on the same rows, each half with the weights of the other half.
     {OnlineStructuredPredictor: t_, classes_, space_, loss_, n_features_in_, feature_names_in_}
@@ -144,6 +147,11 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     Estimators and trees leave out one fifth of the rows at a time. With more than 20,000 rows, as
     many have honest scores. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is
     mixed with it. No regret bound is known; use `OnlineStructuredPredictor` if you need one.
+
+    For label sequences, a mixture for classes learns each position alone ("rows"), and a second one
+    each position with those before and after ("windows"). For each, a `ConditionalRandomField`
+    learns from the log probabilities of the mixture, which are honest by sequence; the one with the
+    lower held-out loss is kept.
 
     In a stream, with `partial_fit`, dense rows with at most 50 features are learned by
     ``KernelStructuredPredictor(approximation="fourier")``, a linear model with random features.
@@ -194,21 +202,20 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     member_of = CrossFitted
     _given_decoder = given_decoder
 
-    def _fit(self, X, y, sample_weight, parts=None):
+    def _fit(self, X, y, sample_weight, groups=None):
         """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
         if not over_sequences(self, fresh=True):
-            return super()._fit(X, y, sample_weight, parts)
+            return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
         rows = self._sequences(X, reset=True)
         check_same_lengths(rows, packed)
-        parts, counted = np.full(len(packed), -1), np.flatnonzero(weight)
-        parts[counted] = parts_of(weight[counted], self.random_state_)
-        alone = issparse(rows.values) or parts.max() < 0 or not self._is_auto()
+        few = np.count_nonzero(weight) < FEWEST
+        alone = few or issparse(rows.values) or not self._is_auto()
         if alone:
             found = [self._one(X, y, weight)]
         else:
-            found = [self._of_view(view, rows, packed, weight, parts) for view in VIEWS]
+            found = [self._of_view(view, rows, packed, weight) for view in VIEWS]
         best = self._chain = min(found, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())
@@ -221,12 +228,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """The estimator that is given, or the linear model."""
         seed = self.random_state_.randint(SEEDS)
         line = OnlineStructuredPredictor(self.space, missing=self.missing, random_state=seed)
-        (_, one), *more = [("linear", line)] if self._is_auto() else self._given()
+        (name, one), *more = [("linear", line)] if self._is_auto() else self._given()
         if more:
             raise ValueError(
                 f"estimators over sequences must be a single one, got {self.estimators!r}."
             )
-        return RowChain(None, None, clone(one).fit(X, y, sample_weight=weight))
+        return RowChain(name, None, clone(one).fit(X, y, sample_weight=weight))
 
     def _of_view(self, view, *given):
         """The `RowChain` of a view."""

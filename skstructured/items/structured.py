@@ -12,7 +12,6 @@ from skstructured._base.validation import check_weights
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
-from skstructured.estimators.mixture._training import parts_of
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Array, Floats, Given
@@ -209,6 +208,9 @@ class StructuredRanker(Mixture):
         packed = np.column_stack([grades, shares_of(items, y).values, queries])
         return super().fit(items.values, packed, weight)
 
+    def _fit(self, X, y, sample_weight):
+        return super()._fit(X, y, sample_weight, y[:, QUERY])
+
     def _start(self, y, sample_weight):
         self.loss_ = QueryLoss(Grades(y[:, GRADE], sample_weight))
         return y, sample_weight
@@ -221,13 +223,6 @@ class StructuredRanker(Mixture):
         return VertexTrees(
             self.loss_, None, seed, self.n_jobs, min_samples_leaf=3, max_features=0.5
         )
-
-    def _parts(self, packed):
-        names, places = np.unique(packed[:, QUERY], return_inverse=True)
-        return parts_of(names, self.random_state_)[places]
-
-    def _halves(self, training):
-        return training.y[training.judged, QUERY] % 2
 
     def _truths(self, training):
         return training.y[:, SHARE:]

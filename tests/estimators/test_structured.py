@@ -352,24 +352,6 @@ class TestMembers:
         line = model.estimators_[0]
         np.testing.assert_allclose(model.predict_proba(X), line.predict_proba(X), atol=1e-12)
 
-    @slow_as_python
-    def test_of_sequences_are_the_line_alone(self, rng):
-        X = [rng.randn(length, 3) for length in [0] + [4] * 30]
-        y = [(x[:, 0] > 0).astype(int) for x in X]
-        model = sk.StructuredPredictor("sequence", random_state=0).fit(X[1:], y[1:])
-        assert list(model.named_estimators_) == ["linear"] and model.score(X[1:], y[1:]) > 0.9
-        line = model.estimators_[0]
-        np.testing.assert_array_equal(
-            np.concatenate(model.predict(X)), np.concatenate(line.predict(X))
-        )
-        weight = np.r_[np.zeros(5), np.ones(25)]
-        some = clone(model).fit(X[1:], y[1:], weight)
-        rest = clone(model).fit(X[6:], y[6:])
-        np.testing.assert_array_equal(
-            np.concatenate(some.embedding_scores(X[1:])),
-            np.concatenate(rest.embedding_scores(X[1:])),
-        )
-
     @pytest.mark.parametrize(
         ("estimators", "what"),
         [

@@ -6,22 +6,25 @@ import numpy as np
 from sklearn.base import clone
 
 
-def ridge_without(K, V, weight, penalty, i):
-    """Kernel ridge regression at row i by all others: penalties in units of the mean w k(x, x)."""
+def ridge_without(K, V, weight, penalty, i, left=()):
+    """Kernel ridge regression at row i by all but it, and but those that are left out with it.
+
+    Penalties are in units of the mean w k(x, x).
+    """
     n, mean = len(V), np.average(V, axis=0, weights=weight)
     unit = penalty * np.mean(weight * np.diag(K))
-    rest = [j for j in range(n) if j != i]
+    rest = [j for j in range(n) if j != i and j not in left]
     A = K[np.ix_(rest, rest)] * np.sqrt(np.outer(weight[rest], weight[rest]))
     root = np.sqrt(weight[rest])[:, None]
-    alpha = np.linalg.solve(A + unit * np.eye(n - 1), root * (V[rest] - mean))
+    alpha = np.linalg.solve(A + unit * np.eye(len(rest)), root * (V[rest] - mean))
     return mean + K[i, rest] @ (root * alpha)
 
 
-def ridge_in_span_without(K, own, V, weight, penalty, i):
+def ridge_in_span_without(K, own, V, weight, penalty, i, left=()):
     """The same in the span of landmarks, with kernels K (n, m), and those `own` (m, m) of them."""
     n, mean = len(V), np.average(V, axis=0, weights=weight)
     total = np.trace(np.linalg.solve(own, K.T @ (weight[:, None] * K)))
-    rest = [j for j in range(n) if j != i]
+    rest = [j for j in range(n) if j != i and j not in left]
     W = weight[rest][:, None]
     A = K[rest].T @ (W * K[rest]) + penalty * total / n * own
     return mean + K[i] @ np.linalg.solve(A, K[rest].T @ (W * (V[rest] - mean)))
@@ -102,3 +105,28 @@ def alone(solve, honest, V, weight, loss, usual):
     """Scores of a member by its own weight and intercept."""
     a, b = solve(honest[None], V, weight, loss, usual, 10)
     return a * honest + b
+
+
+def query_loss(theta, grades, qid):
+    """Cross-entropies of scores with shares of gains, summed over the queries of items."""
+    total = 0.0
+    for name in set(qid):
+        rows = [i for i, other in enumerate(qid) if other == name]
+        gains = [2.0 ** grades[i] - 1.0 for i in rows]
+        if sum(gains) == 0.0:
+            gains = [1.0] * len(rows)
+        partition = math.log(sum(math.exp(theta[i]) for i in rows))
+        for i, gain in zip(rows, gains, strict=True):
+            total += gain / sum(gains) * (partition - theta[i])
+    return total
+
+
+def windows(sequence):
+    """Each row, those before and after it or zeros, and whether it is the first and the last."""
+    rows, zero = [list(row) for row in sequence], [0.0] * len(sequence[0])
+    found = []
+    for t, row in enumerate(rows):
+        before = rows[t - 1] if t > 0 else zero
+        after = rows[t + 1] if t + 1 < len(rows) else zero
+        found.append([*row, *before, *after, float(t == 0), float(t + 1 == len(rows))])
+    return np.array(found)

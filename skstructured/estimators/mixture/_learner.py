@@ -31,7 +31,8 @@ class CrossFitted(Member):
         for part in range(PARTS if parts.max() >= 0 else 0):
             others, own = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
             one = self._learned(make, training, others)
-            honest[own] = self._score(one, _safe_indexing(training.rows.X, own))
+            scores = self._score(one, _safe_indexing(training.rows.X, own))
+            honest[own] = self._of_all_classes(one, scores, training.dim)
             chosen = getattr(one, "n_iter_", None)
             if getattr(make, "max_iter", None) == "auto" and chosen is not None:
                 make.set_params(max_iter=chosen)
@@ -49,6 +50,14 @@ class CrossFitted(Member):
 
     def _fitted_to(self, estimator, X, y, **given):
         return estimator.fit(X, y, **given)
+
+    def _of_all_classes(self, estimator, scores, dim):
+        """Scores (n, dim); a class that is in none of the rows learned has the lowest."""
+        if scores.shape[1] == dim:
+            return scores
+        found = np.repeat(scores.min(axis=1, keepdims=True), dim, axis=1)
+        found[:, np.searchsorted(self.loss.space.classes_, estimator.classes_)] = scores
+        return found
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""

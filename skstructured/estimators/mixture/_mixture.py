@@ -73,7 +73,7 @@ class Mixture(BaseEstimator):
     A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
     weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
     class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
-    and `_usual_weight(n_members)`. If rows belong together, it has `_parts`, `_halves`, `_truths`.
+    and `_usual_weight(n_members)`.
     """
 
     #: CSR rows with more columns are learned by the first member alone.
@@ -108,16 +108,19 @@ class Mixture(BaseEstimator):
             new._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X, y, sample_weight, parts=None):
-        """Fit, with these parts of rows or with random ones; the mixed honest scores."""
+    def _fit(self, X, y, sample_weight, groups=None):
+        """Fit; the mixed honest scores (n, dim), NaN of rows that have none.
+
+        If there are groups, whose rows stand together, each is left out as a whole.
+        """
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         vars(self).pop("_model", None)  # of a stream
         X = self._checked_rows(X, reset=True) if self._is_auto() else X
-        given = [*indexable(X, y), packed, weight, parts]
-        if (weight == 0.0).any():
-            counted = np.flatnonzero(weight)
+        given = [*indexable(X, y), packed, weight, groups]
+        counted = np.flatnonzero(weight)
+        if len(counted) < len(weight):
             given = [None if one is None else _safe_indexing(one, counted) for one in given]
         members = self._members(given[0])
         training = self._training(*given, alone=len(members) == 1)
@@ -130,7 +133,9 @@ class Mixture(BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if not self._is_auto() and hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
-        return np.tensordot(weights[0], np.array(honest), 1) + weights[1]
+        scores = np.full((len(weight), training.dim), np.nan)
+        scores[counted[training.judged]] = np.tensordot(weights[0], honest, 1) + weights[1]
+        return scores
 
     def _check_parameters(self):
         check_integer("n_landmarks", self.n_landmarks)
@@ -146,27 +151,20 @@ class Mixture(BaseEstimator):
         check_finite(self, rows, fresh=reset)
         return rows.matrix
 
-    def _training(self, X, y, packed, weight, parts, alone):
+    def _training(self, X, y, packed, weight, groups, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()
         given = None if np.ptp(weight) == 0.0 else weight
-        if parts is None:
-            parts = np.full(len(weight), -1) if alone else self._parts(packed)
+        parts = np.full(len(weight), -1)
+        if not alone:
+            parts = parts_of(packed, self.random_state_, groups)
         scale, V = None, self.loss_.space.unpack(packed)
         if self._is_auto():
             rows = Rows.from_array(X)
             scale = scale_of(self, rows.width, True)
             scale.count_all(rows, weight)
         origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
-        return Training(StandardRows(X, scale), y, V, weight, given, parts, origin)
-
-    def _parts(self, packed):
-        """The part of every row; see `parts_of`."""
-        return parts_of(packed, self.random_state_)
-
-    def _halves(self, training):
-        """The half, 0 or 1, of every judged row."""
-        return np.arange(len(training.judged)) % 2
+        return Training(StandardRows(X, scale), y, V, weight, given, parts, origin, groups)
 
     def _truths(self, training):
         """What the loss compares the scores of rows with."""
@@ -236,7 +234,9 @@ class Mixture(BaseEstimator):
         if few == 1 or len(judged) == 0:
             usual = 1.0 if few == 1 else self._usual_weight(few)
             return np.full(few, usual), np.zeros(training.dim)
-        honest, halves = np.array(honest), self._halves(training)
+        honest, halves = np.array(honest), np.arange(len(judged)) % 2
+        if training.groups is not None:
+            halves = training.groups[judged] % 2
         theta = np.empty((len(judged), training.dim))
         for half in (0, 1):
             a, b = self._least(honest, training, halves != half)

@@ -4,7 +4,7 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, get_lapack_funcs, solve_triangular
+from scipy.linalg import cholesky, eigh, get_lapack_funcs, solve, solve_triangular
 
 from skstructured.estimators.kernel._expansion import WIDE
 from skstructured.estimators.kernel._values import (
@@ -66,7 +66,8 @@ class KernelRidge(Member):
     .. math:: v_i - (v_i - f(x_i))/(1 - h_i), \quad h = diag(K̃ (K̃ + λI)^{-1}).
 
     Above 1.5 `n_landmarks` rows, f is in the span of `n_landmarks` rows, drawn at random. The mean
-    prediction at scores of 0 is taken off.
+    prediction at scores of 0 is taken off. Rows B of a group are left out together: their errors
+    are ``(I - H_BB)⁻¹ (V_B - f(X_B))``, with H = K̃ (K̃ + λI)⁻¹; λ is that of single rows.
 
     References
     ----------
@@ -100,8 +101,13 @@ class KernelRidge(Member):
         def error(place):
             return np.sum(left_out(single, rough, PENALTIES[place])[0] ** 2, dtype=np.float64)
 
-        errors, alpha = left_out(K, R, PENALTIES[lowest(error, FIRST, len(PENALTIES))])
+        place = lowest(error, FIRST, len(PENALTIES))
+        errors, alpha, inverse = left_out(K, R, PENALTIES[place])
         self.coefs = root * alpha
+        if training.groups is not None:
+            for rows in training.blocks:
+                own = inverse[rows, rows]  # its lower triangle
+                errors[rows] = solve(own, alpha[rows], assume_a="pos", lower=True)
         return errors[training.judged]
 
     def _in_span(self, training, root, R):
@@ -134,7 +140,19 @@ class KernelRidge(Member):
             errors[:, start : start + CHUNK] = (missed / left[:, :, None]).transpose(1, 0, 2)
         best = int(np.argmin(np.einsum("lnd,lnd->l", errors, errors, dtype=np.float64)))
         self.coefs = turn @ (shares[:, best : best + 1] * UB)
+        if training.groups is not None:
+            return self._of_groups(training, root, R, turn * np.sqrt(shares[:, best]))
         return errors[best].astype(np.float64)
+
+    def _of_groups(self, training, root, R, turn):
+        """Left-out errors of judged rows times √w, without the group; `turn` of the smoother."""
+        errors = np.empty(R.shape)
+        for rows in training.blocks:
+            K = root[rows] * self.kernel(training.rows.chunk(rows))
+            P = K @ turn
+            left, missed = np.eye(len(P)) - P @ P.T, R[rows] - K @ self.coefs
+            errors[rows] = solve(left, missed, assume_a="pos")
+        return errors[training.judged]
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
@@ -142,16 +160,19 @@ class KernelRidge(Member):
 
 
 def left_out(K, R, penalty):
-    """Errors R − f of ridge regression without each row, and coefficients; inf if K is singular."""
+    """Errors R − f of ridge regression without each row, coefficients, and (K + λI)⁻¹ below.
+
+    Errors are inf if K is singular.
+    """
     A = K.copy(order="F")
     A[np.diag_indices(len(A))] += penalty * np.trace(K) / len(K)
-    factor, solve, invert = get_lapack_funcs(("potrf", "potrs", "potri"), (A,))
+    factor, solve_by, invert = get_lapack_funcs(("potrf", "potrs", "potri"), (A,))
     L, failed = factor(A, lower=True, overwrite_a=True, clean=False)
     if failed:
-        return np.full(R.shape, np.inf), R
-    alpha, _ = solve(L, R, lower=True)
+        return np.full(R.shape, np.inf), R, A
+    alpha, _ = solve_by(L, R, lower=True)
     inverse, _ = invert(L, lower=True, overwrite_c=True)
-    return alpha / np.diag(inverse)[:, None], alpha
+    return alpha / np.diag(inverse)[:, None], alpha, inverse
 
 
 def lowest(error, at, stop):

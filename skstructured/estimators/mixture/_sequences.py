@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf.estimator import ConditionalRandomField
-from skstructured.estimators.mixture._training import PARTS
+from skstructured.estimators.mixture._training import PARTS, parts_of
 from skstructured.extend._types import Floats, Ints
 
 #: Log probabilities of positions are at least this.
@@ -42,8 +42,9 @@ class RowChain(NamedTuple):
 
     Attributes
     ----------
-    view : str or None
-        What the mixture learns of each position, a name of `VIEWS`; None without a mixture.
+    view : str
+        What the mixture learns of each position, a name of `VIEWS`; without a mixture the name of
+        the chain.
     mixture : StructuredPredictor or None
         Scores each position alone.
     chain : estimator
@@ -54,34 +55,33 @@ class RowChain(NamedTuple):
         Share of the positions of held-out sequences that are predicted correctly.
     """
 
-    view: str | None
+    view: str
     mixture: Any
     chain: Any
     loss: float = np.nan
     score: float = np.nan
 
     @classmethod
-    def fitted(
-        cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats, parts: Ints
-    ) -> Self:
-        """The chain of a view; `parts` says which part of five holds out each sequence."""
+    def fitted(cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats) -> Self:
+        """The chain of a view, which learns from honest scores of a mixture."""
         rows, mixture.columns_tried = VIEWS[view][0](X), VIEWS[view][1]
-        given = [np.repeat(one, X.lengths) for one in (weight, parts)]
-        theta = np.zeros((len(rows), y.values.max() + 1))
-        theta[given[1] >= 0] = mixture._fit(rows, y.values, *given)
-        Z, weight = log_probabilities(theta, X), np.where(parts >= 0, weight, 0.0)
-        chain = ConditionalRandomField(random_state=mixture.random_state).fit(Z, y, weight)
+        given = [np.repeat(one, X.lengths) for one in (weight, np.arange(len(X)))]
+        theta = mixture._fit(rows, y.values, *given)
+        weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
+        Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
+        chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
+        parts = parts_of(weight, np.random.RandomState(seed))
         return cls(view, mixture, chain, *held_out(chain, Z, y, weight, parts))
 
     def estimators(self) -> list[tuple[str, Any]]:
         """Names and estimators."""
-        if self.view is None:
-            return [("linear", self.chain)]
+        if self.mixture is None:
+            return [(self.view, self.chain)]
         return [(self.view, self.mixture), ("chain", self.chain)]
 
     def scores(self, X: Ragged) -> Any:
         """Scores of labels, `Chains`."""
-        if self.view is None:
+        if self.mixture is None:
             return self.chain._scores(X)
         theta = self.mixture._scores(VIEWS[self.view][0](X))
         return self.chain._scores(log_probabilities(theta, X))

@@ -1,5 +1,6 @@
 """What members learn from, and which rows each of five parts leaves out."""
 
+import itertools
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 #: Parts of the rows; of fewer rows none is left out, and of more than `MOST` only so many are.
 PARTS, FEWEST, MOST = 5, 20, 20_000
 
-#: Rows that are scored at a time.
-CHUNK = 4000
+#: Rows that are scored at a time, and rows of a group, at most, that are left out together.
+CHUNK, LONGEST = 4000, 1000
 
 
 class StandardRows(NamedTuple):
@@ -59,6 +60,9 @@ class Training(NamedTuple):
         The part that leaves out each row, −1 for rows that are always learned.
     origin : ndarray of shape (dim,)
         The mean prediction at scores of 0.
+    groups : ndarray of shape (n,) or None
+        Which sequence or query a row is of, if rows are not independent; those of one stand
+        together, and are left out together.
     """
 
     rows: StandardRows
@@ -68,6 +72,7 @@ class Training(NamedTuple):
     sample_weight: Given
     parts: Ints
     origin: Floats
+    groups: Array | None = None
 
     @property
     def dim(self) -> int:
@@ -78,6 +83,13 @@ class Training(NamedTuple):
     def judged(self) -> Ints:
         """Places of the rows that have honest scores."""
         return np.flatnonzero(self.parts >= 0)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The rows of each group, or of a part of it if it is long."""
+        n, group = len(self.V), np.asarray(self.groups)
+        cuts = np.union1d(np.flatnonzero(group[1:] != group[:-1]) + 1, np.arange(0, n, LONGEST))
+        return [slice(*pair) for pair in itertools.pairwise([*cuts.tolist(), n])]
 
 
 class Member(ABC):
@@ -95,11 +107,14 @@ class Member(ABC):
         """Scores (n, dim) of new rows."""
 
 
-def parts_of(packed: Any, rng: np.random.RandomState) -> Ints:
-    """The part of every row, −1 if it is always learned.
+def parts_of(packed: Any, rng: np.random.RandomState, groups: Array | None = None) -> Ints:
+    """The part of every row, −1 if it is always learned; rows of a group are in the same part.
 
-    Classes are spread over all parts, and the only row of a class is in none.
+    Without groups, classes are spread over all parts, and the only row of a class is in none.
     """
+    if groups is not None:
+        names, places = np.unique(groups, return_inverse=True)
+        return parts_of(np.asarray(names, dtype=float), rng)[places]
     parts, order = np.full(len(packed), -1), rng.permutation(len(packed))
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]

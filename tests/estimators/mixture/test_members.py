@@ -90,6 +90,16 @@ class TestParts:
         np.testing.assert_array_equal(np.bincount(parts[parts >= 0]), np.full(PARTS, 10))
         assert min(np.bincount(codes[parts >= 0])) >= 10
 
+    def test_groups_are_held_out_as_a_whole(self):
+        groups = np.repeat(np.arange(40) * 7, np.arange(40) % 3 + 1)
+        parts = parts_of(np.zeros(len(groups), int), np.random.RandomState(0), groups)
+        whole = [set(parts[groups == group]) for group in np.unique(groups)]
+        assert all(len(of_one) == 1 for of_one in whole)
+        counts = np.bincount([of_one.pop() for of_one in whole])
+        np.testing.assert_array_equal(counts, np.full(PARTS, 8))
+        few = parts_of(np.zeros(30, int), np.random.RandomState(0), np.arange(30) // 2)
+        np.testing.assert_array_equal(few, np.full(30, -1))
+
     def test_numbers_are_no_classes(self):
         assert (parts_of(np.linspace(0.0, 1.0, 50), np.random.RandomState(0)) >= 0).all()
 
@@ -133,6 +143,32 @@ class TestRidge:
         errors = np.einsum("n,pnd->p", training.weight, (literal - training.V) ** 2)
         assert len(ridge.kernel.Z) == 12
         np.testing.assert_allclose(honest, literal[np.argmin(errors)], atol=2e-4)
+
+    @pytest.mark.parametrize("landmarks", [12, 30])
+    def test_leaves_out_each_group(self, landmarks, rng, monkeypatch):
+        """Three rows at a time, and of longer groups as many as are left out together."""
+        monkeypatch.setattr(_training, "LONGEST", 8)
+        kind, y = SPACES["ranking"]
+        groups = np.r_[np.repeat(np.arange(4), 3), np.full(10, 9), np.repeat([4, 5], 4)]
+        training, _ = training_of(X, y, kind, weighted(rng))
+        training = training._replace(groups=groups)
+        lefts = [(0, 3), (3, 6), (6, 8), (8, 9), (9, 12), (12, 16), (16, 22), (22, 24), (24, 26)]
+        lefts = [range(*ends) for ends in [*lefts, (26, 30)]]
+        assert [range(block.start, block.stop) for block in training.blocks] == lefts
+        ridge = KernelRidge("rbf", landmarks, 0)
+        honest = ridge.fit(training) + training.origin
+        K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
+        own = own + JITTER * np.trace(own) / landmarks * np.eye(landmarks)
+        left_of = {i: rows for rows in lefts for i in rows}
+        if landmarks == 30:
+            given = mixing.ridge_without, (K,)
+        else:
+            given = mixing.ridge_in_span_without, (K, own)
+        V, w = training.V, training.weight
+        literal = np.array([
+            [given[0](*given[1], V, w, p, i, left_of[i]) for i in range(30)] for p in PENALTIES
+        ])  # fmt: skip
+        assert np.abs(literal - honest).max(axis=(1, 2)).min() < 1e-6
 
     @pytest.mark.parametrize("landmarks", [12, 30])
     def test_scores_minimize_its_objective(self, landmarks, rng):
@@ -302,6 +338,17 @@ class TestEstimators:
         rest = training.parts != training.parts[4]
         alone = Ridge().fit(X[rest], y[rest]).predict(X[4:5])
         assert honest[4, 0] == pytest.approx(loss.space.pack(alone)[0])
+
+    def test_classes_that_a_part_lacks_have_the_lowest_scores(self):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind)
+        parts = np.where(y == 1, 0, 1 + np.arange(30) % 4)  # nobody learns class 1 for part 0
+        member = CrossFitted(GaussianNB(), loss)
+        honest = member.fit(training._replace(parts=parts))
+        alone = GaussianNB().fit(X[y != 1], y[y != 1])
+        scores = loss.link(alone.predict_proba(X[y == 1]))
+        np.testing.assert_allclose(honest[y == 1][:, [0, 2]], scores, atol=1e-9)
+        np.testing.assert_array_equal(honest[y == 1][:, 1], scores.min(axis=1))
 
     @slow_as_python
     def test_passes_are_chosen_once(self):

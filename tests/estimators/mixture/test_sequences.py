@@ -1,0 +1,197 @@
+"""`StructuredPredictor("sequence")`: a mixture scores positions, and a chain learns from it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import mixing
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+import skstructured as sk
+from skstructured._base.ragged import Ragged, stack_rows
+from skstructured.estimators.mixture._sequences import held_out, log_probabilities, windows_of
+from skstructured.estimators.mixture._training import parts_of
+from skstructured.sequences import Stacked
+from skstructured.spaces import LabelSequence
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
+
+
+def rings(seed=0, n=50):
+    """Sequences of circles of three sizes, which tend to come again."""
+    rng, X, y = np.random.RandomState(seed), [], []
+    for _ in range(n):
+        size = np.cumsum(rng.rand(rng.randint(1, 7)) < 0.4) % 3
+        angle = 2.0 * np.pi * rng.rand(len(size))
+        radius = 1.0 + size + 0.2 * rng.randn(len(size))
+        X.append(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]))
+        y.append(np.array(["large", "middle", "small"])[size])
+    return X, y
+
+
+def late(seed=0, n=40):
+    """Labels that depend on the row before, and not by a line."""
+    rng = np.random.RandomState(seed)
+    X = [rng.randn(6, 2) for _ in range(n)]
+    return X, [np.r_[0, (x[:-1, 0] * x[:-1, 1] > 0).astype(int)] for x in X]
+
+
+X, Y = rings()
+NEW = rings(1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One that has learned; tests must not change it."""
+    return sk.StructuredPredictor("sequence", random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("lengths", [[3], [1, 4, 1, 2], [1]])
+def test_windows_have_the_rows_beside(lengths, rng):
+    sequences = [rng.randn(length, 2) for length in lengths]
+    wanted = np.vstack([mixing.windows(one) for one in sequences])
+    np.testing.assert_array_equal(windows_of(stack_rows(sequences)), wanted)
+
+
+def test_marginals_are_those_of_a_chain_over_log_probabilities(model):
+    mixture, chain = model.estimators_
+    assert list(model.named_estimators_) == ["rows", "chain"]
+    assert isinstance(chain, sk.ConditionalRandomField)
+    logs = [mixture.predict_log_proba(x) for x in NEW[0]]
+    wanted = chain.predict_marginals(logs)
+    found = model.predict_marginals(NEW[0])
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+        np.testing.assert_allclose(one.sum(axis=1), 1.0)
+    best = [model.classes_[mu.argmax(axis=1)] for mu in found]
+    np.testing.assert_array_equal(np.concatenate(model.predict(NEW[0])), np.concatenate(best))
+
+
+def test_scores_of_positions_are_honest_by_sequence(rng):
+    """Those of estimators that have not learned any position of the sequence."""
+    groups = np.repeat(np.arange(30), 3)
+    Z, y = rng.randn(90, 2), rng.randint(3, size=90)
+    weight = np.repeat(rng.exponential(size=30) + 0.1, 3)
+    weight[groups == 4] = 0.0
+    members = [("bayes", GaussianNB()), ("smooth", GaussianNB(var_smoothing=0.1))]
+    mixture = sk.StructuredPredictor(estimators=members, random_state=0)
+    found = mixture._fit(Z, y, weight, groups)
+    assert np.isnan(found[groups == 4]).all()
+    again = sk.StructuredPredictor(estimators=members, random_state=0)
+    some = weight > 0.0
+    np.testing.assert_allclose(
+        again._fit(Z[some], y[some], weight[some], groups[some]), found[some]
+    )
+    parts = np.full(len(groups), -1)
+    parts[some] = parts_of(y[some], np.random.RandomState(0), groups[some])
+    for i in np.flatnonzero(groups % 7 == 0):
+        rest = some & (parts != parts[i])
+        ones = [clone(one).fit(Z[rest], y[rest], weight[rest]) for _, one in members]
+        honest = [mixture.loss_.link(one.predict_proba(Z[[i]]))[0] for one in ones]
+        theta = mixture.weights_ @ honest + mixture.intercept_
+        np.testing.assert_allclose(found[i], theta, atol=1e-9)
+
+
+def test_it_is_better_than_a_line(model):
+    line = sk.OnlineStructuredPredictor("sequence", random_state=0).fit(X, Y)
+    assert model.score(*NEW) > max(line.score(*NEW) + 0.15, 0.85)
+    assert model.validation_score_ == pytest.approx(model.score(*NEW), abs=0.08)
+    assert model.validation_scores_.shape == (2,)
+
+
+def test_windows_are_learned_if_they_tell_more():
+    model = sk.StructuredPredictor("sequence", random_state=0).fit(*late())
+    assert list(model.named_estimators_) == ["windows", "chain"]
+    assert model.score(*late(1)) > 0.7 > model.validation_scores_[0]
+    assert model.validation_score_ == model.validation_scores_[1]
+    assert model.estimators_[0].estimators_[-1].groups[0].max_features == pytest.approx(1 / 3)
+
+
+def test_held_out_loss_and_score_are_of_chains_that_learn_the_other_parts(rng):
+    theta, stacked = rng.randn(sum(map(len, X)), 3), stack_rows(X)
+    y = Ragged(rng.randint(3, size=len(theta)), stacked.offsets)
+    Z, weight = log_probabilities(theta, stacked), rng.exponential(size=50)
+    parts, chain = np.arange(50) % 5, sk.ConditionalRandomField(alpha=0.02).fit(Z, y, weight)
+    lost = right = 0.0
+    for i in range(50):
+        rest = np.flatnonzero(parts != parts[i])
+        one = sk.ConditionalRandomField(alpha=0.02).fit(Z[rest], y[rest], weight[rest])
+        lost -= weight[i] * one.log_proba(Z[[i]], y[[i]])[0]
+        right += weight[i] * np.sum(one.predict(Z[[i]])[0] == y[[i]].values)
+    wanted = np.array([lost, right]) / sum(weight * stacked.lengths)
+    np.testing.assert_allclose(held_out(chain, Z, y, weight, parts), wanted, rtol=1e-3)
+
+
+def test_stacked_and_lists_are_the_same(model):
+    rows = Stacked(np.vstack(X), [len(x) for x in X])
+    again = clone(model).fit(rows, Y)
+    for one, other in zip(again.predict_marginals(rows), model.predict_marginals(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    kept = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(
+        kept.predict_marginals(X[:1])[0], model.predict_marginals(X[:1])[0]
+    )
+
+
+def test_sequences_of_weight_zero_change_nothing(model):
+    weight = np.r_[np.ones(len(X)), np.zeros(9)]
+    again = clone(model).fit(X + NEW[0][:9], Y + NEW[1][:9], weight)
+    for one, other in zip(again.predict_marginals(X), model.predict_marginals(X), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_a_label_of_one_sequence_alone_is_learned():
+    y = [one.copy() for one in Y]
+    y[3][:] = "rare"
+    model = sk.StructuredPredictor("sequence", random_state=0).fit(X, y)
+    assert model.predict_marginals(X[:1])[0].shape[1] == 4 and model.score(X, y) > 0.8
+
+
+def test_every_answer_of_a_chain(model):
+    empty, *rest = model.predict([X[0][:0], *NEW[0]])
+    assert len(empty) == 0 and len(rest) == len(NEW[0])
+    (labels, score), *_ = model.predict_nbest(NEW[0][:1], 2)[0]
+    log_z = model.log_partition(NEW[0][:1])[0]
+    assert score - log_z == pytest.approx(model.log_proba(NEW[0][:1], [labels])[0])
+    drawn = model.sample(NEW[0], random_state=0)
+    assert [len(one) for one in drawn] == [len(x) for x in NEW[0]]
+    best = clone(model).set_params(decoder="map").fit(X, Y).predict(NEW[0][:1])[0]
+    np.testing.assert_array_equal(best, labels)
+
+
+def test_costs_are_minimized():
+    costs = np.ones((3, 3)) - np.eye(3)
+    costs[2, :2] = 20.0  # small ones must not be missed
+    plain = sk.StructuredPredictor("sequence", random_state=0).fit(X, Y)
+    model = sk.StructuredPredictor(LabelSequence(costs), random_state=0).fit(X, Y)
+    told = [np.sum(np.concatenate(one.predict(NEW[0])) == "small") for one in (plain, model)]
+    assert told[1] > told[0]
+
+
+@pytest.mark.parametrize("kind", ["few", "sparse", "given"])
+def test_others_are_learned_by_one_estimator(kind):
+    rows = [sparse.csr_matrix(x) for x in X] if kind == "sparse" else X
+    few = slice(0, 19 if kind == "few" else None)
+    own = [("field", sk.ConditionalRandomField(alpha=0.1))] if kind == "given" else "auto"
+    model = sk.StructuredPredictor("sequence", own, random_state=0).fit(rows[few], Y[few])
+    assert list(model.named_estimators_) == ["field" if kind == "given" else "linear"]
+    alone = model.estimators_[0].predict_marginals(rows)
+    for one, other in zip(model.predict_marginals(rows), alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.isnan(model.validation_score_)
+
+
+def test_what_is_wrong_is_named_and_changes_nothing(model):
+    kept = pickle.loads(pickle.dumps(model))
+    bad = [x.copy() for x in X]
+    bad[2][0, 0] = np.inf
+    with pytest.raises(ValueError, match="Sequence 2 of X, position 0"):
+        kept.fit(bad, Y)
+    with pytest.raises(ValueError, match="X has 50 sequences, but y has 49"):
+        kept.fit(X, Y[1:])
+    np.testing.assert_array_equal(
+        kept.predict_marginals(X[:1])[0], model.predict_marginals(X[:1])[0]
+    )
