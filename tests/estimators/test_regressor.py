@@ -147,7 +147,7 @@ class TestWeights:
             assert model._trees(0).quantile == quantile
 
     def test_members_are_made_for_rows(self, rng, monkeypatch):
-        monkeypatch.setattr(_mixture, "WIDEST", 3)
+        monkeypatch.setattr(sk.StructuredRegressor, "_widest", 3)
         X = rng.randn(30, 4)
         for rows, names in ((X, NAMES), (sparse.csr_matrix(X), ["linear"])):
             model = sk.StructuredRegressor()

@@ -31,8 +31,7 @@ class CrossFitted(Member):
         for part in range(PARTS if parts.max() >= 0 else 0):
             others, own = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
             one = self._learned(make, training, others)
-            scores = self._score(one, _safe_indexing(training.rows.X, own))
-            honest[own] = self._of_all_classes(one, scores, training.dim)
+            honest[own] = self._score(one, _safe_indexing(training.rows.X, own))
             chosen = getattr(one, "n_iter_", None)
             if getattr(make, "max_iter", None) == "auto" and chosen is not None:
                 make.set_params(max_iter=chosen)
@@ -51,14 +50,6 @@ class CrossFitted(Member):
     def _fitted_to(self, estimator, X, y, **given):
         return estimator.fit(X, y, **given)
 
-    def _of_all_classes(self, estimator, scores, dim):
-        """Scores (n, dim); a class that is in none of the rows learned has the lowest."""
-        if scores.shape[1] == dim:
-            return scores
-        found = np.repeat(scores.min(axis=1, keepdims=True), dim, axis=1)
-        found[:, np.searchsorted(self.loss.space.classes_, estimator.classes_)] = scores
-        return found
-
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
         return self._score(self.fitted, rows.X)
@@ -66,15 +57,25 @@ class CrossFitted(Member):
     def _score(self, estimator, X):
         """Scores (n, dim), or those whose means an estimator predicts."""
         if hasattr(estimator, "embedding_scores"):
-            return estimator.embedding_scores(X)
+            return self._of_all_classes(estimator, estimator.embedding_scores(X))
         if hasattr(estimator, "predict_mean"):
             return self.loss.link(estimator.predict_mean(X))
         if self.loss.space.scores_classes and hasattr(estimator, "predict_proba"):
-            return self.loss.link(estimator.predict_proba(X))
+            proba = self._of_all_classes(estimator, estimator.predict_proba(X))
+            return self.loss.link(proba)
         raise ValueError(
             "estimators must have embedding_scores or predict_mean, or predict_proba for classes, "
             f"got {estimator!r}."
         )
+
+    def _of_all_classes(self, estimator, scores):
+        """Scores (n, dim); a class that is in none of the rows learned has the lowest."""
+        dim = self.loss.space.dim_
+        if scores.shape[1] == dim:
+            return scores
+        found = np.repeat(scores.min(axis=1, keepdims=True), dim, axis=1)
+        found[:, np.searchsorted(self.loss.space.classes_, estimator.classes_)] = scores
+        return found
 
 
 class CrossFittedRegressor(CrossFitted):

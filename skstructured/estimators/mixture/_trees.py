@@ -11,7 +11,7 @@ from skstructured.estimators.mixture._training import PARTS, Member, StandardRow
 from skstructured.extend._types import Floats
 
 #: Trees of a group, and rows that a tree learns at most.
-TREES, ROWS = 20, 50_000
+TREES, ROWS = 20, 100_000
 
 #: Values farther from the training rows, in units of their range, are as far as this.
 FAR = 1e6
@@ -21,7 +21,7 @@ class VertexTrees(Member):
     """Randomized trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
     All groups predict; the honest score of a row is that of the group that has not learned it.
-    Above 50,000 rows each tree learns as many, drawn with replacement. Trees see missing values.
+    Above 100,000 rows each tree learns as many, drawn with replacement. Trees see missing values.
 
     Parameters
     ----------
