@@ -23,6 +23,7 @@ from skstructured import (
     ListwiseRanker,
     OnlineStructuredPredictor,
     StructuredPredictor,
+    StructuredRanker,
     TableEncoder,
 )
 from skstructured.__main__ import main
@@ -439,6 +440,20 @@ def test_a_kept_ranker_writes_scores_as_in_python(cli):
     assert list(found) == ["score"]
     np.testing.assert_allclose(found["score"], model.predict(features))
     pd.testing.assert_frame_equal(cli.predicted(features[["kind", "age", "match"]]), found)
+
+
+@compiled
+def test_queries_are_ranked_by_a_mixture(cli):
+    frame = results()
+    features = frame.drop(columns=["query", "grade"])
+    lines = cli.kept(frame, "--target", "grade", "--qid", "query")
+    model = make_pipeline(TableEncoder(), StructuredRanker(random_state=0))
+    model.fit(features, frame["grade"], structuredranker__qid=frame["query"])
+    score = f"NDCG {model[-1].validation_score_:.3f}, by a mixture that --save keeps:"
+    assert one(lines, "Held out") == f"Held out         {score}"
+    np.testing.assert_allclose(cli.predicted(frame)["score"], model.predict(features))
+    lines = cli.said(frame, "--target", "grade", "--qid", "query", "--no-mixture")
+    assert not any(line.startswith("Held out") for line in lines)
 
 
 @compiled

@@ -15,7 +15,6 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
 import skstructured as sk
-from skstructured.estimators.mixture import _mixture
 from skstructured.estimators.mixture._training import FEWEST, parts_of
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses.surrogates import ResidualLoss

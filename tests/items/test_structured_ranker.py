@@ -116,10 +116,21 @@ def test_weights_minimize_the_loss_over_scores_of_queries_that_were_not_learned(
     np.testing.assert_allclose(model.intercept_, [0.0], atol=1e-6)
 
 
-def test_held_out_scores_are_ndcg(ranker):
-    score = ranker.validation_score_
+def test_held_out_scores_are_ndcg(ranker, monkeypatch):
+    score, judged = ranker.validation_score_, []
     assert ranker.validation_scores_.max() - 0.03 < score <= 1.0
     assert score == pytest.approx(ranker.score(*NEW), abs=0.06)
+    least = StructuredRanker._least
+
+    def spied(self, honest, training, part, *steps):
+        if len(honest) > 1 and not isinstance(part, slice):
+            judged.append(set(training.groups[training.judged[part]]))
+        return least(self, honest, training, part, *steps)
+
+    monkeypatch.setattr(StructuredRanker, "_least", spied)
+    clone(ranker).fit(X, Y, QID)
+    assert len(judged) == 2 and judged[0] | judged[1] == set(range(60))
+    assert not judged[0] & judged[1]
 
 
 def test_it_learns_products_of_features(ranker):

@@ -43,9 +43,8 @@ class CrossFitted(Member):
         if which is not None:
             given = [None if part is None else _safe_indexing(part, which) for part in given]
         X, y, weight = given
-        return self._fitted_to(
-            clone(make), X, y, **({} if weight is None else {"sample_weight": weight})
-        )
+        weighted = {} if weight is None else {"sample_weight": weight}
+        return self._fitted_to(clone(make), X, y, **weighted)
 
     def _fitted_to(self, estimator, X, y, **given):
         return estimator.fit(X, y, **given)

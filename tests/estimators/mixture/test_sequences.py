@@ -12,6 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._base.ragged import Ragged, stack_rows
+from skstructured.estimators.mixture import _training
+from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._sequences import held_out, log_probabilities, windows_of
 from skstructured.estimators.mixture._training import parts_of
 from skstructured.sequences import Stacked
@@ -93,6 +95,38 @@ def test_scores_of_positions_are_honest_by_sequence(rng):
         honest = [mixture.loss_.link(one.predict_proba(Z[[i]]))[0] for one in ones]
         theta = mixture.weights_ @ honest + mixture.intercept_
         np.testing.assert_allclose(found[i], theta, atol=1e-9)
+
+
+def test_mixtures_hold_out_whole_sequences(monkeypatch):
+    seen, fit = [], Mixture._fit
+
+    def spied(self, X, y, weight, groups=None):
+        seen.append(groups)
+        return fit(self, X, y, weight, groups)
+
+    monkeypatch.setattr(Mixture, "_fit", spied)
+    sk.StructuredPredictor("sequence", random_state=0).fit(X, Y)
+    wanted = np.repeat(np.arange(50), [len(x) for x in X])
+    assert len(seen) == 2
+    for groups in seen:
+        np.testing.assert_array_equal(groups, wanted)
+
+
+def test_chains_learn_honest_scores_alone(monkeypatch):
+    monkeypatch.setattr(_training, "MOST", 30)
+    seen, fit = [], sk.ConditionalRandomField.fit
+
+    def spied(self, X, y, weight):
+        seen.append((np.vstack(list(X)), weight))
+        return fit(self, X, y, weight)
+
+    monkeypatch.setattr(sk.ConditionalRandomField, "fit", spied)
+    sk.StructuredPredictor("sequence", random_state=0).fit(X, Y)
+    Z, weight = seen[0]
+    without = np.repeat(weight == 0.0, [len(x) for x in X])
+    assert np.sum(weight == 0.0) == 20
+    np.testing.assert_allclose(Z[without], -np.log(3.0))  # of scores of 0
+    assert np.abs(Z[~without] + np.log(3.0)).min() > 1e-6
 
 
 def test_it_is_better_than_a_line(model):
