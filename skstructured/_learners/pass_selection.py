@@ -53,7 +53,7 @@ class Search(NamedTuple):
     gain : float
         The search ends if the next number gains less than this share of the loss.
     in_turns : int
-        With at most so many rounds, all are held out in turns.
+        With at most so many rows, in all rounds, all rounds are held out in turns.
     plenty : int
         With more rounds than this, and 20 per feature, nothing is held out: they need no more
         passes than usual, and are not overfitted by them.
@@ -212,7 +212,7 @@ def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState)
     packed = rounds.packed
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]
-    count = IN_TURNS if len(order) <= search.in_turns else ONCE
+    count = IN_TURNS if learned_rows(rounds) <= search.in_turns else ONCE
     if count == IN_TURNS:
         return [np.sort(order[i::count]) for i in range(count)]
     others = np.delete(order, np.s_[::count])

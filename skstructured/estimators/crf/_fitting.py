@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from skstructured._base.lbfgs import minimize_lbfgs
+from skstructured._base.lbfgs import minimize_lbfgs, minimize_two_loops
 from skstructured._chains.batch import marginals, score
 from skstructured._learners.predictions import over_sequences
 
@@ -45,7 +45,11 @@ def minimized(objective, Theta, max_iter, tol):
     with objective:
         start = evaluate(Theta)
         if not objective.gap(start[1]) <= tol:
-            Theta = minimize_lbfgs(evaluate, Theta, max_iter, add, objective.bounds, maxcor=10).x
+            given = evaluate, Theta, max_iter, add
+            if objective.bounds is None:
+                Theta = minimize_two_loops(*given)
+            else:
+                Theta = minimize_lbfgs(*given, objective.bounds, maxcor=10).x
     if not curve:  # the start is good enough, or no step was found that is better
         add(*start)
     return Theta, np.array(curve)
@@ -65,7 +69,10 @@ class Path(NamedTuple):
 
 
 def held_out_losses(field, batch, share, held_out, learned):
-    """The losses of held-out rounds as a function of α; each fit starts from the last one."""
+    """The losses of held-out rounds, and the weights, as a function of α.
+
+    Each fit starts from the last one.
+    """
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
     field.warm_start, field.random_state_ = field._is_linear(), rng
     field.max_iter = min(field.max_iter, BRIEF) if field.warm_start else field.max_iter
@@ -78,7 +85,9 @@ def held_out_losses(field, batch, share, held_out, learned):
     def losses(alpha):
         field.alpha_ = alpha
         field._solve(batch, share, field._fitted_before(field.space_))
-        theta = field._thetas(held)
+        return of(field._thetas(held)), field._fitted_before(field.space_)
+
+    def of(theta):
         if over_sequences(field):  # as the objective does, whose kernels are compiled
             log_z = marginals(*theta.arrays)[1]
             return field.loss_.constants_of().c * (log_z - score(*theta.arrays, held.packed.values))
@@ -88,21 +97,26 @@ def held_out_losses(field, batch, share, held_out, learned):
 
 
 def tried_alphas(field, batch, share):
-    """The `Path` of a field whose space and loss are fitted; None of fewer rounds than `LEAST`."""
+    """The `Path` of a field whose space and loss are fitted; None of fewer rounds than `LEAST`.
+
+    And the weights of the best α, with which a fit to all rounds can start.
+    """
     counted = np.flatnonzero(share > 0.0)
     if len(counted) < LEAST:
-        return None
+        return None, None
     order = copy.deepcopy(field.random_state_).permutation(counted)
     parts = [np.sort(order[i::PARTS]) for i in range(PARTS if len(counted) <= FEW else 1)]
     rest = [np.sort(np.setdiff1d(counted, part)) for part in parts]
     held = [held_out_losses(field, batch, share, *pair) for pair in zip(parts, rest, strict=True)]
-    weight, losses = share[np.concatenate(parts)], []
+    weight, losses, starts = share[np.concatenate(parts)], [], []
     for strength in STRENGTHS:
-        found = np.concatenate([part(strength / len(counted)) for part in held])
-        losses.append(np.average(found, weights=weight))
+        found, weights = zip(*(part(strength / len(counted)) for part in held), strict=True)
+        losses.append(np.average(np.concatenate(found), weights=weight))
+        starts.append(weights[0])
         if len(losses) > 1 + int(np.argmin(losses)):
             break
-    return Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
+    path = Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
+    return path, starts[int(np.flatnonzero(path.alphas == path.best)[0])]
 
 
 def factor_of(K):

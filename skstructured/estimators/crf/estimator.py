@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -16,6 +17,7 @@ from skstructured._learners.predictions import DecodedPredictions, over_sequence
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
+from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import (
     TRANSITIONS,
@@ -205,7 +207,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         super()._check_parameters()
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_positive("tol", self.tol)
-        check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, "lie in [0, 1)")
+        allowed = "lie in [0, 1), because the duality gap needs a part of the ℓ2 penalty"
+        check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, allowed)
         check_run(self)
         if self.standardize != "auto":
             check_bool("standardize", self.standardize)
@@ -265,7 +268,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
-            path = tried_alphas(self, batch, share)
+            path, start = tried_alphas(self, batch, share)
+            before = start if before is None else before
             self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
             if path is not None:
                 self.alpha_path_ = np.column_stack(path)
@@ -313,7 +317,19 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         self._kept = Z[self.support_]
 
     def _minimized(self, Z, packed, share, layout, first):
-        """Weights near the optimum, begun at the first; the iterations become attributes."""
+        """Weights near the optimum, begun at the first; the iterations become attributes.
+
+        Columns of sparse rows that are the same are one, if penalties stay the same.
+        """
+        if not sparse.issparse(Z) or self.l1_ratio > 0.0 or layout.step_features:
+            return self._minimum(Z, packed, share, layout, first)
+        columns, rest = MergedColumns(Z), first[layout.width :]
+        layout = layout.narrowed(columns.matrix.shape[1])
+        first = np.concatenate([columns.join(first[: len(first) - len(rest)]), rest])
+        Theta = self._minimum(columns.matrix, packed, share, layout, first)
+        return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
+
+    def _minimum(self, Z, packed, share, layout, first):
         given = share, self.alpha_ * (1.0 - self.l1_ratio), layout
         if layout.chains:
             objective = (EdgeObjective if layout.step_features else ChainObjective)(

@@ -1,11 +1,13 @@
 """Kernel ridge regression of vertices, which leaves out each row in closed form."""
 
+import itertools
 from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, get_lapack_funcs, solve, solve_triangular
 
+from skstructured.estimators.crf._objective import block_bounds
 from skstructured.estimators.kernel._expansion import WIDE
 from skstructured.estimators.kernel._values import (
     LAPLACIAN,
@@ -105,9 +107,9 @@ class KernelRidge(Member):
         errors, alpha, inverse = left_out(K, R, PENALTIES[place])
         self.coefs = root * alpha
         if training.groups is not None:
-            for rows in training.blocks:
-                own = inverse[rows, rows]  # its lower triangle
-                errors[rows] = solve(own, alpha[rows], assume_a="pos", lower=True)
+            for start, stop in itertools.pairwise(training.cuts):
+                own = inverse[start:stop, start:stop]  # its lower triangle
+                errors[start:stop] = solve(own, alpha[start:stop], assume_a="pos", lower=True)
         return errors[training.judged]
 
     def _in_span(self, training, root, R):
@@ -141,17 +143,22 @@ class KernelRidge(Member):
         best = int(np.argmin(np.einsum("lnd,lnd->l", errors, errors, dtype=np.float64)))
         self.coefs = turn @ (shares[:, best : best + 1] * UB)
         if training.groups is not None:
-            return self._of_groups(training, root, R, turn * np.sqrt(shares[:, best]))
+            turn = (turn * np.sqrt(shares[:, best])).astype(np.float32)
+            return self._of_groups(training, root, R, turn)
         return errors[best].astype(np.float64)
 
     def _of_groups(self, training, root, R, turn):
         """Left-out errors of judged rows times √w, without the group; `turn` of the smoother."""
         errors = np.empty(R.shape)
-        for rows in training.blocks:
+        for first, last in itertools.pairwise(block_bounds(training.cuts)):
+            cuts = training.cuts[first : last + 1]
+            rows = slice(cuts[0], cuts[-1])
             K = root[rows] * self.kernel(training.rows.chunk(rows))
-            P = K @ turn
-            left, missed = np.eye(len(P)) - P @ P.T, R[rows] - K @ self.coefs
-            errors[rows] = solve(left, missed, assume_a="pos")
+            P, missed = K.astype(np.float32) @ turn, R[rows] - K @ self.coefs
+            for start, stop in itertools.pairwise(cuts - cuts[0]):
+                left = np.eye(stop - start) - P[start:stop] @ P[start:stop].T
+                missed[start:stop] = solve(left, missed[start:stop], assume_a="pos")
+            errors[rows] = missed
         return errors[training.judged]
 
     def scores(self, rows: StandardRows) -> Floats:

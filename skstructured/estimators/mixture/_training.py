@@ -1,6 +1,5 @@
 """What members learn from, and which rows each of five parts leaves out."""
 
-import itertools
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -85,11 +84,11 @@ class Training(NamedTuple):
         return np.flatnonzero(self.parts >= 0)
 
     @property
-    def blocks(self) -> list[slice]:
-        """The rows of each group, or of a part of it if it is long."""
+    def cuts(self) -> Ints:
+        """Bounds of the groups, and of parts of long ones."""
         n, group = len(self.V), np.asarray(self.groups)
-        cuts = np.union1d(np.flatnonzero(group[1:] != group[:-1]) + 1, np.arange(0, n, LONGEST))
-        return [slice(*pair) for pair in itertools.pairwise([*cuts.tolist(), n])]
+        bounds = np.flatnonzero(group[1:] != group[:-1]) + 1
+        return np.unique([*bounds, *range(0, n, LONGEST), n])
 
 
 class Member(ABC):

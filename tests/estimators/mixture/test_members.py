@@ -154,7 +154,7 @@ class TestRidge:
         training = training._replace(groups=groups)
         lefts = [(0, 3), (3, 6), (6, 8), (8, 9), (9, 12), (12, 16), (16, 22), (22, 24), (24, 26)]
         lefts = [range(*ends) for ends in [*lefts, (26, 30)]]
-        assert [range(block.start, block.stop) for block in training.blocks] == lefts
+        np.testing.assert_array_equal(training.cuts, [*(rows.start for rows in lefts), 30])
         ridge = KernelRidge("rbf", landmarks, 0)
         honest = ridge.fit(training) + training.origin
         K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
@@ -168,7 +168,8 @@ class TestRidge:
         literal = np.array([
             [given[0](*given[1], V, w, p, i, left_of[i]) for i in range(30)] for p in PENALTIES
         ])  # fmt: skip
-        assert np.abs(literal - honest).max(axis=(1, 2)).min() < 1e-6
+        distance = np.abs(literal - honest).max(axis=(1, 2)).min()
+        assert distance < (1e-8 if landmarks == 30 else 2e-4)  # in single precision
 
     @pytest.mark.parametrize("landmarks", [12, 30])
     def test_scores_minimize_its_objective(self, landmarks, rng):

@@ -150,12 +150,12 @@ def test_held_out_loss_and_score_are_of_chains_that_learn_the_other_parts(rng):
     Z, weight = log_probabilities(theta, stacked), rng.exponential(size=50)
     parts, chain = np.arange(50) % 5, sk.ConditionalRandomField(alpha=0.02).fit(Z, y, weight)
     lost = right = 0.0
-    for i in range(50):
+    for i in np.flatnonzero(parts < 3):
         rest = np.flatnonzero(parts != parts[i])
-        one = sk.ConditionalRandomField(alpha=0.02).fit(Z[rest], y[rest], weight[rest])
+        one = sk.ConditionalRandomField(alpha=0.02, tol=0.1).fit(Z[rest], y[rest], weight[rest])
         lost -= weight[i] * one.log_proba(Z[[i]], y[[i]])[0]
         right += weight[i] * np.sum(one.predict(Z[[i]])[0] == y[[i]].values)
-    wanted = np.array([lost, right]) / sum(weight * stacked.lengths)
+    wanted = np.array([lost, right]) / sum((weight * stacked.lengths)[parts < 3])
     np.testing.assert_allclose(held_out(chain, Z, y, weight, parts), wanted, rtol=1e-3)
 
 
