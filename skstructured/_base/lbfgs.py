@@ -54,11 +54,9 @@ def minimize_lbfgs(
     return found
 
 
-#: Steps that are remembered, and evaluations of a line search, at most.
-MEMORY, TRIALS = 10, 30
-
-#: What a step must gain, and how flat its end must be, in units of the slope at its begin.
-GAIN, FLAT = 1e-4, 0.9
+#: Steps that are remembered; evaluations of a line search, at most; what a step must gain, and how
+#: flat its end must be, in units of the slope at its begin.
+MEMORY, TRIALS, GAIN, FLAT = 10, 30, 1e-4, 0.9
 
 
 def minimize_two_loops(
@@ -111,7 +109,7 @@ def _newton(pairs: deque, gradient: Floats) -> Floats:
 def _weak_wolfe(
     function: Any, x: Floats, value: float, direction: Floats, slope: float
 ) -> tuple[Floats, float, Floats] | None:
-    """A step that gains enough and ends flat enough, by bisection; None if there is none.
+    """A step that gains enough and ends flat enough, by bisection; None if it finds nothing.
 
     Returns the change of the weights, the objective and the gradient.
     """

@@ -38,12 +38,7 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._predictions import (
-    log_partition,
-    log_proba,
-    predict_marginals,
-    predict_nbest,
-)
+from skstructured.sequences._predictions import SequencePredictions as OfSequences
 
 __all__ = ["StructuredPredictor"]
 
@@ -249,12 +244,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
-        sequences = over_sequences(self)
-        self.loss_ = (
-            SequenceLoss(self.space_, Shannon(), scale=1.0)
-            if sequences
-            else FenchelYoung(self.space_)
-        )
+        of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
+        self.loss_ = of_chains if over_sequences(self) else FenchelYoung(self.space_)
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
             self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
         self._take_decoder()
@@ -447,8 +438,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             X = self._checked_rows(X) if self._is_auto() else X
             return self._decode(self._mixed.scores(X))
 
-    predict_marginals, predict_nbest = predict_marginals, predict_nbest
-    log_proba, log_partition = log_proba, log_partition
+    predict_marginals, predict_nbest = OfSequences.predict_marginals, OfSequences.predict_nbest
+    log_proba, log_partition = OfSequences.log_proba, OfSequences.log_partition
 
     def _scores(self, X):
         return self._decoding(X).theta

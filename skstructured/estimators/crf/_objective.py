@@ -36,11 +36,6 @@ class Layout:
         self.steps = chains * dim * (transitions != "none")
         self.step_features = chains * width * dim * (transitions == "features")
 
-    def narrowed(self, width):
-        """The layout of other features, without those of transitions."""
-        kind = "bigram" if self.steps else "none"
-        return Layout(width, self.dim, self.intercept, self.chains, kind)
-
     @property
     def shape(self):
         """Shape of Θ."""

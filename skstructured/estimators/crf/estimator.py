@@ -324,8 +324,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not sparse.issparse(Z) or self.l1_ratio > 0.0 or layout.step_features:
             return self._minimum(Z, packed, share, layout, first)
         columns, rest = MergedColumns(Z), first[layout.width :]
-        layout = layout.narrowed(columns.matrix.shape[1])
-        first = np.concatenate([columns.join(first[: len(first) - len(rest)]), rest])
+        first = np.concatenate([columns.join(first[: layout.width]), rest])
+        kind = layout.dim, layout.intercept, layout.chains, self.transitions
+        layout = Layout(columns.matrix.shape[1], *kind)
         Theta = self._minimum(columns.matrix, packed, share, layout, first)
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
 

@@ -126,3 +126,20 @@ def test_csr_rows_are_searched_as_dense_ones():
     dense = ConditionalRandomField("simplex", **given).fit(X, y)
     csr = ConditionalRandomField("simplex", **given).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(dense.alpha_path_, csr.alpha_path_, rtol=1e-7)
+
+
+def test_the_last_fit_starts_from_the_best(monkeypatch, rng):
+    X = rng.randn(150, 4)
+    y = (X[:, 0] + rng.randn(150) > 0).astype(int)
+    starts, solve = [], ConditionalRandomField._solve
+
+    def spied(self, batch, share, before):
+        solve(self, batch, share, before)
+        starts.append((self.alpha_, before, self.coef_))
+
+    monkeypatch.setattr(ConditionalRandomField, "_solve", spied)
+    model = ConditionalRandomField("simplex", random_state=0).fit(X, y)
+    *tried, (alpha, before, _) = starts
+    best = next(coef for tried_alpha, _, coef in tried if tried_alpha == alpha)
+    assert alpha == model.alpha_ and len(tried) == len(model.alpha_path_)
+    np.testing.assert_array_equal(before[0], best)
