@@ -86,6 +86,9 @@ FITTED |= {
     "choices": Case(sk.ConditionalLogit(), _rounds, _taken),
     "choices, online": Case(sk.ItemStructuredPredictor(random_state=0), _rounds, _taken),
     "search results": Case(sk.ListwiseRanker(random_state=0), _rounds, list(np.eye(3)[_taken])),
+    "search results, mixed": Case(
+        sk.StructuredRanker(random_state=0), _rounds, list(np.eye(3)[_taken])
+    ),
     "prediction sets": Case(sk.PredictionSets(online(), random_state=0), _X, _letters),
     "bool labels": Case(online(), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),

@@ -158,9 +158,14 @@ def test_lists_and_hidden_items_are_the_same_queries(ranker):
 
 
 def test_queries_of_weight_zero_change_nothing(ranker):
-    other = queries(5, n=8)
-    more = np.vstack([X, other[0]]), np.r_[Y, other[1]], np.r_[QID, 10_000 + other[2]]
-    weight = np.r_[np.ones(len(X)), np.zeros(len(other[0]))]
+    rounds = [QID == q for q in dict.fromkeys(QID.tolist())]  # one of weight 0 before each
+    rows = [[9.0 * X[at], X[at]] for at in rounds]
+    more = (
+        np.vstack([part for pair in rows for part in pair]),
+        np.concatenate([np.r_[Y[at][::-1], Y[at]] for at in rounds]),
+        np.concatenate([np.r_[QID[at] + 10_000, QID[at]] for at in rounds]),
+    )
+    weight = (more[2] < 10_000).astype(float)
     model = clone(ranker).fit(*more, sample_weight=weight)
     np.testing.assert_allclose(model.weights_, ranker.weights_, rtol=1e-6)
     np.testing.assert_allclose(model.predict(NEW[0]), ranker.predict(NEW[0]), atol=1e-6)

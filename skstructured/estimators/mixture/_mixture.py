@@ -236,7 +236,7 @@ class Mixture(BaseEstimator):
             return np.full(few, usual), np.zeros(training.dim)
         honest, halves = np.array(honest), np.arange(len(judged)) % 2
         if training.groups is not None:
-            halves = training.groups[judged] % 2
+            halves = np.unique(training.groups[judged], return_inverse=True)[1] % 2
         theta = np.empty((len(judged), training.dim))
         for half in (0, 1):
             a, b = self._least(honest, training, halves != half)
