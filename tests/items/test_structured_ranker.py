@@ -158,7 +158,7 @@ def test_lists_and_hidden_items_are_the_same_queries(ranker):
 
 
 def test_queries_of_weight_zero_change_nothing(ranker):
-    rounds = [QID == q for q in dict.fromkeys(QID.tolist())]  # one of weight 0 before each
+    rounds = [q == QID for q in dict.fromkeys(QID.tolist())]  # one of weight 0 before each
     rows = [[9.0 * X[at], X[at]] for at in rounds]
     more = (
         np.vstack([part for pair in rows for part in pair]),
