@@ -77,7 +77,7 @@ def simulated(make):
 
 #: Name -> what draws sequences and labels to learn and to test, and how often.
 SETS = {
-    "letters, 1 fold": (letters(1), 3),
+    "letters, 1 fold": (letters(1), 2),
     "letters, 3 folds": (letters(3), 1),
     "rings": (simulated(rings), 5),
     "late labels": (simulated(late), 5),

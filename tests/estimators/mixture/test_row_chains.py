@@ -8,7 +8,10 @@ from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 import skstructured as sk
 from skstructured._base.ragged import Ragged, stack_rows
@@ -70,6 +73,18 @@ def test_marginals_are_those_of_a_chain_over_log_probabilities(model):
         np.testing.assert_allclose(one.sum(axis=1), 1.0)
     best = [model.classes_[mu.argmax(axis=1)] for mu in found]
     np.testing.assert_array_equal(np.concatenate(model.predict(NEW[0])), np.concatenate(best))
+
+
+def test_sequences_are_predicted_alone_as_together(model):
+    whole = model.predict_marginals(NEW[0])
+    for x, wanted in zip(NEW[0], whole, strict=True):
+        np.testing.assert_allclose(model.predict_marginals([x])[0], wanted, atol=1e-9)
+
+
+def test_it_learns_behind_a_transformer(model):
+    scaled = make_pipeline(sk.SequenceTransformer(MinMaxScaler()), clone(model)).fit(X, Y)
+    assert scaled.score(*NEW) == pytest.approx(model.score(*NEW), abs=0.05)
+    assert cross_val_score(model, X, Y, cv=2).min() > 0.7
 
 
 def test_scores_of_positions_are_honest_by_sequence(rng):
