@@ -2,12 +2,11 @@
 
 201 queries, 3,005 documents, 301 features, grades 0 to 4; and simulated sets: grades of the product
 of four of ten features, of a line, and of steps with an offset per query. Means over five folds by
-query, drawn five times (simulated sets: once); all learners are at their defaults and get the
-features as they are, but that ridge regression on the grades standardises them, and has its penalty
-searched in a second row. "one pass" is `ListwiseRanker` as a stream. Seconds are medians of the
-fits, one thread each. Behind the NDCG at 10 is its standard error over folds. Below, a stream of
-queries of 15 items with 300 features, and choices as a stream: log-likelihoods of the weights after
-one pass, and while learning.
+query; all learners are at their defaults and get the features as they are, but that ridge
+regression on the grades standardises them, and has its penalty searched in a second row. "one pass"
+is `ListwiseRanker` as a stream. Seconds are medians of the fits, one thread each. Behind the NDCG
+at 10 is its standard error over folds. Below, a stream of queries of 15 items with 300 features,
+and choices as a stream: log-likelihoods of the weights after one pass, and while learning.
 """
 
 import time
@@ -116,7 +115,7 @@ def simulated(kind, seed, n=400, m=8):
 def data_sets(quick):
     """Name, rows, grades, queries, and how often folds are drawn."""
     z = load("ltr_queries")
-    yield "documents", z["X"].astype(float), z["y"], z["qid"], 1 if quick else 5
+    yield "documents", z["X"].astype(float), z["y"], z["qid"], 1
     for kind, seeds in () if quick else (("products", 3), ("line", 1), ("steps", 1)):
         for seed in range(seeds):
             yield f"{kind} {seed}", *simulated(kind, seed), 1
