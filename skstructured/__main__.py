@@ -114,7 +114,7 @@ def _check_options(options):
         (options.bounds, "plot save no_mixture", "is not supported with --bounds: run it twice"),
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
         (items, "space order learner bounds plot", OWN),
-        (options.choice, "no_mixture", OWN),
+        (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
         (is_sparse, "delimiter columns order bad_cells", "needs a file with column names"),
         (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
         (is_sparse and options.space in WIDE, "space", one_label),

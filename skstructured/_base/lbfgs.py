@@ -65,7 +65,7 @@ def minimize_two_loops(
     max_iter: int,
     is_done: Callable[[float, Floats], bool],
 ) -> Floats:
-    """Weights near the minimum, by L-BFGS without bounds; with many, in half the time of SciPy's.
+    """Weights near the minimum, by L-BFGS without bounds.
 
     Parameters
     ----------

@@ -228,7 +228,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             raise ValueError(
                 f"estimators over sequences must be a single one, got {self.estimators!r}."
             )
-        return RowChain(name, None, clone(one).fit(X, y, sample_weight=weight))
+        weighted = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
+        return RowChain(name, None, clone(one).fit(X, y, **weighted))
 
     def _of_view(self, view, *given):
         """The `RowChain` of a view."""

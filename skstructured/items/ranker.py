@@ -16,7 +16,7 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._model import MappedRounds
-from skstructured.items._online import ItemLearner
+from skstructured.items._online import ItemLearner, any_rounds
 from skstructured.items._reading import Items, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
 
@@ -306,7 +306,8 @@ class ListwiseRanker(ItemLearner):
         ndarray of shape (N,), or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        return self.decision_function(X, qid, available=available)
+        items = self._items(X, any_rounds(X, qid), available)
+        return items.unstacked(self._scores(items).values)
 
     def rank(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Places of the items in their queries, 1 for the first; ties in the order given.

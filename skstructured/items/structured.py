@@ -14,8 +14,7 @@ from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
-from skstructured.extend._types import Array, Floats, Given
-from skstructured.items._online import any_rounds
+from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import Items, check_numbers, read_items, shares_of
 from skstructured.items.metrics import ndcg
 from skstructured.items.ranker import ListwiseRanker
@@ -233,31 +232,12 @@ class StructuredRanker(Mixture):
     def _judge(self, theta, packed, weight):
         return ndcg(packed[:, GRADE], theta[:, 0], packed[:, QUERY], sample_weight=weight)
 
-    _items = staticmethod(read_items)
+    _items, predict = staticmethod(read_items), ListwiseRanker.predict
     rank, score = ListwiseRanker.rank, ListwiseRanker.score
 
     def _scores(self, items: Items) -> Ragged:
         check_is_fitted(self)
         return Ragged(self._mixed.scores(self._checked_rows(items.values))[:, 0], items.offsets)
-
-    def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Array | list[Array]:
-        """Predict scores of the items, higher for items that are ranked first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows, or one matrix per query.
-        qid, available
-            As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
-
-        Returns
-        -------
-        ndarray of shape (N,), or list of n arrays (m,)
-            In the form of X; NaN for items that are not available.
-        """
-        items = self._items(X, any_rounds(X, qid), available)
-        return items.unstacked(self._scores(items).values)
 
     def __sklearn_tags__(self):
         return with_rows(super().__sklearn_tags__(), self)

@@ -84,7 +84,7 @@ def test_minima_are_those_of_scipy(kind, rng):
     assert np.all(np.diff(curve) <= 0.0) and len(curve) < 200
 
 
-def test_it_ends_after_max_iter_and_where_nothing_is_better(rng):
+def test_it_ends_after_max_iter_and_if_nothing_is_better(rng):
     function, _ = quadratic(rng)
     seen = []
     minimize_two_loops(function, np.zeros(12), 3, lambda *given: seen.append(given))

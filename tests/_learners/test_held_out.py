@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import skstructured as sk
+from skstructured._base.ragged import Ragged
 from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import (
     FACTORS,
@@ -132,6 +133,14 @@ class TestWhatIsHeldOut:
         np.testing.assert_array_equal(every, np.flatnonzero(weight > 0.0))
         if count > 100:
             assert len(parts[0]) == -(-count // ONCE)
+
+    @pytest.mark.parametrize("length", [1, 3, 4])
+    def test_in_turns_if_positions_are_few(self, length, rng):
+        offsets = np.arange(31) * length
+        codes = Ragged(np.zeros(30 * length, dtype=int), offsets)
+        rounds = Batch(None, codes, np.ones(30), offsets)
+        parts = parts_of(rounds, LINEAR._replace(in_turns=100), rng)
+        assert len(parts) == (IN_TURNS if 30 * length <= 100 else 2)
 
     @pytest.mark.parametrize(("n", "count"), [(507, IN_TURNS), (1000, IN_TURNS), (1001, 2)])
     def test_linear_learners_hold_out_each_of_up_to_1000_rounds(self, n, count, rng):

@@ -85,9 +85,9 @@ def held_out_losses(field, batch, share, held_out, learned):
     def losses(alpha):
         field.alpha_ = alpha
         field._solve(batch, share, field._fitted_before(field.space_))
-        return of(field._thetas(held)), field._fitted_before(field.space_)
+        return losses_of(field._thetas(held)), field._fitted_before(field.space_)
 
-    def of(theta):
+    def losses_of(theta):
         if over_sequences(field):  # as the objective does, whose kernels are compiled
             log_z = marginals(*theta.arrays)[1]
             return field.loss_.constants_of().c * (log_z - score(*theta.arrays, held.packed.values))
@@ -97,9 +97,9 @@ def held_out_losses(field, batch, share, held_out, learned):
 
 
 def tried_alphas(field, batch, share):
-    """The `Path` of a field whose space and loss are fitted; None of fewer rounds than `LEAST`.
+    """The `Path` of a field whose space and loss are fitted, and the weights of its best α.
 
-    And the weights of the best α, with which a fit to all rounds can start.
+    Both are None for fewer rounds than `LEAST`. A fit to all rounds can start from the weights.
     """
     counted = np.flatnonzero(share > 0.0)
     if len(counted) < LEAST:

@@ -64,13 +64,14 @@ def test_of_those_alike_the_largest(losses, best):
 @pytest.mark.parametrize("warm_start", [False, True])
 def test_what_is_learned_is_what_that_alpha_learns(warm_start):
     X, y = load_iris(return_X_y=True)
-    model = ConditionalRandomField("simplex", random_state=0, warm_start=warm_start).fit(X, y)
+    given = {"random_state": 0, "warm_start": warm_start, "tol": 1e-8}
+    model = ConditionalRandomField("simplex", **given).fit(X, y)
     fixed = clone(model).set_params(alpha=model.alpha_).fit(X, y)
-    assert model.loss_curve_[-1] == pytest.approx(fixed.loss_curve_[-1], abs=2e-3)
+    np.testing.assert_allclose(model.coef_, fixed.coef_, atol=1e-2)  # both near the optimum
     assert fixed.alpha_ == model.alpha_ and not hasattr(fixed, "alpha_path_")
     assert model.get_params()["alpha"] == "auto"
     again = model.fit(X, y)
-    assert again.alpha_ == fixed.alpha_ and np.abs(again.coef_ - fixed.coef_).max() < 0.2
+    assert again.alpha_ == fixed.alpha_ and np.abs(again.coef_ - fixed.coef_).max() < 0.01
     assert not hasattr(model.set_params(alpha=0.1).fit(X, y), "alpha_path_")
 
 

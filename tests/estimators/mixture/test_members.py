@@ -205,6 +205,14 @@ class TestRidge:
                 np.testing.assert_allclose(some, all_rows[parts >= 0], atol=1e-12)
             assert len(some) == (parts >= 0).sum()
 
+    @pytest.mark.parametrize(("landmarks", "kept"), [(20, 30), (19, 19)])
+    def test_is_exact_up_to_half_as_many_rows_more(self, landmarks, kept):
+        kind, y = SPACES["multiclass"]
+        training, _ = training_of(X, y, kind)
+        ridge = KernelRidge("rbf", landmarks, 0)
+        ridge.fit(training)
+        assert len(ridge.kernel.Z) == kept
+
     def test_singular_matrices_have_infinite_errors(self):
         K = np.array([[1.0, 2.0], [2.0, 1.0]])
         assert np.isinf(left_out(K, np.ones((2, 1)), 0.0)[0]).all()

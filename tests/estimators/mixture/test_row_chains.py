@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import skstructured as sk
 from skstructured._base.ragged import Ragged, stack_rows
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._sequences import held_out, log_probabilities, windows_of
@@ -231,6 +232,25 @@ def test_others_are_learned_by_one_estimator(kind):
     for one, other in zip(model.predict_marginals(rows), alone, strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.isnan(model.validation_score_)
+
+
+def test_an_estimator_without_weights_learns_if_all_are_the_same():
+    class Plain(sk.OnlineStructuredPredictor):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    members = [("plain", Plain("sequence", random_state=0))]
+    model = sk.StructuredPredictor("sequence", members, random_state=0)
+    assert model.fit(X, Y, np.full(50, 2.0)).score(X, Y) > 0.3
+    with pytest.raises(TypeError, match="sample_weight"):
+        clone(model).fit(X, Y, np.arange(50))
+
+
+def test_checkpoints_have_mixtures_and_chains(model, tmp_path):
+    save_checkpoint(model, tmp_path / "model")
+    kept = load_checkpoint(tmp_path / "model")
+    for one, other in zip(kept.predict_marginals(X), model.predict_marginals(X), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_what_is_wrong_is_named_and_changes_nothing(model):
