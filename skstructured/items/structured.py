@@ -95,7 +95,11 @@ class StructuredRanker(Mixture):
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), as in `ListwiseRanker`. Trees get them
         unchanged.
-    {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state}
+    n_landmarks : int, default=500
+        Number of items that kernel ridge regressions keep, at random. With at most 1.5 times as
+        many items they are exact. More of them take longer and can be more accurate if grades
+        depend on interactions of features.
+    {StructuredPredictor: n_jobs, verbose, random_state}
 
     Attributes
     ----------
@@ -126,7 +130,7 @@ class StructuredRanker(Mixture):
     Notes
     -----
     The members are `ListwiseRanker`, kernel ridge regressions of grades, and randomized trees of
-    grades with at least three items per leaf. Kernels and trees learn grades in units of their
+    grades with at least five items per leaf. Kernels and trees learn grades in units of their
     standard deviation. With θ_e(x) of members that have not learned the query of x, the weights
     ``a = exp z`` minimize
 
@@ -155,7 +159,7 @@ class StructuredRanker(Mixture):
     """
 
     missing: Literal["mean", "indicator", "error"] = "mean"
-    n_landmarks: int = 2000
+    n_landmarks: int = 500
     n_jobs: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -220,7 +224,7 @@ class StructuredRanker(Mixture):
 
     def _trees(self, seed):
         return VertexTrees(
-            self.loss_, None, seed, self.n_jobs, min_samples_leaf=3, max_features=0.5
+            self.loss_, None, seed, self.n_jobs, min_samples_leaf=5, max_features=0.3
         )
 
     def _truths(self, training):

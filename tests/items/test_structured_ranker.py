@@ -69,14 +69,14 @@ def test_grades_are_learned_in_units_of_their_deviation():
 def test_scores_are_those_of_members_mixed(ranker):
     names = ["additive", "rbf", "laplacian", "arc-cosine", "trees"]
     assert list(ranker.named_estimators_) == names and (ranker.weights_ > 0.0).all()
-    importance = [group.feature_importances_ for group in ranker.estimators_[-1].groups]
+    importance = [one.feature_importances_ for one in ranker.estimators_[-1].forests]
     stretch = np.sqrt(3.0 * np.mean(importance, axis=0))
     theta = ranker.weights_[0] * ranker.estimators_[0].predict(NEW[0])
     for a, member in zip(ranker.weights_[1:], ranker.estimators_[1:], strict=True):
         theta += a * mixing.member_scores(member, ranker.loss_, X, stretch, NEW[0])[:, 0]
     np.testing.assert_allclose(ranker.predict(NEW[0]), theta, rtol=1e-5, atol=1e-5)
-    trees = ranker.estimators_[-1].groups[0].estimators_[0]
-    assert trees.min_samples_leaf == 3 and trees.max_features == 0.5
+    trees = ranker.estimators_[-1].forests[0].estimators_[0]
+    assert trees.min_samples_leaf == 5 and trees.max_features == 0.3
 
 
 def test_weights_minimize_the_loss_over_scores_of_queries_that_were_not_learned(monkeypatch):

@@ -58,10 +58,10 @@ def member_scores(member, loss, learned, stretch, X):
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
         return member.kernel(Z * stretch) @ member.coefs + member.shift
-    if hasattr(member, "groups"):
+    if hasattr(member, "forests"):
         low = learned.min(axis=0)
         units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
-        each = [tree.predict(units) for group in member.groups for tree in group.estimators_]
+        each = [tree.predict(units) for one in member.forests for tree in one.estimators_]
         return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
     if hasattr(member, "embedding_scores"):
         return member.embedding_scores(X)
@@ -70,8 +70,8 @@ def member_scores(member, loss, learned, stretch, X):
 
 def mixed_scores(model, learned, X):
     """Σ_e a_e θ_e(x) + b, one member after the other."""
-    groups = model.named_estimators_["trees"].groups
-    importance = np.mean([group.feature_importances_ for group in groups], axis=0)
+    forests = model.named_estimators_["trees"].forests
+    importance = np.mean([one.feature_importances_ for one in forests], axis=0)
     stretch = np.sqrt(importance * X.shape[1])
     theta = model.intercept_
     for a, member in zip(model.weights_, model.estimators_, strict=True):

@@ -33,11 +33,8 @@ def windows_of(X: Ragged) -> Floats:
     return np.column_stack([X.values, before, after, *ends])
 
 
-#: What a mixture learns of each position, by name, and which share of it each split of trees tries.
-VIEWS: dict[str, tuple[Callable[[Ragged], Floats], float]] = {
-    "rows": (rows_of, 1.0),
-    "windows": (windows_of, 1.0 / 3.0),
-}
+#: What a mixture learns of each position, by name.
+VIEWS: dict[str, Callable[[Ragged], Floats]] = {"rows": rows_of, "windows": windows_of}
 
 
 class RowChain(NamedTuple):
@@ -67,9 +64,9 @@ class RowChain(NamedTuple):
     @classmethod
     def fitted(cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats) -> Self:
         """The chain of a view, which learns from honest scores of a mixture."""
-        rows, mixture.columns_tried = VIEWS[view][0](X), VIEWS[view][1]
         given = [np.repeat(one, X.lengths) for one in (weight, np.arange(len(X)))]
-        theta = mixture._fit(rows, y.values, *given)
+        mixture.columns_tried = "sqrt"  # of windows and images there are many
+        theta = mixture._fit(VIEWS[view](X), y.values, *given)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
         chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
@@ -86,7 +83,7 @@ class RowChain(NamedTuple):
         """Scores of labels, `Chains`."""
         if self.mixture is None:
             return self.chain._scores(X)
-        theta = self.mixture._scores(VIEWS[self.view][0](X))
+        theta = self.mixture._scores(VIEWS[self.view](X))
         return self.chain._scores(log_probabilities(theta, X))
 
 

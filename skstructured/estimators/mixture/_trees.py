@@ -1,4 +1,4 @@
-"""Randomized trees of vertices: five groups, each of which has not learned one part."""
+"""Randomized trees of vertices, and groups of trees that have not learned one part."""
 
 from typing import Any
 
@@ -20,8 +20,9 @@ FAR = 1e6
 class VertexTrees(Member):
     """Randomized trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
-    All groups predict; the honest score of a row is that of the group that has not learned it.
-    Above 100,000 rows each tree learns as many, drawn with replacement. Trees see missing values.
+    The honest score of a row is that of a group of trees that has not learned its part. As many
+    trees as all groups have learn all rows, and predict. Above 100,000 rows each tree learns as
+    many, drawn with replacement, and all groups predict. Trees see missing values.
 
     Parameters
     ----------
@@ -51,35 +52,38 @@ class VertexTrees(Member):
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
-        means, self.groups = np.empty(V.shape), []
-        V = V if training.dim > 1 else V[:, 0]
-        for part in range(PARTS):
+        given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
+        self.forests = []
+        for part in range(PARTS if parts.max() >= 0 else 0):
             rows, own = np.flatnonzero(parts != part), parts == part
-            many = len(rows) > ROWS
-            group = ExtraTreesRegressor(
-                TREES, bootstrap=many, max_samples=ROWS if many else None,
-                random_state=self.seed + part, n_jobs=self.n_jobs, **self.options,
-            )  # fmt: skip
-            group.fit(X[rows], V[rows], training.weight[rows])
-            self.groups.append(group)
-            if own.any():
-                means[own] = self._means([group], X[own])
+            self.forests.append(self._fitted(TREES, part, *(one[rows] for one in given)))
+            means[own] = self._means(self.forests[-1:], X[own])
+        if len(V) <= ROWS or not self.forests:
+            self.forests = [self._fitted(PARTS * TREES, PARTS, *given)]
         return self.loss.link(means[training.judged])
+
+    def _fitted(self, n_trees, place, X, V, weight):
+        many = len(V) > ROWS
+        trees = ExtraTreesRegressor(
+            n_trees, bootstrap=many, max_samples=ROWS if many else None,
+            random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
+        )  # fmt: skip
+        return trees.fit(X, V, weight)
 
     def stretch(self) -> Floats:
         """Roots (p,) of the features' importances, in units of their mean."""
-        importance = np.mean([group.feature_importances_ for group in self.groups], axis=0)
+        importance = np.mean([one.feature_importances_ for one in self.forests], axis=0)
         return np.sqrt(importance * len(importance)) if importance.any() else np.ones(1)
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
-        return self.loss.link(self._means(self.groups, self._units(rows.X)))
+        return self.loss.link(self._means(self.forests, self._units(rows.X)))
 
-    def _means(self, groups, X):
+    def _means(self, forests, X):
         if self.quantile is None:
-            found = sum(group.predict(X) for group in groups) / len(groups)
+            found = sum(one.predict(X) for one in forests) / len(forests)
         else:
-            trees = [tree.tree_ for group in groups for tree in group.estimators_]
+            trees = [tree.tree_ for one in forests for tree in one.estimators_]
             found = np.quantile([tree.predict(X)[:, 0] for tree in trees], self.quantile, axis=0)
         return found.reshape(X.shape[0], -1)
 

@@ -229,22 +229,31 @@ class TestRidge:
         assert not np.any((values > 0.0) & (values < 1e-20)) and (values == 0.0).any()
 
 
+class KeptTrees(VertexTrees):
+    """Keeps all that it fits."""
+
+    def _fitted(self, *given):
+        self.kept = [*getattr(self, "kept", []), super()._fitted(*given)]
+        return self.kept[-1]
+
+
 class TestTrees:
     @pytest.mark.parametrize("space", SPACES)
     def test_honest_means_are_those_of_the_other_parts(self, space, rng):
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(rng))
-        trees = VertexTrees(loss, None, 5, None)
+        trees = KeptTrees(loss, None, 5, None)
         honest, units = trees.fit(training), trees._units(X)
         literal = np.array([
             mixing.leaf_means(
-                trees.groups[part].estimators_, units, np.flatnonzero(training.parts != part),
+                trees.kept[part].estimators_, units, np.flatnonzero(training.parts != part),
                 training.V, training.weight, i,
             )
             for i, part in enumerate(training.parts)
         ])  # fmt: skip
         np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
-        assert [len(group.estimators_) for group in trees.groups] == [TREES] * PARTS
+        sizes = [len(one.estimators_) for one in trees.kept]
+        assert sizes == [TREES] * PARTS + [TREES * PARTS]
 
     def test_rows_that_are_the_same_have_their_weighted_mean(self, rng):
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 3, Simplex, weighted(rng))
@@ -254,14 +263,29 @@ class TestTrees:
             mean = np.average(training.V[rest], axis=0, weights=training.weight[rest])
             np.testing.assert_allclose(honest[i], loss.link(mean[None])[0], atol=1e-6)
 
-    def test_all_groups_predict(self, rng):
+    def test_trees_of_all_rows_predict(self, rng):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind, weighted(rng))
+        for given in (training, training._replace(parts=np.full(len(X), -1))):
+            trees = VertexTrees(loss, None, 5, None)
+            trees.fit(given)
+            units, (forest,) = trees._units(X), trees.forests
+            literal = [
+                mixing.leaf_means(
+                    forest.estimators_, units, range(len(X)), training.V, training.weight, i
+                )
+                for i in range(len(X))
+            ]
+            found = trees.scores(training.rows)
+            np.testing.assert_allclose(found, loss.link(np.array(literal)), atol=1e-6)
+
+    def test_of_many_rows_all_groups_predict(self, monkeypatch):
+        monkeypatch.setattr(_trees, "ROWS", 10)
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        each = [
-            tree.predict(trees._units(X)) for group in trees.groups for tree in group.estimators_
-        ]
+        each = [tree.predict(trees._units(X)) for one in trees.forests for tree in one.estimators_]
         np.testing.assert_allclose(trees.scores(training.rows), loss.link(np.mean(each, axis=0)))
 
     def test_a_quantile_of_trees(self, rng):
@@ -269,9 +293,7 @@ class TestTrees:
         training, loss = training_of(X, y, RealLine)
         trees = VertexTrees(loss, 0.3, 0, None)
         trees.fit(training)
-        each = [
-            tree.predict(trees._units(X)) for group in trees.groups for tree in group.estimators_
-        ]
+        each = [tree.predict(trees._units(X)) for one in trees.forests for tree in one.estimators_]
         found = trees.scores(training.rows)[:, 0]
         np.testing.assert_allclose(found, np.quantile(each, 0.3, axis=0))
 
@@ -281,7 +303,7 @@ class TestTrees:
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        sizes = [tree.tree_.n_node_samples[0] for g in trees.groups for tree in g.estimators_]
+        sizes = [tree.tree_.n_node_samples[0] for one in trees.forests for tree in one.estimators_]
         assert max(sizes) <= 10
 
     @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
@@ -313,7 +335,7 @@ class TestTrees:
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         stretch = trees.stretch()
-        mean = np.mean([group.feature_importances_ for group in trees.groups], axis=0)
+        mean = np.mean([one.feature_importances_ for one in trees.forests], axis=0)
         np.testing.assert_allclose(stretch**2, 4.0 * mean)
         assert np.argmax(stretch) == 1 and np.mean(stretch**2) == pytest.approx(1.0)
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 2, Simplex)
