@@ -224,7 +224,7 @@ class StructuredRanker(Mixture):
 
     def _trees(self, seed):
         return VertexTrees(
-            self.loss_, None, seed, self.n_jobs, min_samples_leaf=5, max_features=0.3
+            self.loss_, None, seed, self.n_jobs, min_samples_leaf=5, max_features="sqrt"
         )
 
     def _truths(self, training):

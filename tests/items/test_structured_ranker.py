@@ -76,7 +76,7 @@ def test_scores_are_those_of_members_mixed(ranker):
         theta += a * mixing.member_scores(member, ranker.loss_, X, stretch, NEW[0])[:, 0]
     np.testing.assert_allclose(ranker.predict(NEW[0]), theta, rtol=1e-5, atol=1e-5)
     trees = ranker.estimators_[-1].forests[0].estimators_[0]
-    assert trees.min_samples_leaf == 5 and trees.max_features == 0.3
+    assert trees.min_samples_leaf == 5 and trees.max_features == "sqrt"
 
 
 def test_weights_minimize_the_loss_over_scores_of_queries_that_were_not_learned(monkeypatch):
