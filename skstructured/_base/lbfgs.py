@@ -1,6 +1,5 @@
 """L-BFGS on smooth convex objectives of weights of any shape."""
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -76,34 +75,68 @@ def minimize_two_loops(
     ----------
     Nocedal, Wright (2006), "Numerical optimization", Algorithms 7.4 and 7.5.
     """
-    pairs: deque = deque(maxlen=MEMORY)
+    memory = Memory(start.size)
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
-        direction = -_newton(pairs, gradient)
+        direction = -memory.newton(gradient)
         found = _weak_wolfe(function, x, value, direction, float(np.vdot(gradient, direction)))
         if found is None:
             break
         change, value, after = found
-        curvature = float(np.vdot(change, after - gradient))
-        if curvature > 0.0:
-            pairs.append((change, after - gradient, curvature))
+        memory.add(change, after - gradient)
         x, gradient = x + change, after
         if is_done(value, gradient):
             break
     return x
 
 
-def _newton(pairs: deque, gradient: Floats) -> Floats:
-    """The gradient times the approximate inverse of the Hessian, by two loops."""
-    q, sizes = gradient.copy(), []
-    for s, y, curvature in reversed(pairs):
-        sizes.append(float(np.vdot(s, q)) / curvature)
-        q -= sizes[-1] * y
-    if pairs:
-        q *= pairs[-1][2] / float(np.vdot(pairs[-1][1], pairs[-1][1]))
-    for s, y, curvature in pairs:
-        q += (sizes.pop() - float(np.vdot(y, q)) / curvature) * s
-    return q
+class Memory:
+    """The last steps s and changes y of the gradient, as unit vectors, and products of them.
+
+    What the two loops add to a gradient is found from the products, so that vectors are read only
+    twice, in single precision.
+
+    Parameters
+    ----------
+    size : int
+        Number of weights.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.S, self.Y = np.zeros((2, MEMORY, size), dtype=np.float32)
+        self.SY, self.YY = np.zeros((2, MEMORY, MEMORY))
+        self.ratio = np.zeros(MEMORY)  # ‖s‖/‖y‖
+        self.order: list[int] = []  # places of the steps, the oldest one first
+
+    def add(self, s: Floats, y: Floats) -> None:
+        """Remember a step, and forget the oldest; not if its curvature is not positive."""
+        if np.vdot(s, y) <= 0.0:
+            return
+        full = len(self.order) == MEMORY
+        at = self.order[0] if full else len(self.order)
+        self.order = [*self.order[full:], at]
+        long, steep = np.linalg.norm(s), np.linalg.norm(y)
+        self.S[at], self.Y[at], self.ratio[at] = s.ravel() / long, y.ravel() / steep, long / steep
+        self.SY[:, at], self.YY[at] = self.S @ self.Y[at], self.Y @ self.Y[at]
+        self.YY[:, at], self.SY[at, at] = self.YY[at], np.vdot(s, y) / long / steep
+
+    def newton(self, gradient: Floats) -> Floats:
+        """The gradient times the approximate inverse of the Hessian, by two loops."""
+        size = float(np.linalg.norm(gradient))
+        if not self.order or size == 0.0:
+            return gradient.copy()
+        g = (gradient.ravel() / size).astype(np.float32)
+        along_s, along_y, (of_y, of_s) = self.S @ g, self.Y @ g, np.zeros((2, MEMORY))
+        for i in reversed(self.order):
+            of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.SY[i, i]
+        unit = self.ratio[i := self.order[-1]] * self.SY[i, i]
+        for i in self.order:
+            inner = unit * (along_y[i] - self.YY[i] @ of_y) + self.SY[:, i] @ of_s
+            of_s[i] = self.ratio[i] * of_y[i] - inner / self.SY[i, i]
+        ahead = max(unit, np.abs(of_s).max())  # of any size, unlike single precision
+        change = (of_s / ahead).astype(np.float32) @ self.S
+        change -= (unit / ahead * of_y).astype(np.float32) @ self.Y
+        return unit * gradient + (size * ahead) * change.reshape(gradient.shape)
 
 
 def _weak_wolfe(

@@ -1,10 +1,14 @@
 """Compiled functions: numba's `njit` with the options of this package, kept on disk by numba."""
 
 import functools
+import gc
+import hashlib
 import logging
+import os
 import time
 import warnings
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -33,15 +37,21 @@ def are_compiled(kernels: Iterable[Any]) -> bool:
 
 
 class CompilingNotice(event.Listener):
-    """Logs once that the process compiles, when this has taken longer than `PATIENCE`."""
+    """Logs once that the process compiles, when this has taken longer than `PATIENCE`.
+
+    Meanwhile Python's garbage collector is off, which would take a sixth of the time and find
+    little. numba compiles in one thread at a time.
+    """
 
     def __init__(self) -> None:
         self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
+        self.collects = False
 
     def on_start(self, event: Any) -> None:
         """Start the clock; functions that are compiled for another one are part of its time."""
         if self.depth == 0:
-            self.began = time.perf_counter()
+            self.began, self.collects = time.perf_counter(), gc.isenabled()
+            gc.disable()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
@@ -50,6 +60,8 @@ class CompilingNotice(event.Listener):
         so_far = self.seconds + time.perf_counter() - self.began
         if self.depth == 0:
             self.seconds = so_far
+            if self.collects:
+                gc.enable()
         if so_far > PATIENCE and not self.is_given:
             self.is_given = True
             logging.getLogger("skstructured").warning(
@@ -140,6 +152,42 @@ def kernel(
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
+
+
+def _identity(value: Any) -> Any:
+    """What tells a number or a kernel from others in every process: of a kernel its code and file.
+
+    Raises
+    ------
+    OSError
+        If the code is in no file.
+    """
+    if not is_compiled(value):
+        return value
+    function = value.py_func
+    code, file = function.__code__, os.stat(function.__code__.co_filename)
+    held = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
+    told = (function.__qualname__, code.co_code, code.co_consts, file.st_mtime_ns, file.st_size)
+    return function.__module__, *told, held
+
+
+def with_globals(function: Any, **given: Any) -> Any:
+    """A copy of a function in which global names are these functions and numbers."""
+    return FunctionType(function.__code__, function.__globals__ | given, function.__name__)
+
+
+def kernel_over(function: Any, **given: Any) -> Any:
+    """Compile a copy of a function in which global names are these kernels and numbers.
+
+    Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
+    """
+    copy = with_globals(function, **given)
+    try:
+        told = repr([(name, _identity(value)) for name, value in given.items()])
+    except OSError:
+        return kernel(copy, cached=False)
+    copy.__qualname__ = f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    return kernel(copy)
 
 
 def also_interpreted(function: Any) -> Any:

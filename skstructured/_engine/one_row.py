@@ -23,8 +23,9 @@ from skstructured._engine.rounds import (
     CONSTANTS,
     KERNELS,
     LEARNED,
-    SIGNATURE,
+    LOOP,
     Kernels,
+    as_loop,
     compiled_loop,
     play_raw,
 )
@@ -38,9 +39,7 @@ _COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
 STANDARDIZE = types.FunctionType(
     types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
 )
-LOOP = types.FunctionType(SIGNATURE)
-
-as_standardize, as_loop = map(function_at, (STANDARDIZE, LOOP))
+as_standardize = function_at(STANDARDIZE)
 
 
 def learn_row(

@@ -8,7 +8,6 @@ sequences and items.
 """
 
 import functools
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from skstructured._engine.addresses import (
     as_prepare,
     as_scale,
     as_step,
+    function_at,
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, also_interpreted, are_compiled, kernel
@@ -94,6 +94,8 @@ CONSTANTS = types.Tuple((VECTOR, READ_INT64))
 RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
 KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
 SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
+LOOP = types.FunctionType(SIGNATURE)
+as_loop = function_at(LOOP)
 
 
 def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
@@ -244,7 +246,7 @@ def learn_rows(  # the hot loop
     waiting, together, turns = summed and dense, summed and not dense, work.shape[0] > 1
     raw, theta, y, waits = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((WAITING, dim))
     move, start, stopped, at = np.empty(2 * dim if together else dim), 0, -1, 0
-    g = move[:dim]
+    g, none, one = move[:dim], int64(0), int64(1)  # literals have copies of functions
     clear(move)
     x_sq = move_and_score(
         data, indices, indptr, width, order[0], order[0], Theta, vector, move, 0.0, weight[0], raw
@@ -276,7 +278,7 @@ def learn_rows(  # the hot loop
             if waiting:
                 add_dense(data, width, order[start:r], waits, A)
                 start = r
-            fold_expert(Theta, dim, dense, summed, 0, 1, vector)
+            fold_expert(Theta, dim, dense, summed, none, one, vector)
         if summed:
             for k in range(dim):
                 if together:
@@ -294,7 +296,7 @@ def learn_rows(  # the hot loop
         if vector[RENEWED] + 1.0 < RENEW:
             vector[RENEWED] += 1.0
         else:
-            renew_expert(vector, Theta, dim, dense, 0)
+            renew_expert(vector, Theta, dim, dense, none)
         at += dim
     if waiting:
         add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
@@ -316,10 +318,9 @@ def compiled_loop(several: bool) -> Kernel:
 
 
 @functools.cache
-def _compiled_ahead(several: bool) -> Kernel:
-    given = (SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    name = "ahead_of_rounds" if several else "ahead_of_rows"
-    return kernel(ahead_over(compiled_loop(several), name), signature=int64(*given))
+def _compiled_ahead() -> Kernel:
+    given = (int64, SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
+    return kernel(ahead, signature=int64(*given))
 
 
 #: The types of the kernels of a loop.
@@ -379,15 +380,19 @@ def loop_for(found: Kernels, is_ahead: bool = False) -> tuple[Kernel, int]:
     """
     several = found.several
     if found.known:
-        loop, size = _compiled_ahead(several) if is_ahead else compiled_loop(several), BLOCK
+        loop, size = compiled_loop(several), BLOCK
     else:
         loop, size = in_python(learn_rounds if several else learn_rows), SLOW_BLOCK
-        loop = in_python(ahead_over(loop, "ahead_in_python")) if is_ahead else loop
+    call: tuple[Any, ...] = (loop,)
+    if is_ahead and found.known:
+        call = _compiled_ahead(), address(loop, LOOP)
+    elif is_ahead:
+        call = in_python(ahead), loop
 
     def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         *before, constants, results = rest
         learned = (rounds, state.learned, constants, results)
-        return loop, rows.arrays, *before, *learned, *found[:3]
+        return *call, rows.arrays, *before, *learned, *found[:3]
 
     return call_of, size
 
@@ -452,19 +457,17 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
         mix(kind, shares, theta, means, v, out)
 
 
-#: The loop that `ahead` calls for each row; its copies have others, see `ahead_over`.
-LOOP = learn_rows
-
-
-def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps):
-    """Score each row of `before` as predictions are, and then have `LOOP` learn it alone.
+def ahead(
+    loop, rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
+):
+    """Score each row of `before` as predictions are, and then have the loop learn it alone.
 
     As `learn_rounds`; scores are by the averages of the weights, or by the last.
     """
     _, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
-    work, scores, none, _ = results
+    learn, (work, scores, none, _) = as_loop(loop), results
     dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
     raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
     for r in range(weight.shape[0]):
@@ -474,13 +477,6 @@ def ahead(rows, before, averaged, rounds, learned, constants, results, kernels, 
         label = truth[r * dim : (r + 1) * dim]
         alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
         nothing = (work, none, none, none)
-        if LOOP(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
+        if learn(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
             return r
     return -1
-
-
-def ahead_over(loop: Kernel, name: str) -> Kernel:
-    """A copy of `ahead` that calls a loop: not a closure, which numba does not keep on disk."""
-    copy = FunctionType(ahead.__code__, globals() | {"LOOP": loop}, name)
-    copy.__qualname__ = name
-    return copy

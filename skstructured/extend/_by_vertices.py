@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.plugins import check_vertices
-from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.compiled import (
+    also_interpreted,
+    is_compiled,
+    kernel,
+    kernel_over,
+    with_globals,
+)
 from skstructured._engine.state import move_towards
 from skstructured.extend._types import Floats, Kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
 
+@also_interpreted
 def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
     """Weights, summing to 1, of the point nearest to theta in the affine hull of S[:k]."""
     A = np.empty((k + 1, k + 1))
@@ -51,20 +58,24 @@ def _step_towards(target, S, w, k):
     return kept, False
 
 
-def _wolfe(
-    oracle: Kernel, theta: Floats, S: Floats, w: Floats, affine: Kernel
-) -> tuple[Floats, int, float]:
+#: What copies of the functions below have: an oracle, `_wolfe` over it, and the property of Y.
+ORACLE: Any = None
+WOLFE: Any = None
+CONSTANT_SUM = False
+
+
+def _wolfe(theta: Floats, S: Floats, w: Floats) -> tuple[Floats, int, float]:
     """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
     dim = theta.shape[0]
     direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
-    oracle(direction, vertex)
+    ORACLE(direction, vertex)
     S[0] = vertex
     w[0] = 1.0
     x[:] = vertex
     k, gap = 1, np.inf
     for _ in range(MAX_ITER):
         direction[:] = theta - x
-        oracle(direction, vertex)
+        ORACLE(direction, vertex)
         gap = np.dot(direction, vertex - x)
         known = False
         for i in range(k):
@@ -77,7 +88,7 @@ def _wolfe(
         w[k] = 0.0
         k, reached = k + 1, False
         while not reached:
-            k, reached = _step_towards(affine(S, k, theta), S, w, k)
+            k, reached = _step_towards(_affine_weights(S, k, theta), S, w, k)
         total = w[:k].sum()
         x[:] = 0.0
         for i in range(k):
@@ -86,6 +97,7 @@ def _wolfe(
     return x, k, gap
 
 
+@also_interpreted
 def _centre(theta: Floats) -> Floats:
     """Subtract the score nearest to 0 from all; no score loses more than its last digit."""
     nearest = theta[0]
@@ -93,11 +105,6 @@ def _centre(theta: Floats) -> Floats:
         if abs(theta[j]) < abs(nearest):
             nearest = theta[j]
     return theta - nearest
-
-
-_centre_jit = kernel(_centre)
-_affine_jit = kernel(_affine_weights)
-_wolfe_jit = kernel(cached=False)(_wolfe)
 
 
 def _interpreted_oracle(space: Any) -> Kernel:
@@ -113,45 +120,49 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
     theta = np.array(theta, dtype=np.float64)
     theta = _centre(theta) if space.constant_sum else theta
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
-    if is_compiled(space.oracle_kernel):
-        x, k, gap = _wolfe_jit(space.oracle_kernel, theta, S, w, _affine_jit)
-    else:
-        x, k, gap = _wolfe(_interpreted_oracle(space), theta, S, w, _affine_weights)
+    x, k, gap = _wolfe_of(space)(theta, S, w)
     return x, S[:k], w[:k], gap
 
 
-def projection_kernel(space: Any) -> Kernel:
-    """The compiled function (see `Oracle`) of the projection on a custom polytope.
-
-    It is compiled, in every process, if the space's ``oracle_kernel`` is a numba function.
-    """
+def _wolfe_of(space: Any) -> Kernel:
+    """`_wolfe` over the oracle of a space, compiled if the oracle is."""
     if is_compiled(space.oracle_kernel):
-        return _compiled_kernel(space.oracle_kernel, space.constant_sum)
-    oracle, centre = _interpreted_oracle(space), _centre if space.constant_sum else np.copy
-    return _make_kernel(oracle, _wolfe, _affine_weights, centre)
+        return _compiled_wolfe(space.oracle_kernel)
+    return with_globals(_wolfe, ORACLE=_interpreted_oracle(space))
 
 
 @functools.cache
-def _compiled_kernel(oracle: Kernel, constant_sum: bool) -> Kernel:
-    centre = _centre_jit if constant_sum else np.copy
-    made = _make_kernel(oracle, _wolfe_jit, _affine_jit, centre)
-    return kernel(made)
+def _compiled_wolfe(oracle: Kernel) -> Kernel:
+    return kernel_over(_wolfe, ORACLE=oracle)
 
 
-def _make_kernel(oracle: Kernel, wolfe: Kernel, affine: Kernel, centre: Kernel) -> Kernel:
-    def active_set_projection(
-        theta: Floats, truth: Floats, mu: Floats, params: Floats, work: Floats
-    ) -> float:
-        dim = theta.shape[0]
-        S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
-        centred = centre(theta)
-        x, _active, gap = wolfe(oracle, centred, S, w, affine)
-        scale = 1.0 + np.abs(centred).max()
-        work[0] = max(work[0], gap / scale)
-        value = 0.0
-        for j in range(dim):
-            mu[j] = x[j] - truth[j]
-            value += x[j] * (theta[j] - 0.5 * x[j])
-        return value
+def projection_kernel(space: Any) -> Kernel:
+    """The function (see `Oracle`) of the projection on a custom polytope.
 
-    return active_set_projection
+    It is compiled if the space's ``oracle_kernel`` is a numba function.
+    """
+    wolfe = _wolfe_of(space)
+    if is_compiled(wolfe):
+        return _compiled_projection(wolfe, space.constant_sum)
+    return with_globals(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=space.constant_sum)
+
+
+@functools.cache
+def _compiled_projection(wolfe: Kernel, constant_sum: bool) -> Kernel:
+    return kernel_over(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=constant_sum)
+
+
+def _active_set_projection(
+    theta: Floats, truth: Floats, mu: Floats, params: Floats, work: Floats
+) -> float:
+    dim = theta.shape[0]
+    S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
+    centred = _centre(theta) if CONSTANT_SUM else theta
+    x, _active, gap = WOLFE(centred, S, w)
+    scale = 1.0 + np.abs(centred).max()
+    work[0] = max(work[0], gap / scale)
+    value = 0.0
+    for j in range(dim):
+        mu[j] = x[j] - truth[j]
+        value += x[j] * (theta[j] - 0.5 * x[j])
+    return value

@@ -2,13 +2,14 @@
 
 import functools
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numba import int64
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import kernel, kernel_over
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
@@ -106,79 +107,84 @@ def weight_step(state, inner, square, bound, weight):
     return weight
 
 
-@functools.cache
-def place_for(sparse: bool) -> Kernel:
+#: What copies of the functions below have: whether rows are CSR, and the rule.
+SPARSE = False
+NUMBERS = 0
+COORDINATE: Any = None
+MOVE_FEATURE: Any = None
+AT: Any = None
+
+
+def _place(block, dim, k, j):
     """The position of the entry of score k and feature j in an array of Θ, its `block`.
 
     The arrays of CSR rows are next to each other, those of dense ones below each other.
     """
-
-    @kernel(inline=True)
-    def at(block, dim, k, j):
-        return (j, block * dim + k) if sparse else (block * dim + k, j)
-
-    return at
+    return (j, block * dim + k) if SPARSE else (block * dim + k, j)
 
 
-@functools.cache
-def feature_mover_for(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
-    """A function that moves the weights of a feature by a rule with so many numbers for each.
+def _move_feature(Theta, dim, j, state, g, c):
+    """Move the weights of a feature by a rule with `NUMBERS` numbers for each.
 
     The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
     the Σ v at that time.
     """
-    at = place_for(sparse)
+    visit, b = AT(2 + NUMBERS, dim, 0, j), 0.0
+    passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
+    for k in range(dim):
+        W, a = Theta[AT(0, dim, k, j)], Theta[AT(1, dim, k, j)]
+        if NUMBERS > 1:
+            b = Theta[AT(2, dim, k, j)]
+        Theta[AT(1 + NUMBERS, dim, k, j)] += passed * W
+        W, a, b = COORDINATE(state, W, a, b, c * g[k])
+        Theta[AT(0, dim, k, j)], Theta[AT(1, dim, k, j)] = W, a
+        if NUMBERS > 1:
+            Theta[AT(2, dim, k, j)] = b
 
-    @kernel
-    def move_feature(Theta, dim, j, state, g, c):
-        visit, b = at(2 + numbers, dim, 0, j), 0.0
-        passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
+
+def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+    dim, own = raw.shape[0], (Theta.shape[0] if SPARSE else Theta.shape[1]) - width
+    start, stop = row * width, (row + 1) * width
+    first, last = ahead * width, (ahead + 1) * width
+    if SPARSE:
+        start, stop = indptr[row], indptr[row + 1]
+        first, last = indptr[ahead], indptr[ahead + 1]
+    if u != 0.0:
+        for t in range(start, stop):
+            if data[t] != 0.0:
+                j = int64(indices[t]) if SPARSE else t - start
+                MOVE_FEATURE(Theta, dim, j, state, g, u * data[t])
+        if own > 0:
+            MOVE_FEATURE(Theta, dim, width, state, g, u)
+    z_sq = float(own)
+    for k in range(dim):
+        raw[k] = Theta[AT(0, dim, k, width)] if own > 0 else 0.0
+    for t in range(first, last):
+        z, j = data[t], int64(indices[t]) if SPARSE else t - first
+        z_sq += z * z
         for k in range(dim):
-            W, a = Theta[at(0, dim, k, j)], Theta[at(1, dim, k, j)]
-            if numbers > 1:
-                b = Theta[at(2, dim, k, j)]
-            Theta[at(1 + numbers, dim, k, j)] += passed * W
-            W, a, b = coordinate(state, W, a, b, c * g[k])
-            Theta[at(0, dim, k, j)], Theta[at(1, dim, k, j)] = W, a
-            if numbers > 1:
-                Theta[at(2, dim, k, j)] = b
+            raw[k] += Theta[AT(0, dim, k, j)] * z
+    return z_sq
 
-    return move_feature
+
+@functools.cache
+def place_for(sparse: bool) -> Kernel:
+    """`_place` of CSR or of dense rows."""
+    return kernel_over(_place, SPARSE=sparse)
+
+
+@functools.cache
+def feature_mover_for(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
+    """A function that moves the weights of a feature by a rule with so many numbers for each."""
+    given = {"AT": place_for(sparse), "COORDINATE": coordinate, "NUMBERS": numbers}
+    return kernel_over(_move_feature, **given, SPARSE=sparse)
 
 
 @functools.cache
 def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
     """The row primitive of a rule that keeps so many numbers for each weight."""
-    at, move_feature = place_for(sparse), feature_mover_for(coordinate, numbers, sparse)
-
-    @kernel
-    def move_and_score(
-        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
-    ):  # fmt: skip
-        dim, own = raw.shape[0], (Theta.shape[0] if sparse else Theta.shape[1]) - width
-        start, stop = row * width, (row + 1) * width
-        first, last = ahead * width, (ahead + 1) * width
-        if sparse:
-            start, stop = indptr[row], indptr[row + 1]
-            first, last = indptr[ahead], indptr[ahead + 1]
-        if u != 0.0:
-            for t in range(start, stop):
-                if data[t] != 0.0:
-                    j = int64(indices[t]) if sparse else t - start
-                    move_feature(Theta, dim, j, state, g, u * data[t])
-            if own > 0:
-                move_feature(Theta, dim, width, state, g, u)
-        z_sq = float(own)
-        for k in range(dim):
-            raw[k] = Theta[at(0, dim, k, width)] if own > 0 else 0.0
-        for t in range(first, last):
-            z, j = data[t], int64(indices[t]) if sparse else t - first
-            z_sq += z * z
-            for k in range(dim):
-                raw[k] += Theta[at(0, dim, k, j)] * z
-        return z_sq
-
-    return move_and_score
+    mover = feature_mover_for(coordinate, numbers, sparse)
+    return kernel_over(_move_and_score, AT=place_for(sparse), MOVE_FEATURE=mover, SPARSE=sparse)
 
 
 class CoordinateOptimizer(OnlineOptimizer):

@@ -9,6 +9,7 @@ import numpy as np
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_size
+from skstructured._engine.compiled import kernel_over
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats, Kernel, Loss
@@ -98,13 +99,17 @@ def next_reach(state, inner, square, bound, weight):
 @functools.cache
 def with_shape(move: Kernel, features_axis: int) -> Kernel:
     """A row primitive that notes how many weights Θ has before it moves them."""
+    return kernel_over(_move_with_shape, MOVE=move, AXIS=features_axis)
 
-    @kernel
-    def move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
-        state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[features_axis]
-        return move(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
 
-    return move_and_score
+#: What copies of `_move_with_shape` have.
+MOVE: Any = None
+AXIS = 0
+
+
+def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+    state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[AXIS]
+    return MOVE(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
 
 
 class CoordinatePiSTOL(CoordinateOptimizer):

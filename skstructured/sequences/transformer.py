@@ -85,8 +85,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         -------
         self
         """
-        stacked, labels = _stack(X), _labels(X, y)
-        self.transformer_ = _applied(clone(self.transformer).fit, stacked, labels)
+        stacked = _stack(X)
+        self.transformer_ = _applied(clone(self.transformer).fit, stacked, _labels(stacked, y))
         return self
 
     def transform(self, X: Features) -> Stacked | list[Any]:
@@ -107,14 +107,21 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
         """Fit the transformer, and transform the sequences."""
-        return self.fit(X, y).transform(X)
+        made = clone(self.transformer)
+        if not hasattr(made, "fit_transform") or (isinstance(X, list) and has_empty(X)):
+            return self.fit(X, y).transform(X)
+        stacked = _stack(X)
+        labels = _labels(stacked, y)
+        found = self._rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
+        self.transformer_ = made
+        return found
 
     @available_if(_has("partial_fit"))
     def partial_fit(self, X: Features, y: Any = None) -> Self:
         """Fit the copy of `transformer` incrementally, with further sequences."""
-        stacked, labels = _stack(X), _labels(X, y)
+        stacked = _stack(X)
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
-        self.transformer_ = _applied(fitted.partial_fit, stacked, labels)
+        self.transformer_ = _applied(fitted.partial_fit, stacked, _labels(stacked, y))
         return self
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -215,12 +222,12 @@ def _check_lists(X):
             )
 
 
-def _labels(X, y):
+def _labels(rows, y):
     if y is None:
         return None
-    stacked, rows = stack_labels(y), _stack(X)
-    check_same_lengths(Ragged(np.empty(rows.offsets[-1]), rows.offsets), stacked)
-    return stacked.values
+    labels = stack_labels(y)
+    check_same_lengths(Ragged(np.empty(rows.offsets[-1]), rows.offsets), labels)
+    return labels.values
 
 
 def _pairs(y_true, y_pred):

@@ -1,12 +1,10 @@
 """L-BFGS of two loops: the literal inverse, flat steps, and minima that SciPy finds."""
 
-from collections import deque
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skstructured._base.lbfgs import FLAT, GAIN, MEMORY, _newton, _weak_wolfe, minimize_two_loops
+from skstructured._base.lbfgs import FLAT, GAIN, MEMORY, Memory, _weak_wolfe, minimize_two_loops
 
 pytestmark = pytest.mark.interpreted
 
@@ -31,22 +29,24 @@ def logistic(rng, n=60, p=(5, 3)):
     return function
 
 
-def test_two_loops_are_the_literal_inverse(rng):
-    n = 6
-    pairs = deque(maxlen=MEMORY)
-    for _ in range(4):
+@pytest.mark.parametrize("steep", [1.0, 1e-60, 1e60])
+@pytest.mark.parametrize("size", [1.0, 1e-40, 1e50])
+def test_two_loops_are_the_literal_inverse(steep, size, rng):
+    n, memory, pairs = 6, Memory(6), []
+    gradient = size * rng.randn(3, 2)
+    np.testing.assert_array_equal(memory.newton(gradient), gradient)
+    for _ in range(2 * MEMORY + 3):
         s = rng.randn(n)
-        y = s + 0.3 * rng.randn(n)
-        if s @ y > 0.0:
-            pairs.append((s, y, s @ y))
-    s, y, curvature = pairs[-1]
-    H = curvature / (y @ y) * np.eye(n)
-    for s, y, curvature in pairs:
-        V = np.eye(n) - np.outer(y, s) / curvature
-        H = V.T @ H @ V + np.outer(s, s) / curvature
-    gradient = rng.randn(n)
-    np.testing.assert_allclose(_newton(pairs, gradient), H @ gradient, rtol=1e-10)
-    np.testing.assert_array_equal(_newton(deque(), gradient), gradient)
+        y = steep * (s + 0.3 * rng.randn(n))
+        memory.add(s.reshape(3, 2), y.reshape(3, 2))
+        memory.add(s, -y)  # is not remembered
+        pairs = [*pairs, (s, y)][-MEMORY:]
+        H = s @ y / (y @ y) * np.eye(n)
+        for s, y in pairs:
+            V = np.eye(n) - np.outer(y, s) / (s @ y)
+            H = V.T @ H @ V + np.outer(s, s) / (s @ y)
+        found, literal = memory.newton(gradient).ravel(), H @ gradient.ravel()
+        np.testing.assert_allclose(found, literal, rtol=0.0, atol=1e-5 * np.abs(literal).max())
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 30.0])

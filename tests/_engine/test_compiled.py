@@ -1,5 +1,6 @@
 """Compiled functions: kept on disk by numba, and safe when processes start together."""
 
+import gc
 import logging
 import os
 import shutil
@@ -17,7 +18,7 @@ from numba.core import event
 import skstructured
 from skstructured._engine import compiled
 from skstructured._engine.addresses import LOSS, VECTOR, address, function_at
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import kernel, kernel_over
 from skstructured.spaces.simplex import softmax
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -35,6 +36,17 @@ with warnings.catch_warnings(record=True) as caught:
     model = MulticlassPerceptron(max_iter=5, tol=None).fit(X, [0, 1, 2])
 print(sum("cannot keep its compiled loops" in str(w.message) for w in caught))
 print(model.score(X, [0, 1, 2]))
+"""
+
+#: Learns by functions that are compiled over others: rules of single weights, oracles of spaces.
+LEARN_OVER = """
+import numpy as np
+import skstructured as s
+X, y = np.eye(3), [0, 1, 2]
+for optimizer in (s.optimizers.AdaGrad(), s.optimizers.PiSTOL(per_coordinate=True)):
+    s.OnlineStructuredPredictor(optimizer=optimizer, max_iter=2).fit(X, y)
+for k in (1, 2):
+    s.OnlineStructuredPredictor(s.spaces.KSubsets(k), max_iter=2).fit(X, np.eye(3)[y] == (k == 1))
 """
 
 #: Compiling is an error from here on.
@@ -88,6 +100,13 @@ def run(script, site=PACKAGE.parent, **environment):
 @pytest.mark.exhaustive
 def test_a_second_process_compiles_nothing(learned):
     assert run(REFUSE + LEARN, learned) == ["0", "1.0"]
+
+
+@pytest.mark.exhaustive
+def test_functions_over_others_are_kept_too(tmp_path):
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    run(LEARN_OVER, **places)
+    assert run(REFUSE + LEARN_OVER, **places) == []
 
 
 @pytest.mark.exhaustive
@@ -147,6 +166,20 @@ class TestNotice:
         (record,) = caplog.records
         assert "4 s so far" in record.getMessage()
 
+    def test_garbage_is_not_collected_meanwhile(self):
+        notice = compiled.CompilingNotice()
+        for collects in (True, False):
+            (gc.enable if collects else gc.disable)()
+            try:
+                notice.on_start(None)
+                notice.on_start(None)
+                notice.on_end(None)
+                assert not gc.isenabled()
+                notice.on_end(None)
+                assert gc.isenabled() == collects
+            finally:
+                gc.enable()
+
     def test_compiling_is_heard(self, monkeypatch, caplog):
         monkeypatch.setattr(compiled, "PATIENCE", 0.0)
         notice = compiled.CompilingNotice()
@@ -175,6 +208,53 @@ def test_kernels_that_close_over_others_are_not_kept():
     added = kernel(lambda x: x + 1.0)
     assert type(calling(added)._cache).__name__ == "NullCache"
     assert calling(added)(1.0) == 2.0
+
+
+POWER, OTHER = 1, None
+
+
+def power_of_other(x):
+    return OTHER(x) ** POWER
+
+
+@kernel
+def added_one(x):
+    return x + 1.0
+
+
+@kernel
+def added_two(x):
+    return x + 2.0
+
+
+class TestCopies:
+    def test_have_what_they_are_given(self):
+        names = set()
+        for power in (2, 3):
+            found = kernel_over(power_of_other, OTHER=added_one, POWER=power)
+            assert found(2.0) == 3.0**power and type(found._cache).__name__ != "NullCache"
+            names.add(found.py_func.__qualname__)
+        again = kernel_over(power_of_other, OTHER=added_one, POWER=2)
+        assert len(names) == 2 and again.py_func.__qualname__ in names
+        other = kernel_over(power_of_other, OTHER=added_two, POWER=2)
+        assert other(2.0) == 16.0 and other.py_func.__qualname__ not in names
+
+    def test_of_code_in_no_file_are_not_kept(self):
+        names = {"kernel": kernel}
+        exec("@kernel\ndef doubled(a):\n    return 2.0 * a", names)
+        found = kernel_over(power_of_other, OTHER=names["doubled"], POWER=2)
+        assert found(3.0) == 36.0 and type(found._cache).__name__ == "NullCache"
+
+    def test_of_a_file_that_has_changed_are_others(self, tmp_path):
+        path, names = tmp_path / "given.py", set()
+        for value in ("1.0", "22.0"):
+            path.write_text(f"VALUE = {value}\ndef of(x):\n    return x + VALUE\n")
+            there = {}
+            exec(compile(path.read_text(), str(path), "exec"), there)
+            found = kernel_over(power_of_other, OTHER=kernel(there["of"], cached=False), POWER=1)
+            assert found(0.0) == float(value)
+            names.add(found.py_func.__qualname__)
+        assert len(names) == 2
 
 
 def test_an_address_is_the_kernel():

@@ -20,7 +20,7 @@ class MergedColumns:
     Attributes
     ----------
     matrix : CSR matrix of shape (N, q)
-        Rows with q ≤ p columns.
+        Rows with q ≤ p columns, in the order of the first row that has them.
     """
 
     def __init__(self, X: sparse.csr_matrix) -> None:
@@ -32,7 +32,9 @@ class MergedColumns:
         _, first, same, counts = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
         )
-        order = np.argsort(first)
+        rows = np.full(X.shape[1], X.shape[0])
+        rows[filled] = columns.indices[columns.indptr[:-1][filled]]
+        order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
         self._places, self._roots = np.argsort(order)[same], np.sqrt(counts[order])
         self.matrix = (columns[:, first[order]] @ sparse.diags(self._roots)).tocsr()
 

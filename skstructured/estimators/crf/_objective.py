@@ -92,7 +92,7 @@ def part_of(X, start, stop):
 
 
 #: Most numbers in gradients of single blocks, which are then summed in order.
-MOST_NUMBERS = 1 << 24
+MOST_NUMBERS = 1 << 21
 
 
 class Objective:

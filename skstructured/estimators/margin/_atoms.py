@@ -10,13 +10,14 @@ these call but the oracle is compiled for itself.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import int64, types
 
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.addresses import VECTOR, address, function_at
-from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
+from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
 
 #: Entries of the tableau of a game closer to 0 than this count as 0.
 ZERO = 1e-11
@@ -44,12 +45,15 @@ as_oracle = function_at(VERTEX_ORACLE)
 @functools.cache
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
+    return kernel_over(_vertex_of, ORACLE=oracle)
 
-    @kernel
-    def vertex_of(k, theta, vertex):
-        oracle(theta, vertex)
 
-    return vertex_of
+#: What copies of `_vertex_of` have.
+ORACLE: Any = None
+
+
+def _vertex_of(k, theta, vertex):
+    ORACLE(theta, vertex)
 
 
 def oracle_address(function):
