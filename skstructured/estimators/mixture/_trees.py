@@ -10,8 +10,8 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
-#: Trees of a group, and rows that a tree learns at most.
-TREES, ROWS = 20, 100_000
+#: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
+TREES, FEW, ROWS = 20, 3_000, 100_000
 
 #: Values farther from the training rows, in units of their range, are as far as this.
 FAR = 1e6
@@ -20,9 +20,10 @@ FAR = 1e6
 class VertexTrees(Member):
     """Randomized trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
-    The honest score of a row is that of a group of trees that has not learned its part. As many
-    trees as all groups have learn all rows, and predict. Above 100,000 rows each tree learns as
-    many, drawn with replacement, and all groups predict. Trees see missing values.
+    The honest score of a row is that of the group of trees that has not learned its part. All
+    groups predict; with more than 3,000 rows as many other trees predict, which learn all rows.
+    Above 100,000 rows each tree learns as many, drawn with replacement, and the groups predict.
+    Trees see missing values.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class VertexTrees(Member):
             rows, own = np.flatnonzero(parts != part), parts == part
             self.forests.append(self._fitted(TREES, part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
-        if len(V) <= ROWS or not self.forests:
+        if FEW < len(V) <= ROWS or not self.forests:
             self.forests = [self._fitted(PARTS * TREES, PARTS, *given)]
         return self.loss.link(means[training.judged])
 

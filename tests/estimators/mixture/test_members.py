@@ -239,7 +239,8 @@ class KeptTrees(VertexTrees):
 
 class TestTrees:
     @pytest.mark.parametrize("space", SPACES)
-    def test_honest_means_are_those_of_the_other_parts(self, space, rng):
+    def test_honest_means_are_those_of_the_other_parts(self, space, rng, monkeypatch):
+        monkeypatch.setattr(_trees, "FEW", 29)
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(rng))
         trees = KeptTrees(loss, None, 5, None)
@@ -263,7 +264,8 @@ class TestTrees:
             mean = np.average(training.V[rest], axis=0, weights=training.weight[rest])
             np.testing.assert_allclose(honest[i], loss.link(mean[None])[0], atol=1e-6)
 
-    def test_trees_of_all_rows_predict(self, rng):
+    def test_trees_of_all_rows_predict(self, rng, monkeypatch):
+        monkeypatch.setattr(_trees, "FEW", 29)
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind, weighted(rng))
         for given in (training, training._replace(parts=np.full(len(X), -1))):
@@ -279,13 +281,15 @@ class TestTrees:
             found = trees.scores(training.rows)
             np.testing.assert_allclose(found, loss.link(np.array(literal)), atol=1e-6)
 
-    def test_of_many_rows_all_groups_predict(self, monkeypatch):
-        monkeypatch.setattr(_trees, "ROWS", 10)
+    @pytest.mark.parametrize("most", [10, 100])
+    def test_of_few_and_of_many_rows_all_groups_predict(self, most, monkeypatch):
+        monkeypatch.setattr(_trees, "ROWS", most)
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         each = [tree.predict(trees._units(X)) for one in trees.forests for tree in one.estimators_]
+        assert len(trees.forests) == PARTS
         np.testing.assert_allclose(trees.scores(training.rows), loss.link(np.mean(each, axis=0)))
 
     def test_a_quantile_of_trees(self, rng):
