@@ -11,7 +11,7 @@ from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._learner import CrossFitted
-from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Floats, Given
@@ -95,10 +95,10 @@ class StructuredRanker(Mixture):
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), as in `ListwiseRanker`. Trees get them
         unchanged.
-    n_landmarks : int, default=500
-        Number of items that kernel ridge regressions keep, at random. With at most 1.5 times as
-        many items they are exact. More of them take longer and can be more accurate if grades
-        depend on interactions of features.
+    n_landmarks : int, default=2000
+        Number of items that kernel ridge regressions keep at random, a third of them for each
+        kernel. More of them take longer and can be more accurate if grades depend on interactions
+        of features.
     {StructuredPredictor: n_jobs, verbose, random_state}
 
     Attributes
@@ -159,7 +159,7 @@ class StructuredRanker(Mixture):
     """
 
     missing: Literal["mean", "indicator", "error"] = "mean"
-    n_landmarks: int = 500
+    n_landmarks: int = 2000
     n_jobs: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -167,6 +167,7 @@ class StructuredRanker(Mixture):
     estimators = "auto"
     member_of = CrossFittedRanker
     _widest = 0
+    _shared_by = len(KERNELS)
 
     def fit(  # type: ignore[override]  # items have queries
         self,

@@ -218,3 +218,10 @@ def test_what_is_wrong_is_named_and_changes_nothing(given, message, ranker):
     np.testing.assert_array_equal(model.predict(NEW[0]), ranker.predict(NEW[0]))
     with pytest.raises(ValueError, match="n_landmarks must be an integer at least 1, got 0"):
         StructuredRanker(n_landmarks=0).fit(X, Y, QID)
+
+
+def test_kernels_share_landmarks():
+    X, grades, qid = (one[:90] for one in (*NEW,))
+    for count, kept in ((2000, 90), (150, 50), (1, 1)):
+        model = StructuredRanker(n_landmarks=count, random_state=0).fit(X, grades, qid)
+        assert [len(one.kernel.Z) for one in model.estimators_[1:-1]] == [kept] * 3

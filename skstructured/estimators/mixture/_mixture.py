@@ -79,6 +79,9 @@ class Mixture(BaseEstimator):
     #: CSR rows with more columns are learned by the first member alone.
     _widest = 4096
 
+    #: Kernels that share `n_landmarks`.
+    _shared_by = 1
+
     #: As members do, which is why they take missing values.
     standardize = True
 
@@ -179,8 +182,9 @@ class Mixture(BaseEstimator):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
         *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
+        landmarks = max(self.n_landmarks // self._shared_by, 1)
         for name, seed in zip(names, seeds, strict=False):
-            members.append((name, KernelRidge(name, self.n_landmarks, seed)))
+            members.append((name, KernelRidge(name, landmarks, seed)))
         return [*members, ("trees", self._trees(last))]
 
     def _given(self):
