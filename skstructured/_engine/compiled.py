@@ -176,8 +176,9 @@ def with_globals(function: Any, **given: Any) -> Any:
     return FunctionType(function.__code__, function.__globals__ | given, function.__name__)
 
 
+@functools.cache
 def kernel_over(function: Any, **given: Any) -> Any:
-    """Compile a copy of a function in which global names are these kernels and numbers.
+    """Compile a copy of a function in which global names are these kernels and numbers, once.
 
     Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
     """

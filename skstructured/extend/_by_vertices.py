@@ -5,7 +5,6 @@ affinely independent active vertices, moves to the nearest point of their affine
 what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>`` certifies the result.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -127,13 +126,8 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
 def _wolfe_of(space: Any) -> Kernel:
     """`_wolfe` over the oracle of a space, compiled if the oracle is."""
     if is_compiled(space.oracle_kernel):
-        return _compiled_wolfe(space.oracle_kernel)
+        return kernel_over(_wolfe, ORACLE=space.oracle_kernel)
     return with_globals(_wolfe, ORACLE=_interpreted_oracle(space))
-
-
-@functools.cache
-def _compiled_wolfe(oracle: Kernel) -> Kernel:
-    return kernel_over(_wolfe, ORACLE=oracle)
 
 
 def projection_kernel(space: Any) -> Kernel:
@@ -142,14 +136,8 @@ def projection_kernel(space: Any) -> Kernel:
     It is compiled if the space's ``oracle_kernel`` is a numba function.
     """
     wolfe = _wolfe_of(space)
-    if is_compiled(wolfe):
-        return _compiled_projection(wolfe, space.constant_sum)
-    return with_globals(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=space.constant_sum)
-
-
-@functools.cache
-def _compiled_projection(wolfe: Kernel, constant_sum: bool) -> Kernel:
-    return kernel_over(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=constant_sum)
+    copied = kernel_over if is_compiled(wolfe) else with_globals
+    return copied(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=space.constant_sum)
 
 
 def _active_set_projection(

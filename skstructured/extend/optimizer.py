@@ -1,6 +1,5 @@
 """Interfaces of online optimizers, and of those with one step size per weight."""
 
-import functools
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -167,24 +166,11 @@ def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u
     return z_sq
 
 
-@functools.cache
-def place_for(sparse: bool) -> Kernel:
-    """`_place` of CSR or of dense rows."""
-    return kernel_over(_place, SPARSE=sparse)
-
-
-@functools.cache
-def feature_mover_for(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
-    """A function that moves the weights of a feature by a rule with so many numbers for each."""
-    given = {"AT": place_for(sparse), "COORDINATE": coordinate, "NUMBERS": numbers}
-    return kernel_over(_move_feature, **given, SPARSE=sparse)
-
-
-@functools.cache
 def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
     """The row primitive of a rule that keeps so many numbers for each weight."""
-    mover = feature_mover_for(coordinate, numbers, sparse)
-    return kernel_over(_move_and_score, AT=place_for(sparse), MOVE_FEATURE=mover, SPARSE=sparse)
+    given = {"AT": kernel_over(_place, SPARSE=sparse), "SPARSE": sparse}
+    mover = kernel_over(_move_feature, COORDINATE=coordinate, NUMBERS=numbers, **given)
+    return kernel_over(_move_and_score, MOVE_FEATURE=mover, **given)
 
 
 class CoordinateOptimizer(OnlineOptimizer):

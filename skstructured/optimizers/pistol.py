@@ -1,6 +1,5 @@
 """PiSTOL: a learner whose weights are an exponential of the sum of its gradients, or one each."""
 
-import functools
 import math
 from typing import Any
 
@@ -96,18 +95,13 @@ def next_reach(state, inner, square, bound, weight):
     return weight
 
 
-@functools.cache
-def with_shape(move: Kernel, features_axis: int) -> Kernel:
-    """A row primitive that notes how many weights Θ has before it moves them."""
-    return kernel_over(_move_with_shape, MOVE=move, AXIS=features_axis)
-
-
 #: What copies of `_move_with_shape` have.
 MOVE: Any = None
 AXIS = 0
 
 
 def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+    """Note how many weights Θ has before they are moved."""
     state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[AXIS]
     return MOVE(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
 
@@ -168,7 +162,8 @@ class CoordinatePiSTOL(CoordinateOptimizer):
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
-        return with_shape(super().move_and_score_kernel(dim, sparse, average), 1 - sparse)
+        move = super().move_and_score_kernel(dim, sparse, average)
+        return kernel_over(_move_with_shape, MOVE=move, AXIS=1 - sparse)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The bound of Corollary 3 of Orabona (2014), for a ≥ 2.25 and a given `feature_norm`."""

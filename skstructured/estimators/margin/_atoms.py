@@ -9,7 +9,6 @@ All is compiled for oracles that are. Others are called from Python, by the same
 these call but the oracle is compiled for itself.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,6 @@ VERTEX_ORACLE = types.FunctionType(types.void(int64, VECTOR, VECTOR))
 as_oracle = function_at(VERTEX_ORACLE)
 
 
-@functools.cache
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
     return kernel_over(_vertex_of, ORACLE=oracle)
