@@ -263,6 +263,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         constant.
     window : int, default=1000
         How many scores of a stream count: the last ones.
+    by_class : bool, default=False
+        Whether each class has a threshold of its own, from the held-out rows of the class [4]_.
+        Then sets contain the true class with probability ``1 − α`` among the rows of each class,
+        however rare it is. A class with fewer than ``1/α − 1`` held-out rows is in every set. Only
+        for classes and "ordinal", and only for `fit`.
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of the held-out rows.
 
@@ -270,7 +275,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : estimator
         Fitted on the rows that are not held out; in a stream, on all.
-    threshold_ : float
+    threshold_ : float, or ndarray of shape (K,) with `by_class`
         q: outputs of larger scores are left out. It is inf if there are too few rows to leave out
         any output.
     alpha_ : float
@@ -313,6 +318,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     .. [2] Vovk, Gammerman, Shafer (2005), "Algorithmic learning in a random world".
     .. [3] Gibbs, Candès (2021), "Adaptive conformal inference under distribution shift",
        Proposition 4.1.
+    .. [4] Vovk (2012), "Conditional validity of inductive conformal predictors", Proposition 3.
 
     Examples
     --------
@@ -333,6 +339,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     calibration_size: float = 0.25
     step_size: float = 0.02
     window: int = 1000
+    by_class: bool = False
     random_state: Seed = None
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
@@ -367,8 +374,16 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
         kind = kind_of(estimator)
-        P = kind.numbers(rows_of(X, held_out))
-        self._begin(estimator, kind.scores(P, kind.read(rows_of(y, held_out))))
+        read = kind.read(rows_of(y, held_out))
+        scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
+        if not self.by_class:
+            self._begin(estimator, scores)
+        elif isinstance(kind, _OfClasses):
+            self._begin(estimator, scores)
+            parts = [scores[read == k] for k in range(len(estimator.classes_))]
+            self.threshold_ = np.array([quantile(part, self.alpha) for part in parts])
+        else:
+            raise ValueError(f"by_class=True is only supported for classes, got {estimator!r}.")
         return self
 
     @available_if(estimator_has("partial_fit"))
@@ -393,6 +408,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             unchanged.
         """
         self._check()
+        if self.by_class:
+            raise ValueError("by_class=True is only supported for fit: partial_fit has one level.")
         X, y = indexed(self, X, y)
         first = not hasattr(self, "estimator_")
         estimator = clone(self.estimator) if first else self.estimator_
@@ -431,7 +448,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """Return whether the set of every row contains its output.
 
         If `threshold_` is inf, sets contain everything, even classes that the estimator has not
-        learned. Otherwise these are in no set.
+        learned. Otherwise, and with `by_class`, these are in no set.
 
         Parameters
         ----------
@@ -443,7 +460,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ndarray of bool, of shape (n,)
         """
         kind = self._kind()
-        return kind.scores(kind.numbers(X), kind.read(y)) <= self.threshold_
+        read = kind.read(y)
+        q = np.append(self.threshold_, -math.inf)[read] if self.by_class else self.threshold_
+        return kind.scores(kind.numbers(X), read) <= q
 
     def predict(self, X: Features) -> Any:
         """Predict outputs with the estimator."""

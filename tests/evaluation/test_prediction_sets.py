@@ -130,6 +130,51 @@ class TestSplit:
         assert np.mean(covered) >= 0.95
 
 
+class TestByClass:
+    @pytest.mark.parametrize("task", ["simplex", "ordinal"])
+    def test_thresholds_are_those_of_the_rows_of_each_class(self, task):
+        X, y = problem(task)
+        model = PredictionSets(learner(task), 0.2, by_class=True, random_state=0).fit(X, y)
+        rows = model._split(np.arange(300))[1]
+        for k, label in enumerate(model.classes_):
+            own = [i for i in rows if y[i] == label]
+            scores = [literal_score(task, model.estimator_, X[i], label) for i in own]
+            place = math.ceil((len(own) + 1) * 0.8)
+            assert model.threshold_[k] == pytest.approx(np.sort(scores)[place - 1])
+        scores = [
+            literal_score(task, model.estimator_, x, one) for x, one in zip(X, y, strict=True)
+        ]
+        q = model.threshold_[np.searchsorted(model.classes_, y)]
+        np.testing.assert_array_equal(model.covered(X, y), np.array(scores) <= q + 1e-12)
+        inside = model.predict_set(X)[np.arange(300), np.searchsorted(model.classes_, y)]
+        np.testing.assert_array_equal(inside, model.covered(X, y))
+
+    def test_every_class_is_covered(self):
+        rng = np.random.RandomState(0)
+        y = np.repeat([0, 1, 2], [4000, 400, 200])[rng.permutation(4600)]
+        X = np.eye(3)[y] + 0.8 * rng.randn(4600, 3)
+        half, found = np.arange(4600) < 2300, {}
+        for by_class in (False, True):
+            model = PredictionSets(GaussianNB(), by_class=by_class, random_state=0)
+            right = model.fit(X[half], y[half]).covered(X[~half], y[~half])
+            found[by_class] = [right[y[~half] == k].mean() for k in range(3)]
+        assert min(found[False]) < 0.75 and min(found[True]) > 0.82
+
+    def test_classes_with_few_rows_are_in_every_set(self):
+        X, y = problem("simplex", 40)
+        model = PredictionSets(learner("simplex"), 0.05, by_class=True, random_state=0).fit(X, y)
+        assert np.isinf(model.threshold_).all() and model.predict_set(X).all()
+        assert not model.covered(X[:1], np.array(["none"])).any()
+
+    def test_of_other_outputs_is_refused(self):
+        X, y = problem("numbers")
+        with pytest.raises(ValueError, match="by_class=True is only supported for classes"):
+            PredictionSets(Ridge(), by_class=True).fit(X, y)
+        X, y = problem("simplex")
+        with pytest.raises(ValueError, match="only supported for fit"):
+            PredictionSets(learner("simplex"), by_class=True).partial_fit(X, y)
+
+
 class TestWeights:
     def weighted(self, n=120):
         X, y = problem("simplex", n)
