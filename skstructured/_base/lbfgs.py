@@ -78,13 +78,13 @@ def minimize_two_loops(
     memory = Memory(start.size)
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
-        direction = -memory.newton(gradient)
+        direction = memory.direction(gradient)
         found = _weak_wolfe(function, x, value, direction, float(np.vdot(gradient, direction)))
         if found is None:
             break
-        change, value, after = found
-        memory.add(change, after - gradient)
-        x, gradient = x + change, after
+        step, x, value, after = found
+        memory.add(step * direction, after - gradient)
+        gradient = after
         if is_done(value, gradient):
             break
     return x
@@ -110,22 +110,26 @@ class Memory:
 
     def add(self, s: Floats, y: Floats) -> None:
         """Remember a step, and forget the oldest; not if its curvature is not positive."""
-        if np.vdot(s, y) <= 0.0:
+        curvature = float(np.vdot(s, y))
+        if curvature <= 0.0:
             return
         full = len(self.order) == MEMORY
         at = self.order[0] if full else len(self.order)
         self.order = [*self.order[full:], at]
         long, steep = np.linalg.norm(s), np.linalg.norm(y)
-        self.S[at], self.Y[at], self.ratio[at] = s.ravel() / long, y.ravel() / steep, long / steep
+        np.multiply(s.ravel(), 1.0 / long, out=self.S[at], casting="same_kind")
+        np.multiply(y.ravel(), 1.0 / steep, out=self.Y[at], casting="same_kind")
         self.SY[:, at], self.YY[at] = self.S @ self.Y[at], self.Y @ self.Y[at]
-        self.YY[:, at], self.SY[at, at] = self.YY[at], np.vdot(s, y) / long / steep
+        self.YY[:, at], self.SY[at, at] = self.YY[at], curvature / long / steep
+        self.ratio[at] = long / steep
 
-    def newton(self, gradient: Floats) -> Floats:
-        """The gradient times the approximate inverse of the Hessian, by two loops."""
+    def direction(self, gradient: Floats) -> Floats:
+        """Minus the approximate inverse of the Hessian times the gradient, by two loops."""
         size = float(np.linalg.norm(gradient))
         if not self.order or size == 0.0:
-            return gradient.copy()
-        g = (gradient.ravel() / size).astype(np.float32)
+            return -gradient
+        g = np.empty(gradient.size, dtype=np.float32)
+        np.multiply(gradient.ravel(), 1.0 / size, out=g, casting="same_kind")
         along_s, along_y, (of_y, of_s) = self.S @ g, self.Y @ g, np.zeros((2, MEMORY))
         for i in reversed(self.order):
             of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.SY[i, i]
@@ -136,25 +140,27 @@ class Memory:
         ahead = max(unit, np.abs(of_s).max())  # of any size, unlike single precision
         change = (of_s / ahead).astype(np.float32) @ self.S
         change -= (unit / ahead * of_y).astype(np.float32) @ self.Y
-        return unit * gradient + (size * ahead) * change.reshape(gradient.shape)
+        found = np.multiply(change.reshape(gradient.shape), -size * ahead, dtype=np.float64)
+        found -= unit * gradient
+        return found
 
 
 def _weak_wolfe(
     function: Any, x: Floats, value: float, direction: Floats, slope: float
-) -> tuple[Floats, float, Floats] | None:
+) -> tuple[float, Floats, float, Floats] | None:
     """A step that gains enough and ends flat enough, by bisection; None if it finds nothing.
 
-    Returns the change of the weights, the objective and the gradient.
+    Returns the step, and the weights, the objective and the gradient after it.
     """
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(TRIALS):
-        change = step * direction
-        found, gradient = function(x + change)
+        after = x + step * direction
+        found, gradient = function(after)
         if not found <= value + GAIN * step * slope:
             high = step
         elif np.vdot(gradient, direction) < FLAT * slope:
             low = step
         else:
-            return change, found, gradient
+            return step, after, found, gradient
         step = 2.0 * low if high == np.inf else 0.5 * (low + high)
     return None
