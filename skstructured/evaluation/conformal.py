@@ -408,7 +408,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             unchanged.
         """
         self._check()
-        if self.by_class:
+        if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
             raise ValueError("by_class=True is only supported for fit: partial_fit has one level.")
         X, y = indexed(self, X, y)
         first = not hasattr(self, "estimator_")
@@ -461,7 +461,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """
         kind = self._kind()
         read = kind.read(y)
-        q = np.append(self.threshold_, -math.inf)[read] if self.by_class else self.threshold_
+        q = (
+            self.threshold_
+            if np.ndim(self.threshold_) == 0
+            else np.r_[self.threshold_, -np.inf][read]
+        )
         return kind.scores(kind.numbers(X), read) <= q
 
     def predict(self, X: Features) -> Any:
@@ -529,7 +533,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = estimator
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
-        self.threshold_ = quantile(scores, self.alpha)
+        self.threshold_: Any = quantile(scores, self.alpha)
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:

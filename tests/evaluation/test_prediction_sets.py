@@ -173,6 +173,11 @@ class TestByClass:
         X, y = problem("simplex")
         with pytest.raises(ValueError, match="only supported for fit"):
             PredictionSets(learner("simplex"), by_class=True).partial_fit(X, y)
+        model = PredictionSets(learner("simplex"), by_class=True, random_state=0).fit(X, y)
+        covered = model.covered(X, y)
+        with pytest.raises(ValueError, match="only supported for fit"):
+            model.set_params(by_class=False).partial_fit(X, y)
+        np.testing.assert_array_equal(model.covered(X, y), covered)
 
 
 class TestWeights:
