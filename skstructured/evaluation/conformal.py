@@ -377,11 +377,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         read = kind.read(rows_of(y, held_out))
         scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
         if not self.by_class:
-            self._begin(estimator, scores)
+            self._begin(estimator, scores, quantile(scores, self.alpha))
         elif isinstance(kind, _OfClasses):
-            self._begin(estimator, scores)
             parts = [scores[read == k] for k in range(len(estimator.classes_))]
-            self.threshold_ = np.array([quantile(part, self.alpha) for part in parts])
+            thresholds = np.array([quantile(part, self.alpha) for part in parts])
+            self._begin(estimator, scores, thresholds)
         else:
             raise ValueError(f"by_class=True is only supported for classes, got {estimator!r}.")
         return self
@@ -421,7 +421,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         kind.check(y, read)
         kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
         if first:
-            self._begin(estimator, np.zeros(0))
+            self._begin(estimator, np.zeros(0), quantile(np.zeros(0), self.alpha))
             self._count(covered=True)
         for i in range(int(first), _num_samples(X)):
             row = slice(i, i + 1)
@@ -460,12 +460,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ndarray of bool, of shape (n,)
         """
         kind = self._kind()
-        read = kind.read(y)
-        q = (
-            self.threshold_
-            if np.ndim(self.threshold_) == 0
-            else np.r_[self.threshold_, -np.inf][read]
-        )
+        read, q = kind.read(y), self.threshold_
+        q = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read]
         return kind.scores(kind.numbers(X), read) <= q
 
     def predict(self, X: Features) -> Any:
@@ -528,12 +524,12 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
 
-    def _begin(self, estimator: Any, scores: Floats) -> None:
+    def _begin(self, estimator: Any, scores: Floats, threshold: Any) -> None:
         """Set the fitted attributes, with scores in random order and an empty stream."""
         self.estimator_ = estimator
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
-        self.threshold_: Any = quantile(scores, self.alpha)
+        self.threshold_: Any = threshold
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:
