@@ -93,8 +93,7 @@ def minimize_two_loops(
 class Memory:
     """The last steps s and changes y of the gradient, as unit vectors, and products of them.
 
-    What the two loops add to a gradient is found from the products, so that vectors are read only
-    twice, in single precision.
+    The two loops use the products only. Vectors are read twice, in single precision.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def kernel(
 
 
 def _identity(value: Any) -> Any:
-    """What tells a number or a kernel from others in every process: of a kernel its code and file.
+    """A number, or the code and the file of a kernel: the same in every process.
 
     Raises
     ------

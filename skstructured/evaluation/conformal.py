@@ -264,7 +264,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     window : int, default=1000
         How many scores of a stream count: the last ones.
     by_class : bool, default=False
-        Whether each class has a threshold of its own, from the held-out rows of the class [4]_.
+        Whether each class has its own threshold, from the held-out rows of the class [4]_.
         Then sets contain the true class with probability ``1 − α`` among the rows of each class,
         however rare it is. A class with fewer than ``1/α − 1`` held-out rows is in every set. Only
         for classes and "ordinal", and only for `fit`.
