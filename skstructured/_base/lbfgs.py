@@ -110,7 +110,7 @@ class Memory:
     def add(self, s: Floats, y: Floats) -> None:
         """Remember a step, and forget the oldest; not if its curvature is not positive."""
         curvature = float(np.vdot(s, y))
-        if curvature <= 0.0:
+        if not curvature > 0.0:
             return
         full = len(self.order) == MEMORY
         at = self.order[0] if full else len(self.order)

@@ -8,7 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,7 @@ def are_compiled(kernels: Iterable[Any]) -> bool:
 class CompilingNotice(event.Listener):
     """Logs once that the process compiles, when this has taken longer than `PATIENCE`.
 
-    Meanwhile Python's garbage collector is off, which would take a sixth of the time and find
-    little. numba compiles in one thread at a time.
+    Meanwhile Python's garbage collector is off. numba compiles in one thread at a time.
     """
 
     def __init__(self) -> None:
@@ -167,7 +166,8 @@ def _identity(value: Any) -> Any:
     function = value.py_func
     code, file = function.__code__, os.stat(function.__code__.co_filename)
     held = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
-    told = (function.__qualname__, code.co_code, code.co_consts, file.st_mtime_ns, file.st_size)
+    numbers = [one for one in code.co_consts if not isinstance(one, CodeType)]
+    told = (function.__qualname__, code.co_code, numbers, file.st_mtime_ns, file.st_size)
     return function.__module__, *told, held
 
 

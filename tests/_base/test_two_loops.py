@@ -40,6 +40,7 @@ def test_two_loops_are_the_literal_inverse(steep, size, rng):
         y = steep * (s + 0.3 * rng.randn(n))
         memory.add(s.reshape(3, 2), y.reshape(3, 2))
         memory.add(s, -y)  # is not remembered
+        memory.add(s, np.nan * y)
         pairs = [*pairs, (s, y)][-MEMORY:]
         H = s @ y / (y @ y) * np.eye(n)
         for s, y in pairs:

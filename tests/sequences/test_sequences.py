@@ -400,3 +400,26 @@ def test_tokens_in_the_place_of_dicts_are_named_and_empty_sentences_are_answered
         assert [labels.shape for labels in model.predict([[], []])] == [(0,), (0,)]
         marginals = model[-1].predict_marginals(model[:-1].transform(dicts))  # as docstrings say
         assert [part.shape for part in marginals] == [(2, 2), (1, 2)]
+
+
+def test_transformers_are_fitted_and_applied_in_one_call():
+    class Shifted(StandardScaler):
+        calls = 0
+
+        def fit_transform(self, X, y=None):
+            if y is not None and "bad" in y:
+                raise ValueError("bad labels")
+            type(self).calls += 1
+            return self.fit(X).transform(X) + 1.0
+
+    X, y = [np.arange(6.0).reshape(3, 2), np.ones((2, 2))], [["a", "b", "a"], ["b", "b"]]
+    steps = sk.SequenceTransformer(Shifted())
+    found, after = steps.fit_transform(X, y), steps.transform(X)
+    assert Shifted.calls == 1 and found.lengths.tolist() == [3, 2]
+    np.testing.assert_allclose(np.vstack(list(found)), np.vstack(list(after)) + 1.0)
+    kept = steps.transformer_
+    with pytest.raises(ValueError, match="bad labels"):
+        steps.fit_transform(X, [["bad", "b", "a"], ["b", "b"]])
+    assert steps.transformer_ is kept and not hasattr(steps.transformer, "mean_")
+    with_empty = steps.fit_transform([*X, np.empty((0, 2))])
+    assert Shifted.calls == 1 and [len(one) for one in with_empty] == [3, 2, 0]
