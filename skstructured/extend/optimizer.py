@@ -8,7 +8,7 @@ from numba import int64
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.compiled import kernel, kernel_over
+from skstructured._engine.compiled import kernel, kernel_over, with_globals
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
@@ -122,6 +122,10 @@ def _place(block, dim, k, j):
     return (j, block * dim + k) if SPARSE else (block * dim + k, j)
 
 
+#: `_place` of dense and of CSR rows.
+PLACES = [kernel(with_globals(_place, SPARSE=sparse), inline=True) for sparse in (False, True)]
+
+
 def _move_feature(Theta, dim, j, state, g, c):
     """Move the weights of a feature by a rule with `NUMBERS` numbers for each.
 
@@ -168,7 +172,7 @@ def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u
 
 def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
     """The row primitive of a rule that keeps so many numbers for each weight."""
-    given = {"AT": kernel_over(_place, SPARSE=sparse), "SPARSE": sparse}
+    given = {"AT": PLACES[sparse], "SPARSE": sparse}
     mover = kernel_over(_move_feature, COORDINATE=coordinate, NUMBERS=numbers, **given)
     return kernel_over(_move_and_score, MOVE_FEATURE=mover, **given)
 
