@@ -108,7 +108,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
         """Fit the transformer, and transform the sequences."""
         made = clone(self.transformer)
-        if not hasattr(made, "fit_transform") or (isinstance(X, list) and has_empty(X)):
+        if not hasattr(made, "fit_transform"):
             return self.fit(X, y).transform(X)
         stacked = _stack(X)
         labels = _labels(stacked, y)
