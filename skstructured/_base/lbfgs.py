@@ -90,6 +90,66 @@ def minimize_two_loops(
     return x
 
 
+def minimize_orthant_wise(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    l1: float | Floats,
+    max_iter: int,
+    is_done: Callable[[float, Floats], bool],
+) -> Floats:
+    """Weights near the minimum of a smooth objective plus ``Σ l1 |x|``, many of them exactly 0.
+
+    Parameters
+    ----------
+    function, start, max_iter, is_done
+        As for `minimize_lbfgs`, with the gradient of the smooth part alone.
+    l1 : float or ndarray
+        Strengths of the absolute weights, of the shape of the weights or broadcast to it.
+
+    References
+    ----------
+    Andrew, Gao (2007), "Scalable training of L1-regularized log-linear models", Algorithm 1.
+    """
+    memory = Memory(start.size)
+    x, (value, gradient) = start, function(start)
+    for _ in range(max_iter):
+        slope = _least_slope(x, gradient, l1)
+        direction = memory.direction(slope)
+        direction[direction * slope >= 0.0] = 0.0
+        found = _within_orthant(function, x, value, direction, slope)
+        if found is None:
+            break
+        before, (x, value, after) = x, found
+        memory.add(x - before, after - gradient)
+        gradient = after
+        if is_done(value, gradient):
+            break
+    return x
+
+
+def _least_slope(x: Floats, gradient: Floats, l1: float | Floats) -> Floats:
+    """The subgradient of the whole objective that is nearest to 0."""
+    shrunk = gradient - np.clip(gradient, -l1, l1)
+    return np.where(x == 0.0, shrunk, gradient + l1 * np.sign(x))
+
+
+def _within_orthant(
+    function: Any, x: Floats, value: float, direction: Floats, slope: Floats
+) -> tuple[Floats, float, Floats] | None:
+    """Weights, objective and gradient after a step that gains enough; None if it finds none.
+
+    Weights that would change their sign become 0; those of 0 get the sign of the descent.
+    """
+    signs = np.where(x == 0.0, -np.sign(slope), np.sign(x))
+    for trial in range(TRIALS):
+        after = x + 0.5**trial * direction
+        after[after * signs <= 0.0] = 0.0
+        found, gradient = function(after)
+        if found <= value + GAIN * np.vdot(slope, after - x) and found < value:
+            return after, found, gradient
+    return None
+
+
 class Memory:
     """The last steps s and changes y of the gradient, as unit vectors, and products of them.
 

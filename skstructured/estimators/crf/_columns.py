@@ -10,7 +10,8 @@ class MergedColumns:
     """A CSR matrix in which columns that are the same are one, times the root of their number.
 
     At the optimum of a loss with an ℓ2 penalty, c columns that are the same have the same weight w.
-    One column √c x with the weight √c w has the same scores and the same penalty.
+    One column √c x with the weight √c w has the same scores and the same penalty, and an ℓ1
+    penalty that is √c times as strong.
 
     Parameters
     ----------
@@ -21,6 +22,8 @@ class MergedColumns:
     ----------
     matrix : CSR matrix of shape (N, q)
         Rows with q ≤ p columns, in the order of the first row that has them.
+    roots : ndarray of shape (q, 1)
+        √c.
     """
 
     def __init__(self, X: sparse.csr_matrix) -> None:
@@ -35,15 +38,15 @@ class MergedColumns:
         rows = np.full(X.shape[1], X.shape[0])
         rows[filled] = columns.indices[columns.indptr[:-1][filled]]
         order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
-        self._places, self._roots = np.argsort(order)[same], np.sqrt(counts[order])
-        self.matrix = (columns[:, first[order]] @ sparse.diags(self._roots)).tocsr()
+        self._places, self.roots = np.argsort(order)[same], np.sqrt(counts[order])[:, None]
+        self.matrix = (columns[:, first[order]] @ sparse.diags(self.roots[:, 0])).tocsr()
 
     def join(self, weights: Floats) -> Floats:
         """Weights (q, dim) of the columns, given those (p, dim) of X."""
-        joined = np.zeros((len(self._roots), weights.shape[1]))
+        joined = np.zeros((len(self.roots), weights.shape[1]))
         np.add.at(joined, self._places, weights)
-        return joined / self._roots[:, None]
+        return joined / self.roots
 
     def split(self, weights: Floats) -> Floats:
         """Weights (p, dim) of the columns of X, given those of the merged ones."""
-        return (weights / self._roots[:, None])[self._places]
+        return (weights / self.roots)[self._places]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from skstructured._base.lbfgs import minimize_lbfgs, minimize_two_loops
+from skstructured._base.lbfgs import minimize_orthant_wise, minimize_two_loops
 from skstructured._chains.batch import marginals, score
 from skstructured._learners.predictions import over_sequences
 
@@ -43,16 +43,15 @@ def minimized(objective, Theta, max_iter, tol):
 
     evaluate = objective.value_and_gradient
     with objective:
-        start = evaluate(Theta)
-        if not objective.gap(start[1]) <= tol:
-            given = evaluate, Theta, max_iter, add
-            if objective.bounds is None:
-                Theta = minimize_two_loops(*given)
+        value, gradient = evaluate(Theta)
+        first = float(value), objective.gap(gradient)
+        if not first[1] <= tol:
+            if objective.l1 is None:
+                Theta = minimize_two_loops(evaluate, Theta, max_iter, add)
             else:
-                Theta = minimize_lbfgs(*given, objective.bounds, maxcor=10).x
-    if not curve:  # the start is good enough, or no step was found that is better
-        add(*start)
-    return Theta, np.array(curve)
+                Theta = minimize_orthant_wise(evaluate, Theta, objective.l1, max_iter, add)
+    # the start alone if it is good enough, or no step was found that is better
+    return Theta, np.array(curve or [first])
 
 
 class Path(NamedTuple):

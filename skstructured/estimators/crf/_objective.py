@@ -117,8 +117,8 @@ class Objective:
         Rows of a block, at least.
     """
 
-    #: Of weights, by which none is bounded.
-    bounds = None
+    #: Of absolute weights, which have no penalty.
+    l1 = None
 
     def __init__(self, X, offsets, share, alpha, layout, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
@@ -185,21 +185,18 @@ class Objective:
 
 
 class ElasticNet:
-    """An objective plus ``l1 Σ|Θ|``, for weights Θ = P − N that are a pair (P, N) of at least 0.
+    """An objective plus ``Σ l1 |Θ|``.
 
-    At the optimum one of each pair is 0, and both are for a weight that is 0. With the gradient u
-    of the mean loss, the gap between Θ and the means at its scores is
-    ``<Θ, u> + (α/2)‖Θ‖² + l1 Σ|Θ| + Σ max(|u| − l1, 0)²/(2α)``, by Fenchel's inequality.
+    With the gradient u of the mean loss, the gap between Θ and the means at its scores is
+    ``<Θ, u> + (α/2)‖Θ‖² + Σ l1 |Θ| + Σ max(|u| − l1, 0)²/(2α)``, by Fenchel's inequality.
 
     Parameters
     ----------
     objective : Objective
         With α > 0.
-    l1 : float
-        Strength of the sum of absolute weights.
+    l1 : float or ndarray
+        Strengths of the absolute weights, broadcast to the shape of Θ.
     """
-
-    bounds = (0.0, None)
 
     def __init__(self, objective, l1):
         self.objective, self.l1 = objective, l1
@@ -210,21 +207,17 @@ class ElasticNet:
     def __exit__(self, *error):
         self.objective.__exit__(*error)
 
-    def pair(self, Theta):
-        """(P, N) of weights Θ."""
-        return np.stack([np.maximum(Theta, 0.0), np.maximum(-Theta, 0.0)])
-
-    def value_and_gradient(self, pair):
-        """The objective, and its gradient in the pair."""
-        self._last = pair[0] - pair[1]
-        value, gradient = self.objective.value_and_gradient(self._last)
-        return value + self.l1 * pair.sum(), np.stack([self.l1 + gradient, self.l1 - gradient])
+    def value_and_gradient(self, Theta):
+        """The objective, and the gradient in Θ of all but the absolute weights."""
+        self._last = Theta
+        value, gradient = self.objective.value_and_gradient(Theta)
+        return value + np.sum(self.l1 * np.abs(Theta)), gradient
 
     def gap(self, gradient):
         """The duality gap of the weights evaluated last, whose gradient this is."""
         Theta, alpha = self._last, self.objective.alpha
-        u = gradient[0] - self.l1 - alpha * Theta
-        penalty = 0.5 * alpha * np.vdot(Theta, Theta) + self.l1 * np.abs(Theta).sum()
+        u = gradient - alpha * Theta
+        penalty = 0.5 * alpha * np.vdot(Theta, Theta) + np.sum(self.l1 * np.abs(Theta))
         dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2) / (2.0 * alpha)
         return float(np.vdot(Theta, u) + penalty + dual)
 

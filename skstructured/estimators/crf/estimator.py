@@ -321,16 +321,17 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
         Columns of sparse rows that are the same are one, if penalties stay the same.
         """
-        if not sparse.issparse(Z) or self.l1_ratio > 0.0 or layout.step_features:
+        if not sparse.issparse(Z) or layout.step_features:
             return self._minimum(Z, packed, share, layout, first)
         columns, rest = MergedColumns(Z), first[layout.width :]
         first = np.concatenate([columns.join(first[: layout.width]), rest])
         kind = layout.dim, layout.intercept, layout.chains, self.transitions
         layout = Layout(columns.matrix.shape[1], *kind)
-        Theta = self._minimum(columns.matrix, packed, share, layout, first)
+        roots = np.concatenate([columns.roots, np.ones((len(rest), 1))])
+        Theta = self._minimum(columns.matrix, packed, share, layout, first, roots)
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
 
-    def _minimum(self, Z, packed, share, layout, first):
+    def _minimum(self, Z, packed, share, layout, first, roots=1.0):
         given = share, self.alpha_ * (1.0 - self.l1_ratio), layout
         if layout.chains:
             objective = (EdgeObjective if layout.step_features else ChainObjective)(
@@ -339,11 +340,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
         if self.l1_ratio > 0.0:
-            net = ElasticNet(objective, self.alpha_ * self.l1_ratio)
-            pair, curve = minimized(net, net.pair(first), self.max_iter, self.tol)
-            Theta = pair[0] - pair[1]
-        else:
-            Theta, curve = minimized(objective, first, self.max_iter, self.tol)
+            objective = ElasticNet(objective, self.alpha_ * self.l1_ratio * roots)
+        Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(
                 "L-BFGS diverged: weights are not finite numbers. Set standardize=True or increase "

@@ -43,9 +43,10 @@ def test_weights_are_joined_and_split(rng):
     np.testing.assert_allclose(merged.join(spread), weights, atol=1e-12)
 
 
-def test_fields_of_merged_columns_are_the_same(rng):
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
+def test_fields_of_merged_columns_are_the_same(l1_ratio, rng):
     X, y = repeated(rng), rng.randint(3, size=40)
-    given = {"alpha": 0.05, "tol": 1e-9, "standardize": False}
+    given = {"alpha": 0.05, "l1_ratio": l1_ratio, "tol": 1e-9, "standardize": False}
     sparse_rows = [X[i : i + 4] for i in range(0, 40, 4)]
     labels = np.split(y, range(4, 40, 4))
     merged = ConditionalRandomField(**given).fit(sparse_rows, labels)
@@ -55,3 +56,4 @@ def test_fields_of_merged_columns_are_the_same(rng):
     again = merged.set_params(warm_start=True).fit(sparse_rows, labels)
     assert again.n_iter_ <= 2
     np.testing.assert_allclose(again.coef_, dense.coef_, atol=1e-4)
+    assert np.mean(dense.coef_ == 0.0) == np.mean(merged.coef_ == 0.0) > (0.2 if l1_ratio else 0.1)
