@@ -1,13 +1,18 @@
 """Label sequences with dense features: the mixture beside linear chains, forests and MLPs.
 
 Letters of words (Taskar, Guestrin, Koller), learned from one fold of ten or from three and tested
-on the rest; and simulated sequences: rings of three sizes, labels that depend on two products of
+on the rest; exercises of ten people with a smartwatch, in windows of a second, one after the other
+in random order, learned from five people and tested on the others (of the package seglearn); and
+simulated sequences: rings of three sizes, labels that depend on two products of
 the row before, and means of labels with noise, which is linear. The share of wrong labels, with
 probabilities' log-loss per position, and seconds of a fit on two cores. Forests and MLPs get
 windows: each row with those before and after it. Means over seeds, with standard errors.
 """
 
+import importlib.util
+import itertools
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -19,7 +24,7 @@ from benchmarks._common import Results, arguments
 from benchmarks.data import load
 from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuredPredictor
 
-LENGTH, SEQUENCES = 12, 150
+LENGTH, SEQUENCES, SECOND = 12, 150, 50
 
 
 def letters(folds):
@@ -37,6 +42,25 @@ def letters(folds):
         ]
 
     return drawn
+
+
+def exercises(seed):
+    """Sessions of people with a watch: means and deviations of seconds, and the exercise."""
+    file = Path(importlib.util.find_spec("seglearn").origin).parent / "data" / "watch_dataset.npy"
+    given, rng = np.load(file, allow_pickle=True).item(), np.random.RandomState(seed)
+    learned, parts = rng.permutation(np.unique(given["subject"]))[:5], [[], [], [], []]
+    for subject, side in itertools.product(np.unique(given["subject"]), (0, 1)):
+        session = np.flatnonzero((given["subject"] == subject) & (given["side"] == side))
+        rows, labels = [], []
+        for i in rng.permutation(session):
+            n = len(given["X"][i]) // SECOND
+            seconds = given["X"][i][: n * SECOND].reshape(n, SECOND, -1)
+            rows.append(np.hstack([seconds.mean(axis=1), seconds.std(axis=1)]))
+            labels.append(np.full(n, given["y"][i]))
+        place = 0 if subject in learned else 2
+        parts[place].append(np.concatenate(rows))
+        parts[place + 1].append(np.concatenate(labels))
+    return parts
 
 
 def lasting(rng, k):
@@ -79,6 +103,7 @@ def simulated(make):
 SETS = {
     "letters, 1 fold": (letters(1), 2),
     "letters, 3 folds": (letters(3), 1),
+    "watches": (exercises, 3),
     "rings": (simulated(rings), 5),
     "late labels": (simulated(late), 5),
     "linear": (simulated(linear), 5),
@@ -131,7 +156,8 @@ def main():
     args = arguments(__doc__)
     with Results(__file__, args) as out:
         for title, (draw, times) in SETS.items():
-            if args.quick and title.startswith("letters"):
+            missing = title == "watches" and importlib.util.find_spec("seglearn") is None
+            if missing or (args.quick and title.startswith("letters")):
                 continue
             out.say(f"\n{title:28}   wrong       ±  log-loss  seconds")
             for name, make in LEARNERS.items():

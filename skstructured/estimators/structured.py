@@ -28,7 +28,7 @@ from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain
-from skstructured.estimators.mixture._training import FEWEST
+from skstructured.estimators.mixture._training import FEWEST_GROUPS
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
@@ -72,7 +72,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
         at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
         place of those with "laplacian" and "arc-cosine". For CSR rows with more than 4,096 columns,
-        for CSR rows of label sequences, and for fewer than 20 sequences, it is the linear model
+        for CSR rows of label sequences, and for fewer than 10 sequences, it is the linear model
         alone. Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator.
@@ -205,7 +205,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         packed, weight = self._start(y, sample_weight)
         rows = self._sequences(X, reset=True)
         check_same_lengths(rows, packed)
-        few = np.count_nonzero(weight) < FEWEST
+        few = np.count_nonzero(weight) < FEWEST_GROUPS
         alone = few or issparse(rows.values) or not self._is_auto()
         if alone:
             found = [self._one(X, y, weight)]

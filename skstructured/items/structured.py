@@ -108,9 +108,9 @@ class StructuredRanker(Mixture):
         The same by name: "additive", "rbf", "laplacian", "arc-cosine" and "trees". For CSR rows
         "linear" alone.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members' scores, positive. All equal with fewer than 20 queries.
+        Weights of the members' scores, positive. All equal with fewer than 10 queries.
     validation_scores_ : ndarray of shape (n_members,)
-        NDCG of each member alone on queries it has not learned; NaN with fewer than 20 queries.
+        NDCG of each member alone on queries it has not learned; NaN with fewer than 10 queries.
     validation_score_ : float
         NDCG of the mixture on the same queries, each half with the weights of the other half.
     {StructuredPredictor: n_features_in_, feature_names_in_}

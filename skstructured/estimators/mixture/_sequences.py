@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf.estimator import ConditionalRandomField
-from skstructured.estimators.mixture._training import parts_of
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, parts_of
 from skstructured.extend._types import Floats, Ints
 
 #: Log probabilities of positions are at least this.
@@ -70,7 +70,7 @@ class RowChain(NamedTuple):
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
         chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
-        parts = parts_of(weight, np.random.RandomState(seed))
+        parts = parts_of(weight, np.random.RandomState(seed), fewest=FEWEST_GROUPS)
         return cls(view, mixture, chain, *held_out(chain, Z, y, weight, parts))
 
     def estimators(self) -> list[tuple[str, Any]]:

@@ -9,8 +9,9 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
-#: Parts of the rows; of fewer rows none is left out, and of more than `MOST` only so many are.
-PARTS, FEWEST, MOST = 5, 20, 20_000
+#: Parts of the rows; of fewer rows, or of fewer groups of them, none is left out, and of more than
+#: `MOST` only so many are.
+PARTS, FEWEST, FEWEST_GROUPS, MOST = 5, 20, 10, 20_000
 
 #: Rows that are scored at a time, and rows of a group, at most, that are left out together.
 CHUNK, LONGEST = 4000, 1000
@@ -106,14 +107,16 @@ class Member(ABC):
         """Scores (n, dim) of new rows."""
 
 
-def parts_of(packed: Any, rng: np.random.RandomState, groups: Array | None = None) -> Ints:
+def parts_of(
+    packed: Any, rng: np.random.RandomState, groups: Array | None = None, fewest: int = FEWEST
+) -> Ints:
     """The part of every row, −1 if it is always learned; rows of a group are in the same part.
 
     Without groups, classes are spread over all parts, and the only row of a class is in none.
     """
     if groups is not None:
         names, places = np.unique(groups, return_inverse=True)
-        return parts_of(np.asarray(names, dtype=float), rng)[places]
+        return parts_of(np.asarray(names, dtype=float), rng, fewest=FEWEST_GROUPS)[places]
     parts, order = np.full(len(packed), -1), rng.permutation(len(packed))
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]
@@ -121,6 +124,6 @@ def parts_of(packed: Any, rng: np.random.RandomState, groups: Array | None = Non
         order = order[count[place] > 1]
     if len(order) > MOST:
         order = order[np.linspace(0, len(order) - 1, MOST).astype(int)]
-    if len(order) >= FEWEST:
+    if len(order) >= fewest:
         parts[order] = np.arange(len(order)) % PARTS
     return parts
