@@ -20,6 +20,13 @@ from skstructured.extend._types import Floats
 #: Largest λ_t.
 HEAVIEST = 0.75
 
+#: Shares of a bet on a rise; times `HEAVIEST` the λ of the bounds that it is against.
+HALVES = 0.5 ** np.arange(8)
+#: ψ(λ)/λ of these bounds.
+PRICES = -np.log1p(-HEAVIEST * HALVES) / (HEAVIEST * HALVES) - 1.0
+#: Most bounds of a test of rises: they begin after 2ᵏ − 1 losses.
+BOUNDS = 50
+
 #: What a certificate keeps of the losses so far: numbers of a vector.
 COUNT, LOSS, SQUARES, WEIGHT, RAISED, PAID = range(6)
 STATE = 6
@@ -56,6 +63,40 @@ def certify(losses, sums, surprise, horizon, weights, bounds):
         sums[PAID] += excess(weight) * square
         weights[i] = weight
         bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
+
+
+@kernel
+def bound_mean(loss, sums, surprise):
+    """Add a loss to `sums`; the least upper bound on the mean risk, of those with a fixed λ."""
+    guess = (0.5 + sums[LOSS]) / (sums[COUNT] + 1.0)
+    sums[COUNT] += 1.0
+    sums[LOSS] += loss
+    sums[SQUARES] += (loss - guess) ** 2
+    width = math.inf
+    for j in range(len(HALVES)):
+        width = min(width, surprise / (HEAVIEST * HALVES[j]) + PRICES[j] * sums[SQUARES])
+    return (sums[LOSS] + width) / sums[COUNT]
+
+
+@kernel
+def seek_rise(losses, begun_with, surprises, bets, sums, least):
+    """Bet on each loss against the `least` bound so far, then add it to the bounds.
+
+    The number of losses until the bets are worth 1; 0 if they are not.
+    """
+    for i in range(len(losses)):
+        t, worth = sums[0, COUNT] + 1.0, 0.0
+        added = begun_with * (t**-0.125 - (t + 1.0) ** -0.125) / len(HALVES)
+        for j in range(len(HALVES)):
+            bets[j] = (bets[j] + added) * (1.0 + HALVES[j] * (losses[i] / least[0] - 1.0))
+            worth += bets[j]
+        if worth >= 1.0:
+            return i + 1
+        k = 0
+        while k < BOUNDS and 2.0**k <= t:
+            least[0] = min(least[0], bound_mean(losses[i], sums[k], surprises[k]))
+            k += 1
+    return 0
 
 
 def read_delta(delta):
@@ -143,54 +184,49 @@ class RecentBound:
 
 
 class RiseTest:
-    r"""A test, at any time, of whether the risk rose; it keeps about twenty numbers.
+    r"""A test, at any time, of whether the risk rose, by bets against bounds on earlier risks.
 
-    From 0 on, and again from each rise on, certificate i = 0, 1, … bounds a weighted mean
-    of all risks so far from above by ``u_t``, and may fail with ``δ/(2(i+1)(i+2))``. Block k begins
-    at ``s_k``, with ``s_0 = 0`` and ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; in it the certificate of
-    the losses ``1 − L_t`` bounds such a mean of its risks so far from below by ``l_t``, and may
-    fail with ``δ/(2(k+1)(k+2))``. The risk rose if, for t in block k,
+    From 0 on, and again from each rise on, u_t is the least upper bound so far on the mean risk of
+    earlier rounds, at most 1. Bounds k = 0, 1, … begin after ``2^k − 1`` losses and do not end.
+    Each is eight bounds, with λ = ¾, ⅜, …, on the mean of the n risks since, from their losses:
+    ``(ΣL + (ln(1/α_k) + ψ(λ) Σ(L − m)²)/λ)/n``. Until the i-th rise, they may fail with
+    ``α_k = δ_i/(16 (k+1)(k+2))`` each, δ_i/2 in sum, with ``δ_i = δ/((i+1)(i+2))``.
 
-    .. math:: l_t > \min_{j \le k} u_{s_j} .
+    The bets have a capital of δ_i/2. Before round t, ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed
+    to eight bets, which keep what they win: c = 1, ½, … of a bet is multiplied by ``L_t/u_{t−1}``.
+    The risk rose when the bets are worth 1 or more together.
 
-    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), every
-    mean of risks before s_k is at least every mean from s_k on. So ``l_t > u_{s_j}`` needs one of
-    the certificates to fail: with ``Σ 1/((k+1)(k+2)) = 1`` probability δ at most, at all times
-    together. The certificates are those of Howard et al. (2021), as for `RiskMonitor`.
+    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), R_t is
+    at most every mean of earlier risks. So with probability 1 − δ_i/2 all ``R_t ≤ u_{t−1}``, by
+    Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and what
+    is not yet distributed are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
+    probability δ_i/2 at most (Ville 1939). If a bound failed, take ``max(u_{t−1}, R_t)`` for
+    ``u_{t−1}`` in this step. In sum a rise is reported with probability δ at most, at all times.
     """
 
     def __init__(self, delta):
-        self._delta, self._k, self._rises, self.n = delta, 0, -1, 0
-        self._start, self.found_at = 0, None
-        self._forget()
-        self._begin_block()
+        self._delta, self._rises, self.n, self.found_at = delta, -1, 0, None
+        self._restart()
 
-    def _forget(self):
-        """Restart the bound from above."""
+    def _restart(self):
+        """Forget all losses; the next level δ_i."""
         self._rises += 1
-        self._above = RunningBound(surprise_of(self._delta, self._rises, parts=2.0))
-        self._least = math.inf
-
-    def _begin_block(self):
-        self._below = RunningBound(surprise_of(self._delta, self._k, parts=2.0))
-        self._end = self._start + max(8, self._start // 4)
+        surprise, k = surprise_of(self._delta, self._rises, parts=2.0), np.arange(BOUNDS)
+        self._surprises = surprise + np.log(len(HALVES) * (k + 1.0) * (k + 2.0))
+        self._begun_with, self._bets = math.exp(-surprise), np.zeros(len(HALVES))
+        self._sums, self._least = np.zeros((BOUNDS, SQUARES + 1)), np.ones(1)
 
     def update(self, losses):
         """Add losses in [0, 1] in the order of their rounds."""
         while len(losses):
-            part = losses[: self._end - self.n]
-            rose = np.flatnonzero(1.0 - self._below.update(1.0 - part) > self._least)
-            if len(rose):
-                part = part[: rose[0] + 1]
-                self.found_at = self.n + len(part)
-                self._forget()
-            else:
-                self._above.update(part)
-            self.n, losses = self.n + len(part), losses[len(part) :]
-            if self.n == self._end or len(rose):
-                self._least = min(self._least, self._above.bound)
-                self._k, self._start = self._k + 1, self.n
-                self._begin_block()
+            used = seek_rise(
+                losses, self._begun_with, self._surprises, self._bets, self._sums, self._least
+            )
+            if used:
+                self.found_at = self.n + used
+                self._restart()
+            used = used or len(losses)
+            self.n, losses = self.n + used, losses[used:]
 
 
 class OrderTest:
