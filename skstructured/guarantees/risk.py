@@ -20,10 +20,11 @@ from skstructured.extend._types import Floats
 #: Largest λ_t.
 HEAVIEST = 0.75
 
-#: Shares of a bet on a rise; times `HEAVIEST` the λ of the bounds that it is against.
-HALVES = 0.5 ** np.arange(8)
-#: ψ(λ)/λ of these bounds.
-PRICES = -np.log1p(-HEAVIEST * HALVES) / (HEAVIEST * HALVES) - 1.0
+#: Shares c of a bet on a rise that are at stake.
+STAKES = 0.5 ** np.arange(16)
+#: λ of the bounds that bets are against, and ψ(λ)/λ.
+WEIGHTS = HEAVIEST * 0.5 ** np.arange(8)
+PRICES = -np.log1p(-WEIGHTS) / WEIGHTS - 1.0
 #: Most bounds of a test of rises: they begin after 2ᵏ − 1 losses.
 BOUNDS = 50
 
@@ -73,8 +74,8 @@ def bound_mean(loss, sums, surprise):
     sums[LOSS] += loss
     sums[SQUARES] += (loss - guess) ** 2
     width = math.inf
-    for j in range(len(HALVES)):
-        width = min(width, surprise / (HEAVIEST * HALVES[j]) + PRICES[j] * sums[SQUARES])
+    for j in range(len(WEIGHTS)):
+        width = min(width, surprise / WEIGHTS[j] + PRICES[j] * sums[SQUARES])
     return (sums[LOSS] + width) / sums[COUNT]
 
 
@@ -85,10 +86,12 @@ def seek_rise(losses, begun_with, surprises, bets, sums, least):
     The number of losses until the bets are worth 1; 0 if they are not.
     """
     for i in range(len(losses)):
-        t, worth = sums[0, COUNT] + 1.0, 0.0
-        added = begun_with * (t**-0.125 - (t + 1.0) ** -0.125) / len(HALVES)
-        for j in range(len(HALVES)):
-            bets[j] = (bets[j] + added) * (1.0 + HALVES[j] * (losses[i] / least[0] - 1.0))
+        t, worth, m = sums[0, COUNT] + 1.0, 0.0, 1
+        while m < len(STAKES) and STAKES[m] ** 2 * t >= 1.0:
+            m += 1
+        added = begun_with * (t**-0.125 - (t + 1.0) ** -0.125) / m
+        for j in range(m):
+            bets[j] = (bets[j] + added) * (1.0 + STAKES[j] * (losses[i] / least[0] - 1.0))
             worth += bets[j]
         if worth >= 1.0:
             return i + 1
@@ -189,19 +192,19 @@ class RiseTest:
     From 0 on, and again from each rise on, u_t is the least upper bound so far on the mean risk of
     earlier rounds, at most 1. Bounds k = 0, 1, … begin after ``2^k − 1`` losses and do not end.
     Each is eight bounds, with λ = ¾, ⅜, …, on the mean of the n risks since, from their losses:
-    ``(ΣL + (ln(1/α_k) + ψ(λ) Σ(L − m)²)/λ)/n``. Until the i-th rise, they may fail with
+    ``(ΣL + (ln(1/α_k) + ψ(λ) Σ(L − m)²)/λ)/n``. After i rises they may fail with
     ``α_k = δ_i/(16 (k+1)(k+2))`` each, δ_i/2 in sum, with ``δ_i = δ/((i+1)(i+2))``.
 
     The bets have a capital of δ_i/2. Before round t, ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed
-    to eight bets, which keep what they win: c = 1, ½, … of a bet is multiplied by ``L_t/u_{t−1}``.
-    The risk rose when the bets are worth 1 or more together.
+    to those with c = 1, ½, … ≥ t^{-½}, at most 16. They keep what they win: in each round the share
+    c of a bet is multiplied by ``L_t/u_{t−1}``. A rise is found when they are worth 1 together.
 
     If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), R_t is
     at most every mean of earlier risks. So with probability 1 − δ_i/2 all ``R_t ≤ u_{t−1}``, by
     Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and what
     is not yet distributed are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
-    probability δ_i/2 at most (Ville 1939). If a bound failed, take ``max(u_{t−1}, R_t)`` for
-    ``u_{t−1}`` in this step. In sum a rise is reported with probability δ at most, at all times.
+    probability δ_i/2 at most (Ville 1939). To be exact, bets against ``max(u_{t−1}, R_t)`` are, and
+    they are the same if no bound fails. In sum a rise is reported with probability δ at most.
     """
 
     def __init__(self, delta):
@@ -212,8 +215,8 @@ class RiseTest:
         """Forget all losses; the next level δ_i."""
         self._rises += 1
         surprise, k = surprise_of(self._delta, self._rises, parts=2.0), np.arange(BOUNDS)
-        self._surprises = surprise + np.log(len(HALVES) * (k + 1.0) * (k + 2.0))
-        self._begun_with, self._bets = math.exp(-surprise), np.zeros(len(HALVES))
+        self._surprises = surprise + np.log(len(WEIGHTS) * (k + 1.0) * (k + 2.0))
+        self._begun_with, self._bets = math.exp(-surprise), np.zeros(len(STAKES))
         self._sums, self._least = np.zeros((BOUNDS, SQUARES + 1)), np.ones(1)
 
     def update(self, losses):
@@ -318,8 +321,8 @@ class RiskMonitor(BaseEstimator):
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
-    every row, and stop depending on the results. The monitor keeps about forty numbers, for any
-    number of losses.
+    every row, and stop depending on the results. The monitor keeps about two hundred numbers,
+    for any number of losses.
 
     Parameters
     ----------
@@ -360,14 +363,19 @@ class RiskMonitor(BaseEstimator):
     learner does: the bound is about the mean of the risks so far. On progressive validation see
     [3]_.
 
-    *The test.* A second certificate, of level δ/4, bounds a weighted mean of all risks so far from
-    above by ``u_t``. Block k begins at ``s_k``, ``s_0 = 0``, ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; a
-    certificate of the losses ``1 − L_t`` within it, of level ``δ/(2(k+1)(k+2))``, bounds such a
-    mean of its risks so far from below by ``l_t``. The risk rose if ``l_t > min_{j≤k} u_{s_j}``.
-    If it never rises (a fixed rule, or a learner that gets no worse, on independent rows), no mean
-    of risks from s_k on is above one before s_k, so one certificate must fail: a rise is reported
-    with probability δ at most, at all times together. A fall raises no alarm. After a rise both
-    restart, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
+    *The test.* ``u_t`` is the least bound so far on a mean risk since ``2^k − 1`` losses, for some
+    k ≥ 0. These bounds are the formula above, with a constant λ = ¾, ⅜, …, ¾/128 and
+    ``δ/(32(k+1)(k+2))`` instead of δ. A capital of δ/4 is bet on a rise: before round t,
+    ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed to bets with c = 1, ½, … ≥ t^{-½}, at most 16. Every
+    round multiplies each of them by ``1 − c + c L_t/u_{t−1}``. A rise is reported when they are
+    worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` instead of δ.
+
+    If the risk never rises (a fixed rule, or a learner that gets no worse, on independent rows),
+    ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and what is not yet
+    distributed are then a nonnegative supermartingale. By Ville's inequality it reaches 1 with
+    probability δ/4 at most. With all restarts, a rise is reported with probability δ at most, at
+    all times together. A fall raises no alarm. The sum over starts is that of [4]_, here with
+    weights; [5]_ also tests whether later risks are above a bound on earlier ones.
 
     References
     ----------
@@ -376,6 +384,10 @@ class RiskMonitor(BaseEstimator):
     .. [2] Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting",
        Theorem 2, for predictable weights.
     .. [3] Blum, Kalai, Langford (1999), "Beating the hold-out".
+    .. [4] Shin, Ramdas, Rinaldo (2024), "E-detectors: a nonparametric framework for sequential
+       change detection".
+    .. [5] Podkopaev, Ramdas (2022), "Tracking the risk of a deployed model and detecting harmful
+       distribution shifts".
 
     Examples
     --------

@@ -566,7 +566,7 @@ def test_the_numbers_of_the_page():
     assert (round(monitor.mean_, 3), round(monitor.bound_, 3)) == (0.353, 0.217)
     assert monitor.changed_ and rise_found(losses, 0.05) == 15023
     assert 0.6 < window.bound_ < 0.7
-    assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) == 18676
+    assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) == 18674
 
 
 class TestOrder:

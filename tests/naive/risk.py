@@ -45,8 +45,8 @@ def first_rise(losses, delta, i):
     half = delta / (2 * (i + 1) * (i + 2))
     starts, bounds = [], [1.0]
     for t, loss in enumerate(losses, 1):
-        added = half * (t**-0.125 - (t + 1) ** -0.125) / 8
-        starts.append([added] * 8)
+        m = sum(4**j <= t for j in range(16))
+        starts.append([half * (t**-0.125 - (t + 1) ** -0.125) / m] * m)
         least = min(bounds)
         for bets in starts:
             bets[:] = [b * (1 - 0.5**j + 0.5**j * loss / least) for j, b in enumerate(bets)]
