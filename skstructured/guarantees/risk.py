@@ -366,9 +366,9 @@ class RiskMonitor(BaseEstimator):
     *The test.* ``u_t`` is the least bound so far on a mean risk since ``2^k − 1`` losses, for some
     k ≥ 0. These bounds are the formula above, with a constant λ = ¾, ⅜, …, ¾/128 and
     ``δ/(32(k+1)(k+2))`` instead of δ. A capital of δ/4 is bet on a rise: before round t,
-    ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed to bets with c = 1, ½, … ≥ t^{-½}, at most 16. Every
-    round multiplies each of them by ``1 − c + c L_t/u_{t−1}``. A rise is reported when they are
-    worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` instead of δ.
+    ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed to bets with c = 1, ½, … ≥ t^{-½}, at most 16.
+    Every round multiplies each of them by ``1 − c + c L_t/u_{t−1}``. A rise is reported when they
+    are worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` for δ.
 
     If the risk never rises (a fixed rule, or a learner that gets no worse, on independent rows),
     ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and what is not yet

@@ -366,8 +366,8 @@ class TestTheTest:
             chunks.update(chunk)
         whole = rise_found(losses, delta)
         assert whole == chunks.found_at == single.found_at == (found[-1] if found else None)
-        for name in ("_bets", "_sums", "_least"):
-            np.testing.assert_array_equal(getattr(chunks, name), getattr(single, name))
+        for array in ("_bets", "_sums", "_least"):
+            np.testing.assert_array_equal(getattr(chunks, array), getattr(single, array))
 
     def test_the_shares_of_delta_make_delta(self):
         """Σ of the levels of all bounds, and the capital of all bets, read from what each has."""
