@@ -196,13 +196,13 @@ class RiseTest:
     ``α_k = δ_i/(16 (k+1)(k+2))`` each, δ_i/2 in sum, with ``δ_i = δ/((i+1)(i+2))``.
 
     The bets have a capital of δ_i/2. Before round t, ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed
-    to those with c = 1, ½, … ≥ t^{-½}, at most 16. They keep what they win: in each round the share
-    c of a bet is multiplied by ``L_t/u_{t−1}``. A rise is found when they are worth 1 together.
+    to those with c = 1, ½, … ≥ t^{-½}, at most 16. Every round multiplies each bet by
+    ``1 − c + c L_t/u_{t−1}``. A rise is found when they are worth 1 together.
 
     If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), R_t is
     at most every mean of earlier risks. So with probability 1 − δ_i/2 all ``R_t ≤ u_{t−1}``, by
-    Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and what
-    is not yet distributed are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
+    Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and the
+    rest of the capital are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
     probability δ_i/2 at most (Ville 1939). To be exact, bets against ``max(u_{t−1}, R_t)`` are, and
     they are the same if no bound fails. In sum a rise is reported with probability δ at most.
     """
@@ -371,8 +371,8 @@ class RiskMonitor(BaseEstimator):
     are worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` for δ.
 
     If the risk never rises (a fixed rule, or a learner that gets no worse, on independent rows),
-    ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and what is not yet
-    distributed are then a nonnegative supermartingale. By Ville's inequality it reaches 1 with
+    ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and the rest of
+    the capital are then a nonnegative supermartingale. By Ville's inequality it reaches 1 with
     probability δ/4 at most. With all restarts, a rise is reported with probability δ at most, at
     all times together. A fall raises no alarm. The sum over starts is that of [4]_, here with
     weights; [5]_ also tests whether later risks are above a bound on earlier ones.

@@ -344,6 +344,7 @@ STREAMS = {
     "a fall": drifting(80, 80, 0.9, 0.1),
     "shares": np.clip(np.r_[np.full(70, 0.1), np.full(50, 0.9)] + 0.05, 0.0, 1.0),
     "none to all": np.repeat([0.0, 1.0], 50),
+    "a fall and a rise": np.r_[drifting(120, 200, 0.9, 0.02), drifting(0, 30, high=0.9)],
     "slowly": (np.random.RandomState(0).rand(300) < np.linspace(0.0, 0.6, 300)).astype(float),
 }
 
