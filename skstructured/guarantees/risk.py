@@ -20,6 +20,14 @@ from skstructured.extend._types import Floats
 #: Largest λ_t.
 HEAVIEST = 0.75
 
+#: Shares c of a bet on a rise that are at stake.
+STAKES = 0.5 ** np.arange(16)
+#: λ of the bounds that bets are against, and ψ(λ)/λ.
+WEIGHTS = HEAVIEST * 0.5 ** np.arange(8)
+PRICES = -np.log1p(-WEIGHTS) / WEIGHTS - 1.0
+#: Most bounds of a test of rises: they begin after 2ᵏ − 1 losses.
+BOUNDS = 50
+
 #: What a certificate keeps of the losses so far: numbers of a vector.
 COUNT, LOSS, SQUARES, WEIGHT, RAISED, PAID = range(6)
 STATE = 6
@@ -56,6 +64,42 @@ def certify(losses, sums, surprise, horizon, weights, bounds):
         sums[PAID] += excess(weight) * square
         weights[i] = weight
         bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
+
+
+@kernel
+def bound_mean(loss, sums, surprise):
+    """Add a loss to `sums`; the least upper bound on the mean risk, of those with a fixed λ."""
+    guess = (0.5 + sums[LOSS]) / (sums[COUNT] + 1.0)
+    sums[COUNT] += 1.0
+    sums[LOSS] += loss
+    sums[SQUARES] += (loss - guess) ** 2
+    width = math.inf
+    for j in range(len(WEIGHTS)):
+        width = min(width, surprise / WEIGHTS[j] + PRICES[j] * sums[SQUARES])
+    return (sums[LOSS] + width) / sums[COUNT]
+
+
+@kernel
+def seek_rise(losses, begun_with, surprises, bets, sums, least):
+    """Bet on each loss against the `least` bound so far, then add it to the bounds.
+
+    The number of losses until the bets are worth 1; 0 if they are not.
+    """
+    for i in range(len(losses)):
+        t, worth, m = sums[0, COUNT] + 1.0, 0.0, 1
+        while m < len(STAKES) and STAKES[m] ** 2 * t >= 1.0:
+            m += 1
+        added = begun_with * (t**-0.125 - (t + 1.0) ** -0.125) / m
+        for j in range(m):
+            bets[j] = (bets[j] + added) * (1.0 + STAKES[j] * (losses[i] / least[0] - 1.0))
+            worth += bets[j]
+        if worth >= 1.0:
+            return i + 1
+        k = 0
+        while k < BOUNDS and 2.0**k <= t:
+            least[0] = min(least[0], bound_mean(losses[i], sums[k], surprises[k]))
+            k += 1
+    return 0
 
 
 def read_delta(delta):
@@ -143,54 +187,49 @@ class RecentBound:
 
 
 class RiseTest:
-    r"""A test, at any time, of whether the risk rose; it keeps about twenty numbers.
+    r"""A test, at any time, of whether the risk rose, by bets against bounds on earlier risks.
 
-    From 0 on, and again from each rise on, certificate i = 0, 1, … bounds a weighted mean
-    of all risks so far from above by ``u_t``, and may fail with ``δ/(2(i+1)(i+2))``. Block k begins
-    at ``s_k``, with ``s_0 = 0`` and ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; in it the certificate of
-    the losses ``1 − L_t`` bounds such a mean of its risks so far from below by ``l_t``, and may
-    fail with ``δ/(2(k+1)(k+2))``. The risk rose if, for t in block k,
+    From 0 on, and again from each rise on, u_t is the least upper bound so far on the mean risk of
+    earlier rounds, at most 1. Bounds k = 0, 1, … begin after ``2^k − 1`` losses and do not end.
+    Each is eight bounds, with λ = ¾, ⅜, …, on the mean of the n risks since, from their losses:
+    ``(ΣL + (ln(1/α_k) + ψ(λ) Σ(L − m)²)/λ)/n``. After i rises they may fail with
+    ``α_k = δ_i/(16 (k+1)(k+2))`` each, δ_i/2 in sum, with ``δ_i = δ/((i+1)(i+2))``.
 
-    .. math:: l_t > \min_{j \le k} u_{s_j} .
+    The bets have a capital of δ_i/2. Before round t, ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed
+    to those with c = 1, ½, … ≥ t^{-½}, at most 16. Every round multiplies each bet by
+    ``1 − c + c L_t/u_{t−1}``. A rise is found when they are worth 1 together.
 
-    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), every
-    mean of risks before s_k is at least every mean from s_k on. So ``l_t > u_{s_j}`` needs one of
-    the certificates to fail: with ``Σ 1/((k+1)(k+2)) = 1`` probability δ at most, at all times
-    together. The certificates are those of Howard et al. (2021), as for `RiskMonitor`.
+    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), R_t is
+    at most every mean of earlier risks. So with probability 1 − δ_i/2 all ``R_t ≤ u_{t−1}``, by
+    Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and the
+    rest of the capital are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
+    probability δ_i/2 at most (Ville 1939). To be exact, bets against ``max(u_{t−1}, R_t)`` are, and
+    they are the same if no bound fails. In sum a rise is reported with probability δ at most.
     """
 
     def __init__(self, delta):
-        self._delta, self._k, self._rises, self.n = delta, 0, -1, 0
-        self._start, self.found_at = 0, None
-        self._forget()
-        self._begin_block()
+        self._delta, self._rises, self.n, self.found_at = delta, -1, 0, None
+        self._restart()
 
-    def _forget(self):
-        """Restart the bound from above."""
+    def _restart(self):
+        """Forget all losses; the next level δ_i."""
         self._rises += 1
-        self._above = RunningBound(surprise_of(self._delta, self._rises, parts=2.0))
-        self._least = math.inf
-
-    def _begin_block(self):
-        self._below = RunningBound(surprise_of(self._delta, self._k, parts=2.0))
-        self._end = self._start + max(8, self._start // 4)
+        surprise, k = surprise_of(self._delta, self._rises, parts=2.0), np.arange(BOUNDS)
+        self._surprises = surprise + np.log(len(WEIGHTS) * (k + 1.0) * (k + 2.0))
+        self._begun_with, self._bets = math.exp(-surprise), np.zeros(len(STAKES))
+        self._sums, self._least = np.zeros((BOUNDS, SQUARES + 1)), np.ones(1)
 
     def update(self, losses):
         """Add losses in [0, 1] in the order of their rounds."""
         while len(losses):
-            part = losses[: self._end - self.n]
-            rose = np.flatnonzero(1.0 - self._below.update(1.0 - part) > self._least)
-            if len(rose):
-                part = part[: rose[0] + 1]
-                self.found_at = self.n + len(part)
-                self._forget()
-            else:
-                self._above.update(part)
-            self.n, losses = self.n + len(part), losses[len(part) :]
-            if self.n == self._end or len(rose):
-                self._least = min(self._least, self._above.bound)
-                self._k, self._start = self._k + 1, self.n
-                self._begin_block()
+            used = seek_rise(
+                losses, self._begun_with, self._surprises, self._bets, self._sums, self._least
+            )
+            if used:
+                self.found_at = self.n + used
+                self._restart()
+            used = used or len(losses)
+            self.n, losses = self.n + used, losses[used:]
 
 
 class OrderTest:
@@ -282,8 +321,8 @@ class RiskMonitor(BaseEstimator):
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
-    every row, and stop depending on the results. The monitor keeps about forty numbers, for any
-    number of losses.
+    every row, and stop depending on the results. The monitor keeps about two hundred numbers,
+    for any number of losses.
 
     Parameters
     ----------
@@ -324,14 +363,19 @@ class RiskMonitor(BaseEstimator):
     learner does: the bound is about the mean of the risks so far. On progressive validation see
     [3]_.
 
-    *The test.* A second certificate, of level δ/4, bounds a weighted mean of all risks so far from
-    above by ``u_t``. Block k begins at ``s_k``, ``s_0 = 0``, ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; a
-    certificate of the losses ``1 − L_t`` within it, of level ``δ/(2(k+1)(k+2))``, bounds such a
-    mean of its risks so far from below by ``l_t``. The risk rose if ``l_t > min_{j≤k} u_{s_j}``.
-    If it never rises (a fixed rule, or a learner that gets no worse, on independent rows), no mean
-    of risks from s_k on is above one before s_k, so one certificate must fail: a rise is reported
-    with probability δ at most, at all times together. A fall raises no alarm. After a rise both
-    restart, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
+    *The test.* ``u_t`` is the least bound so far on a mean risk since ``2^k − 1`` losses, for some
+    k ≥ 0. These bounds are the formula above, with a constant λ = ¾, ⅜, …, ¾/128 and
+    ``δ/(32(k+1)(k+2))`` instead of δ. A capital of δ/4 is bet on a rise: before round t,
+    ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed to bets with c = 1, ½, … ≥ t^{-½}, at most 16.
+    Every round multiplies each of them by ``1 − c + c L_t/u_{t−1}``. A rise is reported when they
+    are worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` for δ.
+
+    If the risk never rises (a fixed rule, or a learner that gets no worse, on independent rows),
+    ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and the rest of
+    the capital are then a nonnegative supermartingale. By Ville's inequality it reaches 1 with
+    probability δ/4 at most. With all restarts, a rise is reported with probability δ at most, at
+    all times together. A fall raises no alarm. The sum over starts is that of [4]_, here with
+    weights; [5]_ also tests whether later risks are above a bound on earlier ones.
 
     References
     ----------
@@ -340,6 +384,10 @@ class RiskMonitor(BaseEstimator):
     .. [2] Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting",
        Theorem 2, for predictable weights.
     .. [3] Blum, Kalai, Langford (1999), "Beating the hold-out".
+    .. [4] Shin, Ramdas, Rinaldo (2024), "E-detectors: a nonparametric framework for sequential
+       change detection".
+    .. [5] Podkopaev, Ramdas (2022), "Tracking the risk of a deployed model and detecting harmful
+       distribution shifts".
 
     Examples
     --------

@@ -32,18 +32,43 @@ def excess(weight):
 
 
 def rises(losses, delta):
-    """Numbers of losses after which a rise of the risk is found: every sum anew in every round."""
-    found, since, start, k, least = [], 0, 0, 0, 1.0
-    for t in range(1, len(losses) + 1):
-        opposite = [1.0 - loss for loss in losses[start:t]]
-        below = 1.0 - risk_bounds(opposite, delta / (2 * (k + 1) * (k + 2)))[1][-1]
-        rose, full = below > least, t == start + max(8, start // 4)
-        if rose:
-            found, since, least = [*found, t], t, 1.0
-        elif full:
-            i = len(found)
-            above = risk_bounds(losses[since:t], delta / (2 * (i + 1) * (i + 2)))[1][-1]
-            least = min(least, above)
-        if rose or full:
-            start, k = t, k + 1
+    """Numbers of losses after which a rise of the risk is found: every bet is kept apart."""
+    found, since = [], 0
+    while (after := first_rise(losses[since:], delta, len(found))) is not None:
+        since += after
+        found.append(since)
     return found
+
+
+def first_rise(losses, delta, i):
+    """Losses until the bets of the i-th test are worth 1: a bet per start and share c."""
+    half = delta / (2 * (i + 1) * (i + 2))
+    starts, bounds = [], [1.0]
+    for t, loss in enumerate(losses, 1):
+        m = sum(4**j <= t for j in range(16))
+        starts.append([half * (t**-0.125 - (t + 1) ** -0.125) / m] * m)
+        least = min(bounds)
+        for bets in starts:
+            bets[:] = [b * (1 - 0.5**j + 0.5**j * loss / least) for j, b in enumerate(bets)]
+        if math.fsum(map(math.fsum, starts)) >= 1.0:
+            return t
+        for k in range(t.bit_length()):
+            level = half / (8 * (k + 1) * (k + 2))
+            bounds += mean_bounds(losses[2**k - 1 : t], level)
+    return None
+
+
+def mean_bounds(losses, level):
+    """Bounds on the mean risk, each of this level, for λ = 3/4, 3/8, …"""
+    n, paid = len(losses), sum_of_squares(tuple(losses))
+    for weight in (0.75 * 0.5**j for j in range(8)):
+        width = (-math.log(level) + excess(weight) * paid) / weight
+        yield (math.fsum(losses) + width) / n
+
+
+@functools.cache
+def sum_of_squares(losses):
+    """Σ (L_t − m_t)²."""
+    if not losses:
+        return 0.0
+    return sum_of_squares(losses[:-1]) + (losses[-1] - guess(losses[:-1])) ** 2

@@ -1,0 +1,215 @@
+"""Alarms of a rising error on ten streams, and on eight without a rise (ADWIN, Page–Hinkley).
+
+"false": share of repetitions with an alarm before the change, in %; "found": with one after it;
+"delay": losses from the change to the first alarm after it, median of all repetitions (inf: most
+have none). Every loss is seen at once. An alarm of ADWIN counts if its mean rose, Page–Hinkley is
+`mode="up"`; both are river's, at their defaults otherwise (ADWIN has δ = 0.002 per test). The
+monitor has δ = 0.05 for all time. Losses are mistakes, if nothing else is said. Needs river.
+"""
+
+import numpy as np
+
+from benchmarks._common import Results, arguments
+from benchmarks.data import load
+from skstructured import OnlineStructuredPredictor, StructuredPredictor
+from skstructured.guarantees.risk import RiseTest
+
+REPEATS, SHUFFLES, STILL, LONG = 100, 20, 10_000, 200_000
+#: Losses after a change.
+AFTER = 5000
+
+
+class Monitor:
+    """The test of `RiskMonitor`."""
+
+    def __init__(self):
+        self.test = RiseTest(0.05)
+
+    def sees_a_rise(self, losses):
+        before = self.test.found_at
+        self.test.update(losses)
+        return self.test.found_at != before
+
+
+class Adwin:
+    """river's ADWIN; alarms if its mean rose."""
+
+    def __init__(self):
+        from river.drift import ADWIN
+
+        self.detector = ADWIN()
+
+    def sees_a_rise(self, losses):
+        rose = False
+        for loss in losses.tolist():
+            before = self.detector.estimation
+            self.detector.update(loss)
+            rose |= self.detector.drift_detected and self.detector.estimation > before
+        return rose
+
+
+class PageHinkley:
+    """river's test of Page and Hinkley."""
+
+    def __init__(self):
+        from river.drift import PageHinkley
+
+        self.detector = PageHinkley(mode="up")
+
+    def sees_a_rise(self, losses):
+        rose = False
+        for loss in losses.tolist():
+            self.detector.update(loss)
+            rose |= self.detector.drift_detected
+        return rose
+
+
+METHODS = {"RiskMonitor": Monitor, "ADWIN": Adwin, "Page-Hinkley": PageHinkley}
+
+
+def mistakes(risks):
+    """A stream of mistakes with these probabilities, by a generator."""
+    return lambda rng: (rng.random(len(risks)) < risks).astype(float)
+
+
+def shares(risks):
+    """A stream of losses between 0 and 1 with these means and a standard deviation of about 0.1."""
+    return lambda rng: rng.beta(16.0 * risks, 16.0 * (1.0 - risks))
+
+
+def steps(*parts):
+    """Risks by parts: pairs of a risk and for how many losses."""
+    return np.concatenate([np.full(n, risk) for risk, n in parts])
+
+
+def simulated():
+    """Name, loss after which the risk rises, and the stream."""
+    for before, after, start in (
+        (0.05, 0.1, 2000),
+        (0.1, 0.2, 500),
+        (0.1, 0.2, 5000),
+        (0.3, 0.4, 4000),
+        (0.1, 0.6, 5000),
+    ):
+        name = f"{before} to {after} after {start}"
+        yield name, start, mistakes(steps((before, start), (after, AFTER)))
+    slowly = np.concatenate([np.full(3000, 0.1), np.linspace(0.1, 0.3, 2000), np.full(3000, 0.3)])
+    yield "0.1 to 0.3 in 2000 steps", 3000, mistakes(slowly)
+    yield "shares, 0.2 to 0.25", 2000, shares(steps((0.2, 2000), (0.25, AFTER)))
+
+
+def still():
+    """Streams without a rise: name, stream, repetitions."""
+    for risk in (0.01, 0.1, 0.3, 0.5):
+        yield f"always {risk}", mistakes(np.full(STILL, risk)), 2 * REPEATS
+    yield "shares, always 0.2", shares(np.full(STILL, 0.2)), 2 * REPEATS
+    yield "0.3 falls to 0.1", mistakes(steps((0.3, STILL // 2), (0.1, STILL // 2))), 2 * REPEATS
+    falling = 0.1 + 0.4 / np.sqrt(np.arange(1.0, STILL + 1.0))
+    yield "0.1 + 0.4 t^-½", mistakes(falling), 2 * REPEATS
+    yield f"always 0.1, {LONG} losses", mistakes(np.full(LONG, 0.1)), 2 * SHUFFLES
+
+
+def another_area(rng):
+    """covtype: a model of one wilderness area, on 4,000 new rows of it and then on another one."""
+    arrays = load("covtype")
+    X, y = arrays["X_num"].astype(float), arrays["y"]
+    here, there = (rng.permutation(np.flatnonzero(arrays["wilderness"] == k)) for k in (0, 2))
+    learned, rows = here[:5000], np.r_[here[5000:9000], there[:AFTER]]
+    model = OnlineStructuredPredictor(random_state=0).fit(X[learned], y[learned])
+    return (model.predict(X[rows]) != y[rows]).astype(float)
+
+
+def turning_rows():
+    """8,000 rows of two classes, with other weights and another product after 4,000."""
+    rng, n = np.random.default_rng(6), 8000
+    X = rng.normal(size=(n, 8))
+    X[:, 2] = rng.gamma(2, 100, n)
+    Z = X.copy()
+    Z[:, 2] = (Z[:, 2] - 200) / 140
+    weights, product = rng.normal(size=(2, 8)), 1.5 * Z[:, 0] * Z[:, 1]
+    scores = np.where(np.arange(n) < n // 2, Z @ weights[0] + product, Z @ weights[1] - product)
+    return X, np.where(scores + 0.5 * rng.normal(size=n) > 0, "up", "down")
+
+
+def adapting(_):
+    """Mistakes of a model that learns 100 rows after their prediction."""
+    X, y = turning_rows()
+    model, found = StructuredPredictor(random_state=0), []
+    for rows in np.split(np.arange(len(y)), len(y) // 100):
+        if rows[0] > 0:
+            found.append(model.predict(X[rows]) != y[rows])
+        model.partial_fit(X[rows], y[rows], classes=["down", "up"])
+    return np.concatenate(found).astype(float)
+
+
+def frozen(_):
+    """Mistakes of a model of the first 2,000 rows on later ones."""
+    X, y = turning_rows()
+    model = StructuredPredictor(random_state=0).fit(X[:2000], y[:2000])
+    return (model.predict(X[2000:]) != y[2000:]).astype(float)
+
+
+def learned():
+    """Streams of learners: name, loss after which the rows change, stream, repetitions."""
+    yield "covtype, another area", 4000, another_area, SHUFFLES
+    yield "adapting model", 3900, adapting, 1
+    yield "model of the first rows", 2000, frozen, 1
+
+
+def judged(method, losses, start):
+    """Whether there was an alarm before the change, and how many losses after it the next one."""
+    detector = METHODS[method]()
+    early = detector.sees_a_rise(losses[:start])
+    for t in range(start, len(losses)):
+        if detector.sees_a_rise(losses[t : t + 1]):
+            return early, t + 1 - start
+    return early, np.inf
+
+
+def report_rise(out, name, start, draw, repeats):
+    """A line with a stream's false alarms, rises found, and delay."""
+    streams = [draw(np.random.default_rng(seed)) for seed in range(repeats)]
+    risks = [np.mean([part.mean() for part in parts]) for parts in cut(streams, start)]
+    text, row = f"{name:26}{risks[0]:6.3f}{risks[1]:6.3f}{repeats:5}", {}
+    for method in METHODS:
+        early, delays = np.array([judged(method, losses, start) for losses in streams]).T
+        found, delay = np.isfinite(delays).mean(), np.quantile(delays, 0.5, method="higher")
+        text += f"{early.mean():8.0%}{found:7.0%}{delay:7.0f}"
+        row |= {f"{method}_false": early.mean(), f"{method}_found": found, f"{method}_delay": delay}
+    out.add(text, table="rises", stream=name, before=risks[0], after=risks[1], **row)
+
+
+def cut(streams, start):
+    """The streams before the change, and after it."""
+    return [losses[:start] for losses in streams], [losses[start:] for losses in streams]
+
+
+def report_still(out, name, draw, repeats):
+    """A line with the share of repetitions that have a false alarm."""
+    streams = [draw(np.random.default_rng(seed)) for seed in range(repeats)]
+    text, row = f"{name:26}{np.mean(streams):12.3f}{repeats:5}", {}
+    for method, make in METHODS.items():
+        alarmed = np.mean([make().sees_a_rise(losses) for losses in streams])
+        text += f"{alarmed:8.1%}{'':14}"
+        row[f"{method}_false"] = alarmed
+    out.add(text, table="still", stream=name, **row)
+
+
+def main():
+    args = arguments(__doc__)
+    repeats = 3 if args.quick else REPEATS
+    with Results(__file__, args) as out:
+        out.say(f"{'':43}" + "".join(f"{method:>22}" for method in METHODS))
+        out.say(f"{'':26}before after  n  " + "   false  found  delay" * len(METHODS))
+        for name, start, draw in simulated():
+            report_rise(out, name, start, draw, repeats)
+        for name, start, draw, times in learned():
+            if not (args.quick and times == 1):
+                report_rise(out, name, start, draw, min(times, repeats))
+        out.say(f"without a rise, {STILL} losses: share of repetitions with an alarm")
+        for name, draw, times in still():
+            report_still(out, name, draw, min(times, repeats) if args.quick else times)
+
+
+if __name__ == "__main__":
+    main()
