@@ -29,7 +29,7 @@ from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain
 from skstructured.estimators.mixture._training import FEWEST_GROUPS
-from skstructured.estimators.mixture._trees import VertexTrees
+from skstructured.estimators.mixture._trees import BEST, VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
@@ -193,7 +193,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     random_state: Seed = None
 
     loss = "fenchel_young"
-    columns_tried = 1.0
+    best_thresholds = False
     member_of = CrossFitted
     _given_decoder = given_decoder
 
@@ -273,7 +273,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return learners
 
     def _trees(self, seed):
-        return VertexTrees(self.loss_, None, seed, self.n_jobs, max_features=self.columns_tried)
+        given = BEST if self.best_thresholds else {}
+        return VertexTrees(self.loss_, None, seed, self.n_jobs, **given)
 
     def _usual_weight(self, n_members):
         return 2.0

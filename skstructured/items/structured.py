@@ -12,7 +12,7 @@ from skstructured._base.validation import check_weights
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
-from skstructured.estimators.mixture._trees import VertexTrees
+from skstructured.estimators.mixture._trees import BEST, VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import Items, check_numbers, read_items, shares_of
@@ -224,9 +224,8 @@ class StructuredRanker(Mixture):
         return [(name, ListwiseRanker(kernel=name, missing=self.missing, random_state=seed))]
 
     def _trees(self, seed):
-        return VertexTrees(
-            self.loss_, None, seed, self.n_jobs, min_samples_leaf=5, max_features="sqrt"
-        )
+        given = BEST | {"n_trees": 10, "min_samples_leaf": 5}
+        return VertexTrees(self.loss_, None, seed, self.n_jobs, **given)
 
     def _truths(self, training):
         return training.y[:, SHARE:]

@@ -8,8 +8,10 @@ from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
 
 from skstructured import ListwiseRanker, StructuredRanker
+from skstructured.estimators.mixture._training import FEWEST_GROUPS
 from skstructured.items.metrics import ndcg
 from skstructured.items.structured import Grades, QueryLoss
 
@@ -75,8 +77,11 @@ def test_scores_are_those_of_members_mixed(ranker):
     for a, member in zip(ranker.weights_[1:], ranker.estimators_[1:], strict=True):
         theta += a * mixing.member_scores(member, ranker.loss_, X, stretch, NEW[0])[:, 0]
     np.testing.assert_allclose(ranker.predict(NEW[0]), theta, rtol=1e-5, atol=1e-5)
-    trees = ranker.estimators_[-1].forests[0].estimators_[0]
-    assert trees.min_samples_leaf == 5 and trees.max_features == "sqrt"
+    forests = ranker.estimators_[-1].forests
+    assert all(isinstance(one, RandomForestRegressor) for one in forests)
+    trees = [tree for one in forests for tree in one.estimators_]
+    assert len(trees) == 50
+    assert {(tree.min_samples_leaf, tree.max_features) for tree in trees} == {(5, "sqrt")}
 
 
 def test_weights_minimize_the_loss_over_scores_of_queries_that_were_not_learned(monkeypatch):
@@ -187,7 +192,7 @@ def test_of_sparse_rows_is_the_linear_ranker_alone():
 
 
 def test_members_of_few_queries_have_equal_weights():
-    few = np.isin(QID, np.unique(QID)[:19])
+    few = np.isin(QID, np.unique(QID)[: FEWEST_GROUPS - 1])
     model = StructuredRanker(random_state=0).fit(X[few], Y[few], QID[few])
     np.testing.assert_array_equal(model.weights_, np.ones(5))
     assert np.isnan(model.validation_scores_).all()

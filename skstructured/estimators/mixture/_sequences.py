@@ -65,7 +65,7 @@ class RowChain(NamedTuple):
     def fitted(cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats) -> Self:
         """The chain of a view, which learns from honest scores of a mixture."""
         given = [np.repeat(one, X.lengths) for one in (weight, np.arange(len(X)))]
-        mixture.columns_tried = "sqrt"  # of windows and images there are many
+        mixture.best_thresholds = True  # labels can depend on steps in few of many columns
         theta = mixture._fit(VIEWS[view](X), y.values, *given)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state

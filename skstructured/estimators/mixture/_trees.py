@@ -1,10 +1,10 @@
-"""Randomized trees of vertices, and groups of trees that have not learned one part."""
+"""Trees of vertices, and groups of trees that have not learned one part."""
 
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
@@ -13,12 +13,15 @@ from skstructured.extend._types import Floats
 #: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
 TREES, FEW, ROWS = 20, 3_000, 100_000
 
+#: Options of trees that take the best threshold of few columns, and do not draw it.
+BEST = {"best_thresholds": True, "max_features": "sqrt"}
+
 #: Values farther from the training rows, in units of their range, are as far as this.
 FAR = 1e6
 
 
 class VertexTrees(Member):
-    """Randomized trees whose leaves have the mean vertex of their rows, a point of conv(Y).
+    """Trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
     The honest score of a row is that of the group of trees that has not learned its part. All
     groups predict; with more than 3,000 rows as many other trees predict, which learn all rows.
@@ -35,20 +38,31 @@ class VertexTrees(Member):
         Seeds the trees.
     n_jobs : int or None
         Threads.
+    best_thresholds : bool, default=False
+        Whether trees take the best threshold of a column, and do not draw it.
+    n_trees : int, default=20
+        Trees of a group.
     **options
         Parameters of the trees.
 
     References
     ----------
-    Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees"; Meinshausen (2006), "Quantile
-    regression forests".
+    Breiman (2001), "Random forests"; Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees";
+    Meinshausen (2006), "Quantile regression forests".
     """
 
     def __init__(
-        self, loss: Any, quantile: float | None, seed: int, n_jobs: Any, **options: Any
+        self,
+        loss: Any,
+        quantile: float | None,
+        seed: int,
+        n_jobs: Any,
+        best_thresholds: bool = False,
+        n_trees: int = TREES,
+        **options: Any,
     ) -> None:
         self.loss, self.quantile, self.seed, self.n_jobs = loss, quantile, seed, n_jobs
-        self.options = options
+        self.best_thresholds, self.n_trees, self.options = best_thresholds, n_trees, options
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
@@ -57,15 +71,16 @@ class VertexTrees(Member):
         self.forests = []
         for part in range(PARTS if parts.max() >= 0 else 0):
             rows, own = np.flatnonzero(parts != part), parts == part
-            self.forests.append(self._fitted(TREES, part, *(one[rows] for one in given)))
+            self.forests.append(self._fitted(self.n_trees, part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
         if FEW < len(V) <= ROWS or not self.forests:
-            self.forests = [self._fitted(PARTS * TREES, PARTS, *given)]
+            self.forests = [self._fitted(PARTS * self.n_trees, PARTS, *given)]
         return self.loss.link(means[training.judged])
 
     def _fitted(self, n_trees, place, X, V, weight):
         many = len(V) > ROWS
-        trees = ExtraTreesRegressor(
+        kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
+        trees = kind(
             n_trees, bootstrap=many, max_samples=ROWS if many else None,
             random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
         )  # fmt: skip

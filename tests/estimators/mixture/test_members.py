@@ -16,6 +16,7 @@ from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedReg
 from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, left_out, lowest
 from skstructured.estimators.mixture._training import (
     FEWEST,
+    FEWEST_GROUPS,
     PARTS,
     StandardRows,
     Training,
@@ -97,8 +98,10 @@ class TestParts:
         assert all(len(of_one) == 1 for of_one in whole)
         counts = np.bincount([of_one.pop() for of_one in whole])
         np.testing.assert_array_equal(counts, np.full(PARTS, 8))
-        few = parts_of(np.zeros(30, int), np.random.RandomState(0), np.arange(30) // 2)
-        np.testing.assert_array_equal(few, np.full(30, -1))
+        for count in (FEWEST_GROUPS - 1, FEWEST_GROUPS):
+            groups = np.arange(2 * count) // 2
+            few = parts_of(np.zeros(2 * count, int), np.random.RandomState(0), groups)
+            assert (few >= 0).all() == (count == FEWEST_GROUPS) == (few >= 0).any()
 
     def test_numbers_are_no_classes(self):
         assert (parts_of(np.linspace(0.0, 1.0, 50), np.random.RandomState(0)) >= 0).all()

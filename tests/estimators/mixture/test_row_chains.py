@@ -19,7 +19,7 @@ from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._sequences import held_out, log_probabilities, windows_of
-from skstructured.estimators.mixture._training import parts_of
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, parts_of
 from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 
@@ -224,7 +224,7 @@ def test_costs_are_minimized():
 @pytest.mark.parametrize("kind", ["few", "sparse", "given"])
 def test_others_are_learned_by_one_estimator(kind):
     rows = [sparse.csr_matrix(x) for x in X] if kind == "sparse" else X
-    few = slice(0, 19 if kind == "few" else None)
+    few = slice(0, FEWEST_GROUPS - 1 if kind == "few" else None)
     own = [("field", sk.ConditionalRandomField(alpha=0.1))] if kind == "given" else "auto"
     model = sk.StructuredPredictor("sequence", own, random_state=0).fit(rows[few], Y[few])
     assert list(model.named_estimators_) == ["field" if kind == "given" else "linear"]
@@ -232,6 +232,23 @@ def test_others_are_learned_by_one_estimator(kind):
     for one, other in zip(model.predict_marginals(rows), alone, strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.isnan(model.validation_score_)
+
+
+def test_few_sequences_are_enough_for_a_mixture():
+    long = [np.concatenate(X[5 * i : 5 * i + 5]) for i in range(FEWEST_GROUPS)]
+    labels = [np.concatenate(Y[5 * i : 5 * i + 5]) for i in range(FEWEST_GROUPS)]
+    model = sk.StructuredPredictor("sequence", random_state=0).fit(long, labels)
+    assert model.score(*NEW) > 0.75 and 0.5 < model.validation_score_ < 1.0
+
+
+def test_trees_of_positions_find_steps_in_few_of_many_columns():
+    def steps(seed):
+        rng = np.random.RandomState(seed)
+        X = [rng.randn(8, 12) for _ in range(60)]
+        return X, [(x[:, 0] * x[:, 1] > 0).astype(int) for x in X]
+
+    model = sk.StructuredPredictor("sequence", random_state=0).fit(*steps(0))
+    assert model.score(*steps(1)) > 0.88
 
 
 def test_an_estimator_without_weights_learns_if_all_are_the_same():
