@@ -6,6 +6,7 @@ import inspect
 import os
 import pkgutil
 import re
+import sys
 import textwrap
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ import skstructured
 
 HERE = Path(__file__).resolve().parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.append(str(HERE / "snippets"))  # the example of decisions reads a space from there
 
 project = "skstructured"
 author = "The skstructured developers"
@@ -47,7 +49,7 @@ smartquotes = False
 #: Folders of the examples, in the order of the pages by task.
 TASKS = [
     *("classify", "tag", "grade", "rank", "match", "sequences", "choose", "uncertainty"),
-    *("streams", "curves", "bandits", "regression"),
+    *("streams", "curves", "bandits", "regression", "decide"),
 ]
 
 sphinx_gallery_conf = {

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import jit, njit
 from numba.core import event
 from numba.core.registry import CPUDispatcher
 from numba.extending import register_jitable
@@ -133,6 +133,8 @@ def kernel(
     if function is None:
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
         return functools.partial(kernel, **options)
+    if cached and function.__closure__ and not _closes_over_kernels(function):
+        function.__qualname__ += _digest([cell.cell_contents for cell in function.__closure__])
     dispatcher = njit(
         fastmath=fastmath,
         inline="always" if inline else "never",
@@ -151,6 +153,15 @@ def kernel(
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
+
+
+def _digest(told: Any) -> str:
+    """A digest for the names of functions that share their code but not their variables.
+
+    Linkers know compiled functions by a name and a number, which begins at 1 in every process: one
+    function could be called for another one that an earlier process has kept on disk.
+    """
+    return f"_{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
 
 
 def _identity(value: Any) -> Any:
@@ -176,18 +187,30 @@ def with_globals(function: Any, **given: Any) -> Any:
     return FunctionType(function.__code__, function.__globals__ | given, function.__name__)
 
 
+def _named_by_content(value: Any) -> Any:
+    """A copy of a kernel with free variables, whose name has a digest of them."""
+    if not is_compiled(value) or not value.py_func.__closure__:
+        return value
+    old = value.py_func
+    copy = FunctionType(
+        old.__code__, old.__globals__, old.__name__, old.__defaults__, old.__closure__
+    )
+    copy.__qualname__ = old.__qualname__ + _digest(_identity(value))
+    return jit(**value.targetoptions)(copy)
+
+
 @functools.cache
 def kernel_over(function: Any, **given: Any) -> Any:
     """Compile a copy of a function in which global names are these kernels and numbers, once.
 
     Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
     """
-    copy = with_globals(function, **given)
     try:
-        told = repr([(name, _identity(value)) for name, value in given.items()])
+        told = [(name, _identity(value)) for name, value in given.items()]
     except OSError:
-        return kernel(copy, cached=False)
-    copy.__qualname__ = f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        return kernel(with_globals(function, **given), cached=False)
+    copy = with_globals(function, **{name: _named_by_content(v) for name, v in given.items()})
+    copy.__qualname__ = function.__name__ + _digest(told)
     return kernel(copy)
 
 

@@ -27,15 +27,12 @@ TOLERANCE, MAX_ITER = 1e-12, 10_000
 @also_interpreted
 def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
     """Weights, summing to 1, of the point nearest to theta in the affine hull of S[:k]."""
-    A = np.empty((k + 1, k + 1))
+    edges = S[:k] - S[0]
+    A = np.ones((k + 1, k + 1))
     b = np.ones(k + 1)
-    A[k, :] = 1.0
-    A[:, k] = 1.0
     A[k, k] = 0.0
-    for i in range(k):
-        b[i] = np.dot(S[i] - S[0], theta - S[0])
-        for j in range(k):
-            A[i, j] = np.dot(S[i] - S[0], S[j] - S[0])
+    A[:k, :k] = np.dot(edges, edges.T)
+    b[:k] = np.dot(edges, theta - S[0])
     return np.linalg.solve(A, b)[:k]  # type: ignore[return-value]  # of float64, as A and b
 
 

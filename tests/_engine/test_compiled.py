@@ -38,6 +38,25 @@ print(sum("cannot keep its compiled loops" in str(w.message) for w in caught))
 print(model.score(X, [0, 1, 2]))
 """
 
+#: The sums of vertices that compiled oracles of subsets of k labels write, for each k given.
+SUBSETS = """
+import sys
+import numpy as np
+from skstructured.extend import kernel
+from skstructured._engine.compiled import kernel_over
+from skstructured.spaces.k_subsets import _top_k_kernel
+ORACLE = None
+def best(theta, vertex):
+    ORACLE(theta, vertex)
+theta, vertex = np.arange(6.0), np.zeros(6)
+for k in map(int, sys.argv[1:]):
+    over = kernel_over(best, ORACLE=_top_k_kernel(k))
+    own = kernel(_top_k_kernel(k).py_func)
+    for oracle in (over, own):
+        oracle(theta, vertex)
+        print(vertex.sum())
+"""
+
 #: Learns by functions that are compiled over others: rules of single weights, oracles of spaces.
 LEARN_OVER = """
 import numpy as np
@@ -255,6 +274,17 @@ class TestCopies:
             assert found(0.0) == float(value)
             names.add(found.py_func.__qualname__)
         assert len(names) == 2
+
+
+@pytest.mark.exhaustive
+def test_closures_that_processes_keep_on_disk_are_not_called_for_each_other(tmp_path):
+    script = tmp_path / "subsets.py"
+    script.write_text(SUBSETS)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    for sizes in (["2"], ["3"], ["2", "3"], ["4", "3", "2"]):
+        command = [sys.executable, str(script), *sizes]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert list(map(float, done.stdout.split())) == [float(k) for k in sizes for _ in range(2)]
 
 
 def test_an_address_is_the_kernel():

@@ -76,6 +76,10 @@ CLAIMS = {
         and np.mean(names["found"]["random order"]) < names["bound"]
         and names["bound"] < 1.0 - names["late"].mean()
     ),
+    "shortest_paths": lambda names: (
+        names["mean"]["costs predicted"][0] < names["mean"]["paths learned"][0]
+        and np.all(names["mean"]["paths learned"][3:] < names["mean"]["costs predicted"][3:])
+    ),
     "table": lambda names: 0.2 < names["wrong"] < names["bound"] < 0.4,
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }
