@@ -1,7 +1,7 @@
 """Settings of the site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
 
 import html
-import importlib
+import importlib.util
 import inspect
 import os
 import pkgutil
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.ext.autodoc.mock import mock
 
 import skstructured
 
@@ -41,6 +42,8 @@ myst_heading_anchors = 3
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+#: Without PyTorch, the reference has its module, but its example does not run.
+autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 smartquotes = False
 
 
@@ -97,7 +100,9 @@ def public_names():
     """Short name of every public thing, and its full name."""
     found = {}
     rooms = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
-    for module in (skstructured, *(importlib.import_module(f"skstructured.{r}") for r in rooms)):
+    with mock(autodoc_mock_imports):
+        modules = [importlib.import_module(f"skstructured.{room}") for room in rooms]
+    for module in (skstructured, *modules):
         for name in module.__all__:
             found.setdefault(name, f"{module.__name__}.{name}")
     return found

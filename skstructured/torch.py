@@ -166,12 +166,25 @@ class FenchelYoungLoss(_Loss):
 
     @torch.compiler.disable
     def forward(self, theta: torch.Tensor, y: Outputs) -> torch.Tensor:
-        """Loss of scores (n, dim) and outputs y, in the form that `space` encodes."""
+        """Loss of scores for true outputs.
+
+        Parameters
+        ----------
+        theta : Tensor of shape (n, dim)
+            Scores, one row per output.
+        y : array-like, Tensor or list
+            Outputs in the form that `space` encodes: labels, 0/1 matrices, ranks, positions.
+
+        Returns
+        -------
+        Tensor
+            A number, or losses (n,) without a reduction.
+        """
         scores, V = _floats("theta", theta), self.space.encode(_labels(y))
         if len(scores) != len(V):
             raise ValueError(f"theta has {len(scores)} rows, but y has {len(V)}.")
         mu, values = self._loss.mean_and_value(scores, V)
-        return self._reduced(_Computed.apply(values, lambda w: [w[:, None] * (mu - V)], theta))
+        return self._reduced(_Computed.apply(values, lambda w, g=mu - V: [w[:, None] * g], theta))
 
     @torch.compiler.disable
     def mean(self, theta: torch.Tensor) -> torch.Tensor:
@@ -249,7 +262,22 @@ class LabelSequenceLoss(_Loss):
 
     @torch.compiler.disable
     def forward(self, unary: torch.Tensor, pair: torch.Tensor, y: Outputs) -> torch.Tensor:
-        """Loss of scores of labels (N, k) and of pairs (k, k), and n label arrays y."""
+        """Loss of scores for true label sequences.
+
+        Parameters
+        ----------
+        unary : Tensor of shape (N, k)
+            Scores of the labels at the positions of all sequences, one sequence after the other.
+        pair : Tensor of shape (k, k)
+            Scores of a label, the row, and the next one; −inf forbids a pair.
+        y : list of n label arrays
+            True labels, which also have the lengths; Tensors hold labels that are numbers.
+
+        Returns
+        -------
+        Tensor
+            A number, or losses (n,) without a reduction.
+        """
         codes = self.space.pack([*map(_labels, y)])  # type: ignore[arg-type]
         scores = self._chains(unary, pair, codes.offsets).arrays
         mu, log_z, pairs = batch.marginals(*scores, pairs="each")  # type: ignore[misc]
@@ -264,6 +292,18 @@ class LabelSequenceLoss(_Loss):
         return self._reduced(_Computed.apply(values, products, unary, pair))
 
     def predict(self, unary: torch.Tensor, pair: torch.Tensor, lengths: Ints) -> list[Array]:
-        """The most likely labels of sequences of these lengths, by Viterbi's algorithm."""
+        """The most likely label sequences, by Viterbi's algorithm.
+
+        Parameters
+        ----------
+        unary, pair : Tensors of shapes (N, k) and (k, k)
+            Scores, as for the loss.
+        lengths : list of n int
+            Lengths of the sequences, N in all.
+
+        Returns
+        -------
+        list of n label arrays
+        """
         chains = self._chains(unary, pair, Ragged.from_lengths(None, lengths).offsets)
         return self.space.decode(Ragged(batch.viterbi(*chains.arrays)[0], chains.offsets))
