@@ -53,7 +53,11 @@ TASKS = [
     *("streams", "curves", "bandits", "regression"),
 ]
 
+#: Examples that run: without PyTorch, that with a network is shown, and does not run.
+RUN = "/plot_" if importlib.util.find_spec("torch") else "/plot_(?!network)"
+
 sphinx_gallery_conf = {
+    "filename_pattern": RUN,
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "subsection_order": [f"examples/{task}" for task in TASKS],

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from skstructured._base.ragged import Ragged
+from skstructured._base.ragged import Ragged, Stacked
 from skstructured._chains import batch
 from skstructured.extend import OutputSpace
 from skstructured.extend._types import Array, Ints, Outputs
@@ -304,6 +304,12 @@ class LabelSequenceLoss(_Loss):
         Returns
         -------
         list of n label arrays
+            Labels, as the space was fitted to them.
+
+        Raises
+        ------
+        ValueError
+            For scores of other lengths, and for lengths that are not positive integers.
         """
-        chains = self._chains(unary, pair, Ragged.from_lengths(None, lengths).offsets)
+        chains = self._chains(unary, pair, Stacked(_floats("unary", unary), lengths).offsets)
         return self.space.decode(Ragged(batch.viterbi(*chains.arrays)[0], chains.offsets))

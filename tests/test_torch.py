@@ -313,6 +313,21 @@ def test_bad_chains_are_refused(unary, pair, y, message):
         LabelSequenceLoss(LETTERS)(unary, pair, [list(y)])
 
 
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, 0], "lengths must be positive integers"),
+        ([1.0, 1.0], "lengths must be positive integers"),
+        ([3], "lengths add up to 3, but X has 2 rows"),
+    ],
+)
+def test_bad_lengths_are_refused(lengths, message):
+    with pytest.raises(ValueError, match=message):
+        LabelSequenceLoss(LETTERS).predict(torch.zeros(2, 2), torch.zeros(2, 2), lengths)
+    with pytest.raises(ValueError, match="Sequence 1 of y is empty"):
+        LabelSequenceLoss(LETTERS)(torch.zeros(2, 2), torch.zeros(2, 2), [["a", "b"], []])
+
+
 def test_copies_and_pickles_are_the_same_loss(rng):
     loss, theta, y = FenchelYoungLoss(RANKS), torch.tensor(rng.randn(2, 3)), [[1, 2, 3], [3, 1, 2]]
     for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
