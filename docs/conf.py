@@ -131,12 +131,12 @@ PROTOCOL = {name for name in vars(skstructured.OnlineLearner) if name[0] != "_"}
 
 
 def skip_internals(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to estimators, the protocol of rounds, and constants."""
+    """Leave out what scikit-learn and PyTorch add, the protocol of rounds, and constants."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
     protocol = name in PROTOCOL and not app.env.docname.endswith(".OnlineLearner")
     constant = isinstance(thing, (bool, int, float, str, dict, tuple))
-    return True if protocol or constant or module.startswith("sklearn.") else None
+    return True if protocol or constant or module.startswith(("sklearn.", "torch.")) else None
 
 
 #: Code within a text, which is kept, and what reStructuredText would read in the rest.

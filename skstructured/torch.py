@@ -19,7 +19,7 @@ __all__ = ["FenchelYoungLoss", "LabelSequenceLoss"]
 
 
 def _entmax(mu, v, alpha):
-    """α-entmax (Peters, Niculae, Martins 2019, section 3.3); α = 1 is softmax, 2 is sparsemax."""
+    """α-entmax (Peters, Niculae, Martins 2019); α = 1 is softmax, 2 is sparsemax."""
     s = np.where(mu > 0.0, mu, 1.0) ** (2.0 - alpha) * (mu > 0.0)
     return s * (v - (s * v).sum(axis=1, keepdims=True) / s.sum(axis=1, keepdims=True))
 
@@ -32,7 +32,7 @@ def _block_means(v, begins):
 
 
 def _ranks(mu, v, _):
-    """Blocks of the isotonic fit lose their mean (Blondel et al. 2020, proposition 4)."""
+    """Blocks of the isotonic fit lose their mean (Blondel et al. 2020)."""
     d, order = mu.shape[1], np.argsort(-mu, axis=1, kind="stable")
     slack = np.cumsum(np.arange(d, 0.0, -1.0) - np.take_along_axis(mu, order, axis=1), axis=1)
     rows = np.take_along_axis(v, order, axis=1)

@@ -29,6 +29,10 @@ ITERATIVE = ("birkhoff", "k_subsets")
 SMOOTH = [(name, dim) for name, dim in CASES if not name.startswith(ITERATIVE)]
 
 
+RANKS = Permutahedron().fit([[1, 2, 3]])
+LETTERS = LabelSequence().fit([["a", "b"]])
+
+
 def tensor(values, **given):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True, **given)
 
@@ -163,6 +167,19 @@ def test_they_are_the_losses_that_torch_has(name, rng):
         np.testing.assert_allclose(gradient_of(ours, theta)[0], expected, atol=1e-14)
 
 
+def test_means_are_those_that_the_pages_of_entmax_and_fast_soft_sort_show():
+    simplex, scores = Simplex().fit([0, 1, 2]), torch.tensor([[-2.0, 0.0, 0.5]])
+    for regularizer, shown in (
+        ("shannon", [0.0486, 0.3592, 0.5922]),
+        ("squared", [0.0, 0.25, 0.75]),
+        ("tsallis", [0.0, 0.3260, 0.6740]),
+    ):
+        found = FenchelYoungLoss(simplex, regularizer).mean(scores)[0]
+        assert found.tolist() == pytest.approx(shown, abs=5e-5)
+    ranks = FenchelYoungLoss(RANKS).mean(torch.tensor([[2.9, 0.1, 1.2]]))
+    assert ranks.tolist() == [[3.0, 1.0, 2.0]]
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
 def test_types_are_those_of_the_scores(kind, rng):
     theta = tensor(rng.randn(3, 3)).detach().to(getattr(torch, kind)).requires_grad_()
@@ -256,10 +273,6 @@ def test_second_derivatives_are_refused():
     for value in (loss(theta, [0]), loss.mean(theta)[0, 0]):
         with pytest.raises(RuntimeError, match="Second derivatives are not computed"):
             torch.autograd.grad(value, theta, create_graph=True)
-
-
-RANKS = Permutahedron().fit([[1, 2, 3]])
-LETTERS = LabelSequence().fit([["a", "b"]])
 
 
 @pytest.mark.parametrize(
