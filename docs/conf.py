@@ -54,7 +54,7 @@ TASKS = [
 ]
 
 #: Examples that run: without PyTorch, that with a network is shown, and does not run.
-RUN = "/plot_" if importlib.util.find_spec("torch") else "/plot_(?!network)"
+RUN = "plot_" if importlib.util.find_spec("torch") else "plot_(?!network)"
 
 sphinx_gallery_conf = {
     "filename_pattern": RUN,
