@@ -1,7 +1,7 @@
 """Settings of the site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
 
 import html
-import importlib
+import importlib.util
 import inspect
 import os
 import pkgutil
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.ext.autodoc.mock import mock
 
 import skstructured
 
@@ -43,6 +44,8 @@ myst_heading_anchors = 3
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+#: Without PyTorch, the reference has its module, but its example does not run.
+autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 smartquotes = False
 
 
@@ -52,7 +55,11 @@ TASKS = [
     *("streams", "curves", "bandits", "regression", "decide"),
 ]
 
+#: Examples that run: without PyTorch, that with a network is shown, and does not run.
+RUN = "plot_" if importlib.util.find_spec("torch") else "plot_(?!network)"
+
 sphinx_gallery_conf = {
+    "filename_pattern": RUN,
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "subsection_order": [f"examples/{task}" for task in TASKS],
@@ -99,7 +106,9 @@ def public_names():
     """Short name of every public thing, and its full name."""
     found = {}
     rooms = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
-    for module in (skstructured, *(importlib.import_module(f"skstructured.{r}") for r in rooms)):
+    with mock(autodoc_mock_imports):
+        modules = [importlib.import_module(f"skstructured.{room}") for room in rooms]
+    for module in (skstructured, *modules):
         for name in module.__all__:
             found.setdefault(name, f"{module.__name__}.{name}")
     return found
@@ -124,12 +133,12 @@ PROTOCOL = {name for name in vars(skstructured.OnlineLearner) if name[0] != "_"}
 
 
 def skip_internals(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to estimators, the protocol of rounds, and constants."""
+    """Leave out what scikit-learn and PyTorch add, the protocol of rounds, and constants."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
     protocol = name in PROTOCOL and not app.env.docname.endswith(".OnlineLearner")
     constant = isinstance(thing, (bool, int, float, str, dict, tuple))
-    return True if protocol or constant or module.startswith("sklearn.") else None
+    return True if protocol or constant or module.startswith(("sklearn.", "torch.")) else None
 
 
 #: Code within a text, which is kept, and what reStructuredText would read in the rest.

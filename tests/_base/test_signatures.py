@@ -4,7 +4,6 @@ from other classes, with defaults of their own."""
 import ast
 import importlib
 import inspect
-import pkgutil
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import KW_ONLY, is_dataclass
 from pathlib import Path
 
 import pytest
+from public_names import MISSING, public_modules
 from sklearn.base import BaseEstimator, clone
 
 import skstructured
@@ -23,8 +23,8 @@ KEPT = Path(__file__).with_name("signatures.txt")
 
 def public_classes():
     """Every public class but exceptions, once, by its name."""
-    inner = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
-    rooms = [skstructured, *(importlib.import_module(f"skstructured.{name}") for name in inner)]
+    inner = (importlib.import_module(f"skstructured.{name}") for name in public_modules())
+    rooms = [skstructured, *inner]
     things = (getattr(room, name) for room in rooms for name in room.__all__)
     classes = (thing for thing in things if inspect.isclass(thing))
     return {cls.__name__: cls for cls in classes if not issubclass(cls, Exception | Warning)}
@@ -40,7 +40,8 @@ def shown(name, cls):
 
 def test_signatures_are_as_kept():
     now = [shown(*item) for item in sorted(public_classes().items())]
-    assert now == KEPT.read_text(encoding="utf-8").splitlines()
+    kept = KEPT.read_text(encoding="utf-8").splitlines()
+    assert now == [line for line in kept if line.partition("(")[0] not in MISSING]
 
 
 def test_classes_have_one_name_in_the_defaults_of_estimators():
@@ -48,7 +49,7 @@ def test_classes_have_one_name_in_the_defaults_of_estimators():
     found = {
         name: inspect.signature(cls).parameters["space"].default
         for name, cls in public_classes().items()
-        if "space" in inspect.signature(cls).parameters and hasattr(cls, "predict")
+        if "space" in inspect.signature(cls).parameters and hasattr(cls, "fit")
     }
     others = {"ItemStructuredPredictor": "simplex", "ConditionalRandomField": "sequence"}
     assert len(found) == 8 and found == dict.fromkeys(found, "multiclass") | others

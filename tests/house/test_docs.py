@@ -20,7 +20,7 @@ SOURCE = {"add_a_space.md"}
 
 #: What a page says, and the package that its blocks then need.
 NEEDED = {"skstructured.checkpoints": "skops", "from skops": "skops"}
-NEEDED |= {"from distributed": "distributed", "from dask_ml": "dask_ml"}
+NEEDED |= {"from distributed": "distributed", "from dask_ml": "dask_ml", "import torch": "torch"}
 
 #: A block, and what the page says that it prints.
 PRINTED = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
@@ -50,7 +50,7 @@ def test_code_on_the_page_runs(page, capsys, monkeypatch, tmp_path):
         monkeypatch.setattr("data_sets.ROWS", 600)
     for sign, needed in NEEDED.items():
         if sign in text:
-            pytest.importorskip(needed)
+            pytest.importorskip(needed, reason=f"{needed} is not installed")
     names = {"__name__": "__main__"}
     for block, printed in PRINTED.findall(text):
         exec(compile(block, page.name, "exec"), names)

@@ -23,6 +23,9 @@ CASES = [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in EX
 #: Those that read other data if they are available.
 WITH_DATA = [name for name, p in EXAMPLES.items() if "SKSTRUCTURED_DATA" in p.read_text("utf-8")]
 
+#: Those that train networks.
+WITH_TORCH = [name for name, p in EXAMPLES.items() if "import torch" in p.read_text("utf-8")]
+
 
 def off_curve(names, model):
     """Mean distance of predictions to the curve."""
@@ -41,6 +44,10 @@ CLAIMS = {
     ),
     "matchings": lambda names: np.abs(names["P"].sum(axis=1) - 1).max() < 1e-9,
     "sequences": lambda names: np.argmax(names["right"]) == 1,
+    "network": lambda names: (
+        max(names["curve"][-5:]) < names["linear"]
+        and names["pair"].diagonal().min() > names["pair"].mean()
+    ),
     "words": lambda names: 2 * names["wrong"]["in a chain"].sum() < names["wrong"]["alone"].sum(),
     "outliers": lambda names: (
         off_curve(names, 'PiSTOLRegressor("rbf")') < 0.2 * off_curve(names, "KernelRidge, tuned")
@@ -105,6 +112,8 @@ def run(name, monkeypatch, folder):
 @pytest.mark.exhaustive
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
+    if name in WITH_TORCH:
+        pytest.importorskip("torch", reason="torch is not installed")
     names = run(name, monkeypatch, tmp_path)
     printed = capsys.readouterr().out
     assert printed and "nan" not in printed.split()

@@ -24,7 +24,7 @@ PACKAGE = Path(skstructured.__file__).parent
 FLOORS = """
 _engine / _base / _chains extend / spaces / regularizers / losses / _learners / guarantees
 / optimizers / metrics / decoders / sequences / experts / estimators / items / bandits streaming
-/ evaluation / checkpoints utils / _cli / __main__ __init__
+/ evaluation / checkpoints utils torch / _cli / __main__ __init__
 """
 FLOOR = {room: i for i, rooms in enumerate(FLOORS.split("/")) for room in rooms.split()}
 
@@ -74,6 +74,12 @@ def test_arrows_point_down():
         if FLOOR[name.split(".")[0]] > FLOOR[path.with_suffix("").parts[0]]
     ]
     assert upwards == []
+
+
+def test_only_the_module_for_pytorch_imports_it():
+    importing = re.compile(r"^\s*(import|from) (torch|skstructured\.torch)\b", re.MULTILINE)
+    found = [path for path in trees() if importing.search((PACKAGE / path).read_text("utf-8"))]
+    assert found == [Path("torch.py")]
 
 
 def test_imports_stand_at_the_top():

@@ -3,11 +3,11 @@
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
 
 import pytest
 from conftest import ROOT
+from public_names import MISSING, public_modules
 
 import skstructured
 
@@ -31,8 +31,7 @@ NOT_ASKED = {
 
 def rooms():
     """The package, and its public modules."""
-    names = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
-    names.append("items.metrics")
+    names = [*public_modules(), "items.metrics"]
     return [skstructured, *(importlib.import_module(f"skstructured.{name}") for name in names)]
 
 
@@ -122,4 +121,5 @@ def test_methods_and_properties():
 def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api.rst").read_text("utf-8")
     listed = [f"skstructured.{name}" for name in re.findall(r"^   ([A-Za-z][\w.]*)$", text, re.M)]
+    listed = [name for name in listed if name.rpartition(".")[2] not in MISSING]
     assert sorted(listed) == sorted(public())

@@ -4,11 +4,11 @@
 
 A bug is a file ``tests/planted/FAMILY/NAME.patch``: a unified diff below a few lines that say what
 is wrong (``Bug:``) and which test has to fail (``Killed by:``, one or more). ``Compiled: yes`` asks
-for compiled kernels, otherwise they are interpreted, which starts at once. A change that no test
-could tell apart from the code says why instead (``Equivalent:``), and is not run. Each bug is
-planted in a copy of the checkout; this one is never touched. The tests are first run without any
-bug, where all of them have to pass. Exits with 1 where a bug lives, does not apply, or cannot be
-judged.
+for compiled kernels, otherwise they are interpreted, which starts at once. ``Needs:`` names a
+package without which the bug is left out. A change that no test could tell apart from the code says
+why instead (``Equivalent:``), and is not run. Each bug is planted in a copy of the checkout; this
+one is never touched. The tests are first run without any bug, where all of them have to pass. Exits
+with 1 where a bug lives, does not apply, or cannot be judged.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -41,6 +42,7 @@ class Bug(NamedTuple):
     tests: tuple
     compiled: bool
     equivalent: str
+    needs: str
     diff: str
 
 
@@ -53,7 +55,7 @@ def read(path):
         fields.setdefault(key, []).append(value.strip())
     name = str(path.relative_to(FOLDER).with_suffix(""))
     wanted = [{"Bug", kind} for kind in ("Killed by", "Equivalent")]
-    if not mark or fields.keys() - {"Compiled"} not in wanted:
+    if not mark or fields.keys() - {"Compiled", "Needs"} not in wanted:
         raise ValueError(f"{path} wants 'Bug:', 'Killed by:' or 'Equivalent:', and a diff")
     return Bug(
         name,
@@ -61,6 +63,7 @@ def read(path):
         tuple(fields.get("Killed by", ())),
         fields.get("Compiled", ["no"])[0] == "yes",
         fields.get("Equivalent", [""])[0],
+        fields.get("Needs", [""])[0],
         mark + diff,
     )
 
@@ -165,6 +168,9 @@ def main():
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of some bugs")
     args = parser.parse_args()
     chosen = [bug for bug in bugs() if any(part in bug.name for part in args.only)]
+    for bug in [bug for bug in chosen if bug.needs and find_spec(bug.needs) is None]:
+        print(f"LEFT OUT       {bug.name}: {bug.needs} is not installed")
+        chosen.remove(bug)
     with tempfile.TemporaryDirectory() as place:
         folders = [copy_checkout(Path(place) / str(i)) for i in range(args.workers)]
         wrong = unsound(chosen, folders[0])
