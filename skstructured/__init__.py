@@ -48,7 +48,7 @@ from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
 from skstructured.streaming.table_encoder import TableEncoder
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "AbstainingHedgeClassifier",
