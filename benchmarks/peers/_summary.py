@@ -68,13 +68,10 @@ FIXED = {
     "tags": ("StructuredPredictor", 'StructuredPredictor("multilabel")'),
     "table": ("TableEncoder, StructuredPredictor", "StructuredPredictor()"),
     "moving stream": ("OnlineStructuredPredictor", "OnlineStructuredPredictor"),
-    "queries": ("ListwiseRanker()", "ListwiseRanker()"),
+    "queries": ("StructuredRanker()", "StructuredRanker()"),
     "choices": ("ConditionalLogit", "ConditionalLogit"),
     "bandit feedback": ("Confidit", "ConfiditClassifier"),
-    "letter error": (
-        "OnlineStructuredPredictor, five passes",
-        'OnlineStructuredPredictor("sequence", max_iter=5)',
-    ),
+    "letter error": ('StructuredPredictor("sequence")', 'StructuredPredictor("sequence")'),
 }
 
 

@@ -6,7 +6,7 @@ from benchmarks import data
 from benchmarks._timing import timed
 from benchmarks.papers._ocr import peer
 from benchmarks.peers._learners import summed_up
-from skstructured import ConditionalRandomField, OnlineStructuredPredictor
+from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuredPredictor
 from skstructured._base.ragged import Ragged, Stacked
 
 #: CRFsuite's c2, and ours over n words: α = 2 c2/n.
@@ -18,6 +18,7 @@ FOLDS = 5
 
 def ours(n):
     """Name, and what learns."""
+    yield 'StructuredPredictor("sequence")', StructuredPredictor("sequence", random_state=0)
     yield "ConditionalRandomField", ConditionalRandomField(alpha=2.0 * PENALTY / n)
     given = {"max_iter": 5, "random_state": 0}
     yield "OnlineStructuredPredictor, five passes", OnlineStructuredPredictor("sequence", **given)

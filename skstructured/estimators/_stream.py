@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of, locked
 from skstructured._learners.models import SCORES
@@ -40,27 +41,44 @@ class QuantileBins:
 
     def __init__(self, X: Array, rng: np.random.RandomState) -> None:
         self.fine, self.coarse = edges_of(X, BINS), edges_of(X, COARSE)
+        (self._fine, fine), (self._coarse, coarse) = _padded(self.fine), _padded(self.coarse)
         pairs = np.array([*itertools.combinations(range(X.shape[1]), 2)], dtype=int).reshape(-1, 2)
         self.pairs = pairs[np.sort(rng.permutation(len(pairs))[:PAIRS])]
+        first, second = self.pairs.T
+        self._sizes = coarse[second]
+        self._starts = np.cumsum([0, *fine, *(coarse[first] * self._sizes)])
 
     def transform(self, X: Array) -> csr_matrix:
         """Ones in the bins of rows."""
-        fine, coarse = (codes_of(X, edges) for edges in (self.fine, self.coarse))
-        sizes = np.array([len(edges) + 2 for edges in self.coarse])
+        fine, coarse = codes_of(X, self._fine), codes_of(X, self._coarse)
         first, second = self.pairs.T
-        places = np.hstack([fine, coarse[:, first] * sizes[second] + coarse[:, second]])
-        widths = np.array([len(edges) + 2 for edges in self.fine])
-        starts = np.concatenate([[0], np.cumsum([*widths, *(sizes[first] * sizes[second])])])
+        places = np.hstack([fine, coarse[:, first] * self._sizes + coarse[:, second]])
         n, ones = places.shape
-        places = (places + starts[:-1]).astype(np.int32).ravel()
+        places = (places + self._starts[:-1]).astype(np.int32).ravel()
         steps = np.arange(0, n * ones + 1, ones, dtype=np.int32)
-        return csr_matrix((np.ones(n * ones), places, steps), shape=(n, int(starts[-1])))
+        return csr_matrix((np.ones(n * ones), places, steps), shape=(n, int(self._starts[-1])))
 
 
-def codes_of(X: Array, edges: list[Floats]) -> Array:
-    """The bin of every number, the last one for NaN."""
-    codes = [np.searchsorted(cuts, X[:, j], side="right") for j, cuts in enumerate(edges)]
-    return np.where(np.isnan(X), [len(cuts) + 1 for cuts in edges], np.column_stack(codes))
+def _padded(edges: list[Floats]) -> tuple[Floats, Ints]:
+    """Edges (p, most + 1), NaN behind the last one, and the number (p,) of bins."""
+    padded = np.full((len(edges), max(map(len, edges)) + 1), np.nan)
+    for row, cuts in zip(padded, edges, strict=True):
+        row[: len(cuts)] = cuts
+    return padded, np.array([len(cuts) + 2 for cuts in edges])
+
+
+@kernel
+def codes_of(X, edges):
+    """The bin (n, p) of every number, which is how many edges are not above; the last for NaN."""
+    codes = np.zeros(X.shape, np.int64)
+    for j in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            for edge in edges[j]:
+                if np.isnan(edge):
+                    codes[i, j] += np.isnan(X[i, j])
+                    break
+                codes[i, j] += not X[i, j] < edge
+    return codes
 
 
 class StreamMember:
@@ -170,7 +188,8 @@ class StreamMixture:
         """Learn rounds; the predictions (n, dim) of the mixture before each."""
         X, weight = batch.rows.matrix, batch.weights
         V = self.members[0].learner.space_.unpack(batch.packed)
-        rests = [batch, *(m.read(X, y, None, weight) for m in self.members[1:])]  # may refuse
+        given = None if (weight == 1.0).all() else weight
+        rests = [batch, *(m.read(X, y, None, given) for m in self.members[1:])]  # may refuse
         pairs = zip(self.members, rests, strict=True)
         means = np.array([member.learned_means(rest) for member, rest in pairs])
         early, known = self._before_bins(batch)

@@ -174,6 +174,14 @@ class TestStreams:
         np.testing.assert_array_equal(some.weights_, before)
         np.testing.assert_allclose(some.predict_mean(X), mean, atol=1e-12)
 
+    def test_all_members_learn_the_weights_of_rows(self, rng):
+        X, y = steps(200)
+        pair = [(name, sk.OnlineStructuredPredictor(random_state=0)) for name in "ab"]
+        model = sk.StructuredPredictor(estimators=pair, random_state=0)
+        model.partial_fit(X, y, np.unique(y), rng.exponential(size=len(X)))
+        one, other = (member.learner.coef_ for member in model.estimators_)
+        np.testing.assert_array_equal(one, other)
+
     def test_rows_of_weight_0_make_no_bins(self, rng):
         """Neither alone, nor between the others, in chunks of any size."""
         X, y = steps(FIRST + 300)
