@@ -79,6 +79,20 @@ def test_the_worked_regularizer_learns_and_the_worked_optimizer_is_its_literal_f
     assert runpy.run_path(DOCS / "snippets" / "root_steps.py")["error"] < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("add_a_space.md", "spanning_trees"),
+        ("extending.md", "centred_norm"),
+        ("extending.md", "root_steps"),
+        ("tasks/decisions.md", "grid_paths"),
+    ],
+)
+def test_pages_show_their_snippets_in_a_clone_too(page, name):
+    code = (DOCS / "snippets" / f"{name}.py").read_text("utf-8")
+    assert f"```py\n{code.rstrip()}\n```" in (DOCS / page).read_text("utf-8")
+
+
 def test_the_guide_to_new_spaces_names_every_member():
     guide = (DOCS / "add_a_space.md").read_text("utf-8").split("## Worked")[0]
     source = Path(predictions.__file__).read_text("utf-8")
