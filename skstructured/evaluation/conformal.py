@@ -219,8 +219,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is wrong, if there are fewer than two rows, or if the estimator raises
-            one; the fitted state is then unchanged.
+            If a parameter or `groups` are wrong, if there are fewer than two rows, or if the
+            estimator raises one; the fitted state is then unchanged.
         """
         self._check()
         X, y = indexed(self, X, y)
