@@ -182,10 +182,10 @@ class TestByClass:
 
 class TestGroups:
     def grouped(self, task, **given):
-        """Rows, outputs and groups, of which "few" has 8 rows; and sets for them."""
+        """Rows, outputs and groups, of which "rare" has 8 rows; and sets for them."""
         X, y = problem(task)
-        groups = np.where(X[:, 4] > 0.0, "high", "low").astype(object)
-        groups[:8] = "few"
+        groups = np.where(X[:, 4] > 0.0, "large", "small").astype(object)
+        groups[:8] = "rare"
         model = PredictionSets(learner(task), 0.2, random_state=0, **given)
         return X, y, groups, model.fit(X, y, groups=groups)
 
@@ -205,7 +205,7 @@ class TestGroups:
     def test_thresholds_are_those_of_the_rows_of_each_group(self, task):
         X, y, groups, model = self.grouped(task)
         wanted = self.literal_thresholds(task, model, X, y, groups)
-        assert list(model.groups_) == ["few", "high", "low"] and model.threshold_.shape == (3,)
+        assert list(model.groups_) == ["large", "rare", "small"] and model.threshold_.shape == (3,)
         for group, q in zip(model.groups_, model.threshold_, strict=True):
             assert q == pytest.approx(wanted.get(group, math.inf))
         covered, sets = model.covered(X, y, groups), model.predict_set(X, groups)
@@ -245,7 +245,7 @@ class TestGroups:
 
     def test_new_groups_do_not_hide_unknown_classes_with_by_class(self):
         X, _, _, model = self.grouped("simplex", by_class=True)
-        assert not model.covered(X[:2], ["none", "none"], ["new", "low"]).any()
+        assert not model.covered(X[:2], ["none", "none"], ["new", "small"]).any()
 
     def test_one_group_is_no_group(self):
         X, y = problem("simplex")
@@ -296,7 +296,7 @@ class TestGroups:
         weight[-1] = 0.0
         X, y = np.r_[X, [[np.nan] * 5]], np.append(y, 0.0)
         model.fit(X, y, sample_weight=weight, groups=odd)
-        assert list(model.groups_) == ["few", "high", "low"]
+        assert list(model.groups_) == ["large", "rare", "small"]
 
     def test_clones_pickles_pipelines_and_frames(self):
         X, y, groups, model = self.grouped("numbers")
@@ -322,7 +322,7 @@ class TestGroups:
         for bad, message in (
             (groups[:7], r"groups must have shape \(300,\), got \(7,\)"),
             (np.c_[groups, groups], r"groups must have shape \(300,\), got \(300, 2\)"),
-            ("low", r"groups must have shape \(300,\), got \(\)"),
+            ("small", r"groups must have shape \(300,\), got \(\)"),
             (missing, "groups must be all numbers or all strings, without missing values"),
             (mixed, "groups must be all numbers or all strings"),
             (np.r_[math.nan, np.ones(299)], "groups contains NaN"),
