@@ -186,6 +186,6 @@ def quantile(scores: Floats, alpha: float) -> float:
 
 
 def places(labels: Any, known: Any) -> Ints:
-    """Where labels are in `known`, −1 for others."""
+    """The place of each label in `known`, −1 if it is not there."""
     at = {label: k for k, label in enumerate(np.asarray(known).tolist())}
     return np.array([at.get(label, -1) for label in column_or_1d(labels).tolist()], int)
