@@ -1,8 +1,4 @@
-"""Prediction sets: all outputs that are not surprising, around any estimator.
-
-A kind of task reads numbers P of rows from a fitted estimator. It has the score of an output y,
-which is larger the more y contradicts P, and the set of all outputs whose score is at most q.
-"""
+"""Prediction sets: all outputs that are not surprising, around any estimator."""
 
 import math
 from operator import attrgetter
@@ -10,189 +6,37 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array, column_or_1d, get_tags, indexable
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from skstructured import spaces
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
-from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
+from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 
-#: What estimators must have, for the error.
-WANTED = (
-    "a classifier with predict_proba, a regressor, or a learner over classes, ordinal classes, "
-    "multilabel outputs, assignments or label rankings"
-)
+
+def check_groups(groups: Any, n: int) -> Array:
+    """One group per row as an array; a ValueError for anything else."""
+    if np.shape(groups) != (n,):
+        raise ValueError(f"groups must have shape ({n},), got {np.shape(groups)}.")
+    return column_or_1d(groups)
 
 
-class _Kind:
-    """A task. It knows the estimator that it reads, as fitted so far, and the space of its learner.
-
-    In a subclass, `scores` (n,) measures by how much outputs contradict P, and `sets` returns which
-    outputs have a score of at most q: with −inf none, with inf all.
-    """
-
-    #: What gives P; of the learner at the end, if pipelines do not have it.
-    method = "predict_proba"
-
-    def __init__(self, estimator: Any, space: Any) -> None:
-        self.estimator, self.space = estimator, space
-
-    def numbers(self, X: Any) -> Floats:
-        """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
-        given = self.estimator
-        owner, X = (given, X) if hasattr(given, self.method) else final_learner(given, X)
-        P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
-        missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
-        if missing.any():
-            raise ValueError(
-                f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
-                f"{given!r} predicts {P[np.argmax(missing)]}."
-            )
-        return P
-
-    def read(self, y: Outputs) -> Array:
-        """Outputs in one form; a ValueError for anything else."""
-        return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
-
-    def check(self, y: Outputs, read: Array) -> None:
-        """A ValueError for outputs, and as read, that the estimator does not know."""
-
-
-class _OfClasses(_Kind):
-    """Probabilities (n, K): the score is ``1 − P_y``; labels are read as places, −1 for others."""
-
-    def scores(self, P: Floats, y: Array) -> Floats:
-        own = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
-        return np.where(y >= 0, own, np.inf)
-
-    def sets(self, P: Floats, q: float) -> Array:
-        return self.all_scores(P) <= q
-
-    def all_scores(self, P: Floats) -> Floats:
-        """Scores (n, K) of all classes."""
-        return 1.0 - P
-
-    def read(self, y: Outputs) -> Array:
-        places = {label: k for k, label in enumerate(np.asarray(self.estimator.classes_).tolist())}
-        return np.array([places.get(label, -1) for label in column_or_1d(y).tolist()], int)
-
-    def check(self, y: Outputs, read: Array) -> None:
-        if (read < 0).any():
-            strange = np.unique(column_or_1d(y)[read < 0])
-            raise ValueError(f"y has labels that are not in classes_: {strange[:5]}.")
-
-
-class _OfOrderedClasses(_OfClasses):
-    """``max(P(Y < y), P(Y > y))``; sets are then intervals of classes."""
-
-    def all_scores(self, P: Floats) -> Floats:
-        upto = np.cumsum(P, axis=1)
-        return np.maximum(upto - P, upto[:, -1:] - upto)
-
-
-class _OfLabelSets(_Kind):
-    """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
-
-    method = "predict_mean"
-
-    def scores(self, P: Floats, y: Array) -> Floats:
-        return np.abs(y - P).max(axis=1)
-
-    def sets(self, P: Floats, q: float) -> Array:
-        return np.stack([P, 1.0 - P], axis=2) <= q
-
-
-class _OfAssignments(_Kind):
-    """Probabilities (n, m, m) of positions: ``1 − min_i P_{i, y_i}``."""
-
-    def scores(self, P: Floats, y: Array) -> Floats:
-        return 1.0 - np.take_along_axis(P, y[:, :, None], axis=2)[:, :, 0].min(axis=1)
-
-    def sets(self, P: Floats, q: float) -> Array:
-        return q >= 1.0 - P
-
-    def read(self, y: Outputs) -> Array:
-        self.space.pack(y)
-        return np.asarray(y).astype(np.int64)
-
-
-class _OfRankings(_Kind):
-    """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
-
-    method = "embedding_scores"
-
-    def scores(self, P: Floats, y: Array) -> Floats:
-        ahead = y[:, :, None] > y[:, None, :]
-        return np.where(ahead, self._against(P), -np.inf).max(axis=(1, 2))
-
-    def sets(self, P: Floats, q: float) -> Array:
-        return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
-
-    def _against(self, P: Floats) -> Floats:
-        """``θ_j − θ_i``, by how much θ contradicts the order of i before j."""
-        return P[:, None, :] - P[:, :, None]
-
-
-class _OfNumbers(_Kind):
-    """Predictions (n,), or (n, k): ``max_j |y_j − P_j|``, intervals of one width."""
-
-    method = "predict"
-
-    def scores(self, P: Floats, y: Array) -> Floats:
-        off = np.abs(y.reshape(P.shape) - P)
-        return off if P.ndim == 1 else off.max(axis=1)
-
-    def sets(self, P: Floats, q: float) -> Array:
-        width = q if q >= 0.0 else np.nan
-        return np.stack([P - width, P + width], axis=-1)
-
-    def read(self, y: Outputs) -> Array:
-        return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-
-
-#: Kinds of spaces, the first that fits.
-SPACES = (
-    (spaces.OrdinalChain, _OfOrderedClasses),
-    (spaces.Permutahedron, _OfRankings),
-    (spaces.Birkhoff, _OfAssignments),
-    ((spaces.Hypercube, spaces.KSubsets), _OfLabelSets),
-)
-
-
-def kind_of(estimator: Any) -> Any:
-    """The kind of a fitted estimator; a TypeError if there is no such kind."""
-    space = getattr(final_learner(estimator)[0], "space_", None)
-    for of, kind in SPACES:
-        if isinstance(space, of):
-            return kind(estimator, space)
-    if isinstance(space, spaces.LabelSequence):
-        raise TypeError(
-            f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
-            "predict_marginals with a threshold."
-        )
-    labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
-    if labels and hasattr(estimator, "predict_proba"):
-        return _OfClasses(estimator, space)
-    if is_regressor(estimator) and not is_classifier(estimator):
-        return _OfNumbers(estimator, space)
-    raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
-
-
-def quantile(scores: Floats, alpha: float) -> float:
-    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores: inf beyond the last of them.
-
-    −inf for α ≥ 1, inf for α ≤ 0.
-    """
-    n = len(scores)
-    place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
-    return float(np.r_[-math.inf, np.sort(scores), math.inf][np.clip(place, 0, n + 1)])
+def distinct(groups: Array) -> Array:
+    """The groups in order; a ValueError if some are missing."""
+    try:
+        known = np.unique(groups)
+    except TypeError as error:
+        raise ValueError(
+            f"groups must be all numbers or all strings, without missing values: {error}."
+        ) from error
+    assert_all_finite(known, input_name="groups")
+    return known
 
 
 def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -233,6 +77,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         \Bigl|\frac1T \sum_{t \le T} \mathrm{miss}_t - α\Bigr| \le
         \frac{\max(α, 1 - α) + γ}{γ T}.
 
+    With `by_class`, and with ``groups`` in `fit`, each class or group has its own threshold, from
+    its n_g held-out rows (Mondrian prediction [2]_, [4]_). The inequalities then hold among the
+    rows of each class or group g, however rare it is, with n_g instead of n; with both, among the
+    rows of each class in each group.
+
     The score of an output, and the form of a set, are
 
     - classes: ``1 − P_y``; the classes (n, K) that may be true;
@@ -264,10 +113,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     window : int, default=1000
         How many scores of a stream count: the last ones.
     by_class : bool, default=False
-        Whether each class has its own threshold, from the held-out rows of the class [4]_.
-        Then sets contain the true class with probability ``1 − α`` among the rows of each class,
-        however rare it is. A class with fewer than ``1/α − 1`` held-out rows is in every set. Only
-        for classes and "ordinal", and only for `fit`.
+        Whether each class has its own threshold, from the held-out rows of the class [4]_. A class
+        with fewer than ``1/α − 1`` held-out rows is in every set. Only for classes and "ordinal",
+        and only for `fit`.
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of the held-out rows.
 
@@ -277,7 +125,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Fitted on the rows that are not held out; in a stream, on all.
     threshold_ : float, or ndarray of shape (K,) with `by_class`
         q: outputs of larger scores are left out. It is inf if there are too few rows to leave out
-        any output.
+        any output. With groups it has a first axis more: (G,), or (G, K).
+    groups_ : ndarray of shape (G,)
+        The groups of `fit`, in order; None without groups.
     alpha_ : float
         The level in use: alpha after `fit`, α_t of a stream.
     n_scores_ : int
@@ -308,6 +158,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     for a given x: sets may miss more often in some regions than in others. If scores tie, as those
     of trees and of few distinct rows do, sets are right more often than requested. A set can be
     empty: then no output is as likely as the outputs that the estimator usually gets right.
+
+    A group with fewer than ``1/α − 1`` held-out rows has sets of everything, and so has a group
+    that was not in `fit`, as no smaller set is guaranteed there.
 
     The first rows of a stream have sets of everything, until ``1/α − 1`` scores are known.
 
@@ -342,7 +195,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     by_class: bool = False
     random_state: Seed = None
 
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None, groups: Any = None) -> Self:
         """Fit the estimator on some of the rows, and compute the threshold from the others.
 
         Parameters
@@ -355,6 +208,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             Non-negative weights, which are passed to ``estimator.fit``. Rows of weight 0 are left
             out; the others count equally for the threshold. With metadata routing enabled, the
             estimator must request them.
+        groups : array-like of shape (n,) or None, default=None
+            The group of each row, a number or a string: each group has its own threshold. They are
+            not passed to the estimator; `predict_set` and `covered` need them too.
 
         Returns
         -------
@@ -363,27 +219,28 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is wrong, if there are fewer than two rows, or if the estimator raises
-            one; the fitted state is then unchanged.
+            If a parameter or `groups` are wrong, if there are fewer than two rows, or if the
+            estimator raises one; the fitted state is then unchanged.
         """
         self._check()
         X, y = indexed(self, X, y)
         weight = check_weights(sample_weight, X, _num_samples(X))
         counted = np.flatnonzero(weight > 0.0)
+        if groups is not None:
+            groups = check_groups(groups, _num_samples(X))
+            known = distinct(groups[counted])
         learned, held_out = self._split(counted)
         given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
         kind = kind_of(estimator)
         read = kind.read(rows_of(y, held_out))
         scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
-        if not self.by_class:
-            self._begin(estimator, scores, quantile(scores, self.alpha))
-        elif isinstance(kind, _OfClasses):
-            parts = [scores[read == k] for k in range(len(estimator.classes_))]
-            thresholds = np.array([quantile(part, self.alpha) for part in parts])
-            self._begin(estimator, scores, thresholds)
+        if groups is None:
+            self._begin(estimator, scores, self._threshold(kind, scores, read))
         else:
-            raise ValueError(f"by_class=True is only supported for classes, got {estimator!r}.")
+            parts = [groups[held_out] == group for group in known]
+            q = [self._threshold(kind, scores[part], read[part]) for part in parts]
+            self._begin(estimator, scores, np.array(q), known)
         return self
 
     @available_if(estimator_has("partial_fit"))
@@ -409,7 +266,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """
         self._check()
         if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
-            raise ValueError("by_class=True is only supported for fit: partial_fit has one level.")
+            raise ValueError(
+                "by_class=True and groups are only supported for fit: partial_fit has one level."
+            )
         X, y = indexed(self, X, y)
         first = not hasattr(self, "estimator_")
         estimator = clone(self.estimator) if first else self.estimator_
@@ -428,23 +287,34 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
         return self
 
-    def predict_set(self, X: Features) -> Array:
+    def predict_set(self, X: Features, groups: Any = None) -> Array:
         """Return the sets of rows.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
             Features.
+        groups : array-like of shape (n,) or None, default=None
+            The groups of the rows, if `fit` had groups.
 
         Returns
         -------
         ndarray of bool, or for real numbers of float
             In the form that the class describes for the task.
+
+        Raises
+        ------
+        ValueError
+            If groups are missing or not expected, or if the estimator raises one.
         """
         kind = self._kind()
-        return kind.sets(kind.numbers(X), self.threshold_)
+        P = kind.numbers(X)
+        sets = kind.sets(P, math.inf)
+        for rows, q in self._parts(groups, len(P)):
+            sets[rows] = kind.sets(P[rows], q)
+        return sets
 
-    def covered(self, X: Features, y: Outputs) -> Array:
+    def covered(self, X: Features, y: Outputs, groups: Any = None) -> Array:
         """Return whether the set of every row contains its output.
 
         If `threshold_` is inf, sets contain everything, even classes that the estimator has not
@@ -454,15 +324,21 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ----------
         X, y : array-like
             As for `fit`.
+        groups : array-like of shape (n,) or None, default=None
+            As for `predict_set`.
 
         Returns
         -------
         ndarray of bool, of shape (n,)
         """
         kind = self._kind()
-        read, q = kind.read(y), self.threshold_
-        q = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read]
-        return kind.scores(kind.numbers(X), read) <= q
+        read = kind.read(y)
+        scores = kind.scores(kind.numbers(X), read)
+        covered = np.empty(len(scores), dtype=bool)
+        for rows, q in self._parts(groups, len(scores)):
+            limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
+            covered[rows] = scores[rows] <= limit
+        return covered
 
     def predict(self, X: Features) -> Any:
         """Predict outputs with the estimator."""
@@ -524,12 +400,34 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
 
-    def _begin(self, estimator: Any, scores: Floats, threshold: Any) -> None:
+    def _threshold(self, kind: Any, scores: Floats, read: Array) -> Any:
+        """The threshold of held-out rows, or those of their classes."""
+        if not self.by_class:
+            return quantile(scores, self.alpha)
+        if not isinstance(kind, OfClasses):
+            raise ValueError(
+                f"by_class=True is only supported for classes, got {kind.estimator!r}."
+            )
+        classes = range(len(kind.estimator.classes_))
+        return np.array([quantile(scores[read == k], self.alpha) for k in classes])
+
+    def _parts(self, groups: Any, n: int) -> list[tuple[Any, Any]]:
+        """The rows of each group with its threshold, which is inf for groups that are new."""
+        if (groups is None) != (self.groups_ is None):
+            raise ValueError("groups must be passed if they were passed to fit, and only then.")
+        if groups is None:
+            return [(slice(None), self.threshold_)]
+        at = places(check_groups(groups, n), self.groups_)
+        new = np.full_like(self.threshold_[0], math.inf)
+        return [(at == -1, new), *((at == g, q) for g, q in enumerate(self.threshold_))]
+
+    def _begin(self, estimator: Any, scores: Floats, threshold: Any, groups: Any = None) -> None:
         """Set the fitted attributes, with scores in random order and an empty stream."""
         self.estimator_ = estimator
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
         self.threshold_: Any = threshold
+        self.groups_ = groups
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:

@@ -180,6 +180,168 @@ class TestByClass:
         np.testing.assert_array_equal(model.covered(X, y), covered)
 
 
+class TestGroups:
+    def grouped(self, task, **given):
+        """Rows, outputs and groups, of which "rare" has 8 rows; and sets for them."""
+        X, y = problem(task)
+        groups = np.where(X[:, 4] > 0.0, "large", "small").astype(object)
+        groups[:8] = "rare"
+        model = PredictionSets(learner(task), 0.2, random_state=0, **given)
+        return X, y, groups, model.fit(X, y, groups=groups)
+
+    def literal_thresholds(self, task, model, X, y, groups):
+        """A dict from groups, or pairs of a group and a class, to the threshold of their rows."""
+        parts = {}
+        for i in model._split(np.arange(len(X)))[1]:
+            cell = (groups[i], y[i]) if model.by_class else groups[i]
+            parts.setdefault(cell, []).append(literal_score(task, model.estimator_, X[i], y[i]))
+        found = {}
+        for cell, scores in parts.items():
+            place = math.ceil((len(scores) + 1) * 0.8 - 1e-9)
+            found[cell] = sorted(scores)[place - 1] if place <= len(scores) else math.inf
+        return found
+
+    @pytest.mark.parametrize("task", [*TASKS, "numbers"])
+    def test_thresholds_are_those_of_the_rows_of_each_group(self, task):
+        X, y, groups, model = self.grouped(task)
+        wanted = self.literal_thresholds(task, model, X, y, groups)
+        assert list(model.groups_) == ["large", "rare", "small"] and model.threshold_.shape == (3,)
+        for group, q in zip(model.groups_, model.threshold_, strict=True):
+            assert q == pytest.approx(wanted.get(group, math.inf))
+        covered, sets = model.covered(X, y, groups), model.predict_set(X, groups)
+        for i in range(60):
+            score = literal_score(task, model.estimator_, X[i], y[i])
+            q = wanted.get(groups[i], math.inf)
+            if abs(score - q) > 1e-9 or q == math.inf:
+                assert covered[i] == (score <= q)
+                classes = getattr(model, "classes_", None)
+                assert is_in(task, sets[i], y[i], classes) == covered[i]
+
+    @pytest.mark.parametrize("task", ["simplex", "ordinal"])
+    def test_with_by_class_they_are_those_of_each_class_in_each_group(self, task):
+        X, y, groups, model = self.grouped(task, by_class=True)
+        wanted = self.literal_thresholds(task, model, X, y, groups)
+        assert model.threshold_.shape == (3, len(model.classes_))
+        for g, group in enumerate(model.groups_):
+            for k, label in enumerate(model.classes_):
+                q = wanted.get((group, label), math.inf)
+                assert model.threshold_[g, k] == pytest.approx(q)
+        places = np.searchsorted(model.classes_, y)
+        inside = model.predict_set(X, groups)[np.arange(len(y)), places]
+        np.testing.assert_array_equal(model.covered(X, y, groups), inside)
+
+    @pytest.mark.parametrize("task", [*TASKS, "numbers"])
+    def test_sets_of_new_groups_are_everything(self, task):
+        X, y, _, model = self.grouped(task)
+        new, rows = np.array(["new", None, math.nan], dtype=object), slice(8, 11)
+        assert model.covered(X[rows], y[rows], new).all()
+        sets = model.predict_set(X[rows], new)
+        if task == "numbers":
+            assert np.isinf(sets).all()
+        elif task == "permutahedron":
+            assert (sets.sum(axis=(1, 2)) == 12).all()
+        else:
+            assert sets.all()
+
+    def test_new_groups_do_not_hide_unknown_classes_with_by_class(self):
+        X, _, _, model = self.grouped("simplex", by_class=True)
+        assert not model.covered(X[:2], ["none", "none"], ["new", "small"]).any()
+
+    def test_one_group_is_no_group(self):
+        X, y = problem("simplex")
+        plain = PredictionSets(LogisticRegression(), random_state=0).fit(X, y)
+        one = clone(plain).fit(X, y, groups=[7] * 300)
+        assert one.threshold_.tolist() == [plain.threshold_] and plain.groups_ is None
+        np.testing.assert_array_equal(one.predict_set(X, [7.0] * 300), plain.predict_set(X))
+        by_class = PredictionSets(LogisticRegression(), by_class=True, random_state=0).fit(X, y)
+        labels = np.array([*"abcd"])
+        in_groups = clone(plain).fit(X, y, groups=y)
+        np.testing.assert_array_equal(in_groups.groups_, labels)
+        np.testing.assert_array_equal(in_groups.threshold_, by_class.threshold_)
+
+    def test_coverage_of_each_group_is_exact(self):
+        """⌈(m + 1)(1 − α)⌉/(m + 1) for the m rows of a group that are held out; 1 for m < 9."""
+        rng, off = np.random.RandomState(0), {"calm": [], "wild": [], "rare": []}
+        names = np.array([*off])
+        for seed in range(100 if INTERPRETED else 400):
+            groups = rng.choice(names, 400, p=[0.6, 0.3, 0.1])
+            X = rng.randn(400, 2)
+            y = X[:, 0] + np.where(groups == "calm", 1.0, 20.0) * rng.standard_cauchy(400)
+            model = PredictionSets(Ridge(), random_state=seed)
+            model.fit(X[:200], y[:200], groups=groups[:200])
+            held_out = groups[model._split(np.arange(200))[1]]
+            covered = model.covered(X[200:], y[200:], groups[200:])
+            for name in names:
+                m = (held_out == name).sum()
+                exact = min(math.ceil((m + 1) * 0.9 - 1e-9) / (m + 1), 1.0)
+                off[name].append(covered[groups[200:] == name].mean() - exact)
+        for found in off.values():
+            assert abs(np.mean(found)) < 4.5 * np.std(found) / math.sqrt(len(found))
+
+    def test_a_rare_group_is_covered(self):
+        rng = np.random.RandomState(0)
+        groups = np.repeat(["many", "few"], [4000, 400])[rng.permutation(4400)]
+        X = rng.randn(4400, 2)
+        y = X[:, 0] + np.where(groups == "few", 5.0, 1.0) * rng.randn(4400)
+        half, few = np.arange(4400) < 2200, groups == "few"
+        model = PredictionSets(Ridge(), random_state=0).fit(X[half], y[half])
+        assert model.covered(X[~half & few], y[~half & few]).mean() < 0.5
+        model.fit(X[half], y[half], groups=groups[half])
+        for part in (~half & few, ~half & ~few):
+            assert 0.84 < model.covered(X[part], y[part], groups[part]).mean() < 0.96
+
+    def test_rows_of_weight_0_have_no_group(self):
+        X, y, groups, model = self.grouped("numbers")
+        weight, odd = np.ones(301), np.append(groups, None)
+        weight[-1] = 0.0
+        X, y = np.r_[X, [[np.nan] * 5]], np.append(y, 0.0)
+        model.fit(X, y, sample_weight=weight, groups=odd)
+        assert list(model.groups_) == ["large", "rare", "small"]
+
+    def test_clones_pickles_pipelines_and_frames(self):
+        X, y, groups, model = self.grouped("numbers")
+        wanted = model.predict_set(X, groups)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict_set(X, groups), wanted)
+        fresh = clone(model).set_params(alpha=0.2)
+        assert not hasattr(fresh, "groups_")
+        frame, column = pd.DataFrame(X), pd.Series(groups, index=np.arange(300)[::-1])
+        for given in (column, column.astype("category"), list(groups)):
+            fresh.fit(frame, y, groups=given)
+            np.testing.assert_allclose(fresh.predict_set(frame, given), wanted)
+        pipe = make_pipeline(FunctionTransformer(), clone(model))
+        pipe.fit(X, y, predictionsets__groups=groups)
+        np.testing.assert_array_equal(pipe[-1].predict_set(X, groups), wanted)
+        assert fresh.fit(X, y).groups_ is None and fresh.predict_set(X).shape == (300, 2)
+
+    def test_bad_groups_are_refused_and_change_nothing(self):
+        X, y, groups, model = self.grouped("simplex")
+        wanted = model.predict_set(X, groups)
+        missing, mixed = groups.copy(), groups.copy()
+        missing[5], mixed[5] = None, 5
+        for bad, message in (
+            (groups[:7], r"groups must have shape \(300,\), got \(7,\)"),
+            (np.c_[groups, groups], r"groups must have shape \(300,\), got \(300, 2\)"),
+            ("small", r"groups must have shape \(300,\), got \(\)"),
+            (missing, "groups must be all numbers or all strings, without missing values"),
+            (mixed, "groups must be all numbers or all strings"),
+            (np.r_[math.nan, np.ones(299)], "groups contains NaN"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                model.fit(X, y, groups=bad)
+        for bad, message in ((None, "groups must be passed"), (groups[:7], "groups must have")):
+            for call in (model.predict_set, lambda X, groups: model.covered(X, y, groups)):
+                with pytest.raises(ValueError, match=message):
+                    call(X, groups=bad)
+        with pytest.raises(ValueError, match="groups are only supported for fit"):
+            model.partial_fit(X, y)
+        np.testing.assert_array_equal(model.predict_set(X, groups), wanted)
+        with pytest.raises(ValueError, match="by_class=True is only supported for classes"):
+            PredictionSets(Ridge(), by_class=True).fit(X, X[:, 0], groups=groups)
+        with pytest.raises(ValueError, match="groups must be passed if"):
+            clone(model).fit(X, y).predict_set(X, groups)
+
+
 class TestWeights:
     def weighted(self, n=120):
         X, y = problem("simplex", n)
