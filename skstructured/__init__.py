@@ -1,6 +1,7 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._warm_up import warm_up
 from skstructured.bandits import (
     BanditGaptronClassifier,
     BanditReduction,
@@ -95,4 +96,5 @@ __all__ = [
     "TableEncoder",
     "__version__",
     "average_fitted",
+    "warm_up",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from conftest import INTERPRETED, ROOT
 from numba import types
 from numba.core import event
 
@@ -68,6 +68,27 @@ for k in (1, 2):
     s.OnlineStructuredPredictor(s.spaces.KSubsets(k), max_iter=2).fit(X, np.eye(3)[y] == (k == 1))
 """
 
+#: Every public estimator learns and predicts; the functions that are compiled are printed.
+LEARN_EVERY = """
+import warnings
+import numba.core.event as event
+from sklearn.base import clone
+class Printed(event.Listener):
+    def on_start(self, e): print(case, "compiles", e.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, e): pass
+case = "the import"
+event.register("numba:compile", Printed())
+warnings.simplefilter("ignore")
+from fitted import FITTED, learns_in_parts
+for case, (estimator, X, y) in FITTED.items():
+    models = [FITTED[case].started(), clone(estimator).fit(X, y)]
+    if learns_in_parts(estimator):
+        FITTED[case].go_on(models[0])
+    for model in models:
+        for method in ("predict", "predict_proba"):
+            hasattr(model, method) and getattr(model, method)(X)
+"""
+
 #: Compiling is an error from here on.
 REFUSE = """
 import numba.core.event as event
@@ -108,10 +129,10 @@ def start(script, site=PACKAGE.parent, **environment):
     return subprocess.Popen(command, env=given, cwd="/", **pipes)
 
 
-def run(script, site=PACKAGE.parent, **environment):
-    """What `script` printed, line by line."""
+def run(script, site=PACKAGE.parent, timeout=300, **environment):
+    """The words that `script` printed."""
     process = start(script, site, **environment)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=timeout)
     assert process.returncode == 0, err
     return out.split()
 
@@ -126,6 +147,17 @@ def test_functions_over_others_are_kept_too(tmp_path):
     places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     run(LEARN_OVER, **places)
     assert run(REFUSE + LEARN_OVER, **places) == []
+
+
+@pytest.mark.slow
+def test_a_second_process_compiles_nothing_for_any_public_estimator(tmp_path):
+    rooms = [ROOT, ROOT / "tests", ROOT / "docs" / "snippets"]
+    places = {
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+        "PYTHONPATH": os.pathsep.join(map(str, rooms)),
+    }
+    assert run(LEARN_EVERY, timeout=1800, **places) != []
+    assert run(LEARN_EVERY, timeout=600, **places) == []
 
 
 @pytest.mark.exhaustive
