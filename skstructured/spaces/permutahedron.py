@@ -25,7 +25,7 @@ def check_permutations(y, first, convention, other, size=None):
         row, item = gaps[0]
         raise ValueError(
             f"Row {row} of y contains NaN for item {item}, but every row must rank all items "
-            f"({convention}). Leave out rows that are not complete. The space \"ranking\" accepts "
+            f'({convention}). Leave out rows that are not complete. The space "ranking" accepts '
             "ties, and NaN behind all ranked items."
         )
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):

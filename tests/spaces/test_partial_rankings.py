@@ -9,6 +9,7 @@ from scipy.stats import kendalltau, rankdata
 from sklearn.base import clone
 
 import skstructured as sk
+from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.evaluation import progressive_validate
 from skstructured.metrics import kendall_tau, spearman_rho
 from skstructured.spaces import Permutahedron
@@ -175,58 +176,60 @@ def test_losses_that_are_linear_in_y_learn_the_mean_over_the_orders(name, first,
     every = [orders(y) for y in lists]
     sizes = np.array([len(z) for z in every])
     given = {"alpha": 0.1, "standardize": False}
-    given |= {"tol": 1e-9, "max_iter": 10_000} if name == "max-min margin" else {}
+    given |= {"tol": 1e-5, "max_iter": 3000} if name == "max-min margin" else {}
     one, repeated = (clone(LEARNERS[name]).set_params(**given) for _ in range(2))
     one.fit(X, lists)
     weight = np.repeat(1.0 / sizes, sizes)
     repeated.fit(np.repeat(X, sizes, axis=0), np.concatenate(every), sample_weight=weight)
-    np.testing.assert_allclose(one.coef_, repeated.coef_, atol=1e-4)
-    assert one.loss_curve_[-1] == pytest.approx(repeated.loss_curve_[-1], abs=1e-6)
+    np.testing.assert_allclose(one.coef_, repeated.coef_, atol=2e-3)
+    if name == "max-min margin":  # squares also have the variance over the orders
+        assert one.loss_curve_[-1] == pytest.approx(repeated.loss_curve_[-1], abs=2e-5)
 
 
-def test_the_default_penalty_does_not_depend_on_ties_of_the_first_row(rng):
-    X, _, lists = rows(rng, 12)
-    lists[0] = [2.5, 2.5, 2.5, 2.5]
-    first, last = (
-        sk.MaxMinMarginNetwork("ranking", random_state=0).fit(X[order], lists[order])
-        for order in (np.arange(12), np.arange(12)[::-1])
+def test_the_default_penalty_does_not_depend_on_ties_of_the_first_row():
+    """It is in units of the largest cost, which a row of ties does not have."""
+    outputs = outputs_of(of_size(4), None)
+    full, ties = np.array([[1.0, 2.0, 3.0, 4.0]]), np.full((1, 4), 2.5)
+    assert (
+        outputs.unit(ties, None) == outputs.unit(full, None) == np.abs(outputs.costs(full)[0]).max()
     )
-    assert first.alpha_ == last.alpha_
 
 
 def test_a_structural_svm_is_penalized_for_the_loss_at_ties(rng):
     """max over y' of L(y'; y) + <θ, y' − y>, literally."""
     X, _, lists = rows(rng, 30)
-    model = sk.StructuralSVM("ranking", alpha=0.1, standardize=False, fit_intercept=False, tol=1e-6)
-    model.set_params(max_iter=20_000, random_state=0).fit(X, lists)
+    model = sk.StructuralSVM("ranking", alpha=0.1, standardize=False, fit_intercept=False, tol=1e-4)
+    model.set_params(max_iter=5000, random_state=0).fit(X, lists)
     space, every = model.space_, model.space_.vertices()
-    theta, V = model.embedding_scores(X), model.space_.encode(lists)
+    theta, V = X @ model.coef_.T, model.space_.encode(lists)
     literal = [
         np.max(space.expected_loss(every, np.tile(v, (len(every), 1))) + (every - v) @ t)
         for t, v in zip(theta, V, strict=True)
     ]
     objective = np.mean(literal) + 0.05 * np.sum(model.coef_**2)
-    assert objective == pytest.approx(model.loss_curve_[-1], rel=1e-6)
+    assert objective == pytest.approx(model.loss_curve_[-1], rel=1e-9)
     assert np.all(np.array(literal) >= space.target_loss(model.predict(X), lists) - 1e-12)
 
 
 @pytest.mark.parametrize("constants", ["paper", "sharp"])
 def test_a_stream_of_lists_keeps_its_regret_bound(constants, rng):
-    """Also if most rows are ties, and in an order that is the worst for steps: noise first."""
-    X, full, lists = rows(rng)
+    """Also of noise with all kinds of ties before it."""
+    X, _, lists = rows(rng)
     lists[:40] = weak_orders(4)[rng.randint(0, 75, 40)]
     loss = sk.FenchelYoung(constants=constants)
     model = predictor("ranking", loss=loss)
     result = progressive_validate(model, X, lists, random_state=0, play="randomized")
-    total = result.expected_target_loss.sum()
-    assert 0.0 < total <= result.regret_bound() + result.comparator_loss(model_of(X, full)).sum()
+    assert 0.0 < result.expected_target_loss.sum() <= result.regret_bound()
+    share = 1.0 - result.estimator.loss_.surrogate_gap
+    assert np.all(result.expected_target_loss <= share * result.surrogate_loss + 1e-9)
 
 
 def test_prediction_sets_contain_an_order_of_the_ties(rng):
     """Every pair that y orders is allowed in its order as often as the level asks."""
     X, _, lists = rows(rng, 600)
-    sets = sk.PredictionSets(LEARNERS["online"], alpha=0.2, random_state=0).fit(X[:300], lists[:300])
-    allowed, y = sets.predict(X[300:]), Permutahedron().fit(lists).encode(lists[300:])
+    sets = sk.PredictionSets(LEARNERS["online"], alpha=0.2, random_state=0)
+    sets.fit(X[:300], lists[:300])
+    allowed, y = sets.predict_set(X[300:]), Permutahedron().fit(lists).encode(lists[300:])
     ahead = y[:, :, None] > y[:, None, :]
     share = (allowed | ~ahead).all(axis=(1, 2)).mean()
     assert 0.72 < share < 0.9
