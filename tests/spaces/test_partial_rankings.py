@@ -186,8 +186,8 @@ def test_losses_that_are_linear_in_y_learn_the_mean_over_the_orders(name, first,
         assert one.loss_curve_[-1] == pytest.approx(repeated.loss_curve_[-1], abs=2e-5)
 
 
-def test_the_default_penalty_does_not_depend_on_ties_of_the_first_row():
-    """It is in units of the largest cost, which a row of ties does not have."""
+def test_constants_of_margins_do_not_depend_on_ties_of_the_first_row():
+    """The default penalty is in units of the largest cost, which a row of ties does not have."""
     outputs = outputs_of(of_size(4), None)
     full, ties = np.array([[1.0, 2.0, 3.0, 4.0]]), np.full((1, 4), 2.5)
     assert (
