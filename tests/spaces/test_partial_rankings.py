@@ -190,6 +190,7 @@ def test_constants_of_margins_do_not_depend_on_ties_of_the_first_row():
     """The default penalty is in units of the largest cost, which a row of ties does not have."""
     outputs = outputs_of(of_size(4), None)
     full, ties = np.array([[1.0, 2.0, 3.0, 4.0]]), np.full((1, 4), 2.5)
+    assert outputs._bilinear(ties)[3] == pytest.approx(outputs._bilinear(full)[3], rel=1e-15)
     assert (
         outputs.unit(ties, None) == outputs.unit(full, None) == np.abs(outputs.costs(full)[0]).max()
     )
