@@ -39,9 +39,10 @@ __all__ = [
 
 
 def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
-    """Compute Kendall's τ of each pair of rankings without ties.
+    """Compute Kendall's τ of each pair of rankings.
 
-    τ is the share of pairs of items in the same order minus the share in the opposite order.
+    τ is the share of pairs of items in the same order minus the share in the opposite order. A tied
+    pair counts as 0, so τ is the mean over the orders of tied items.
 
     Parameters
     ----------
@@ -100,6 +101,11 @@ def _two_rankings(a, b):
     if a.ndim != 2 or a.shape != b.shape or a.shape[1] < 2:
         raise ValueError(
             f"Rankings must have the same shape (n, m) with m ≥ 2, got {a.shape} and {b.shape}."
+        )
+    if np.isnan(a).any() or np.isnan(b).any():
+        raise ValueError(
+            "Rankings must not contain NaN. Complete ranks, of which the largest is the best, by "
+            "scipy.stats.rankdata(np.nan_to_num(y, nan=-np.inf), axis=1)."
         )
     return a, b
 

@@ -5,6 +5,7 @@ import math
 from typing import Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
@@ -24,11 +25,21 @@ def check_permutations(y, first, convention, other, size=None):
         row, item = gaps[0]
         raise ValueError(
             f"Row {row} of y contains NaN for item {item}, but every row must rank all items "
-            f"({convention}). Leave out rows that are not complete."
+            f'({convention}). Leave out rows that are not complete. The space "ranking" accepts '
+            "ties, and NaN behind all ranked items."
         )
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
         raise ValueError(f"y must hold integers ({convention}), got {y.ravel()[:10].tolist()}.")
     y = y.astype(np.int64)
+    m = _check_width(y, size)
+    ordered = np.sort(y, axis=1)
+    wrong = (ordered != np.arange(first, first + m)).any(axis=1)
+    if wrong.any():
+        _refuse(y, int(np.flatnonzero(wrong)[0]), first, convention, other)
+    return y
+
+
+def _check_width(y, size):
     m = y.shape[1]
     if m < 2:
         raise ValueError(f"y must rank at least two items (one column each), got {m} column.")
@@ -36,11 +47,7 @@ def check_permutations(y, first, convention, other, size=None):
         raise ValueError(
             f"y must have {size} columns, one per item, as at the first call; got {m}."
         )
-    ordered = np.sort(y, axis=1)
-    wrong = (ordered != np.arange(first, first + m)).any(axis=1)
-    if wrong.any():
-        _refuse(y, int(np.flatnonzero(wrong)[0]), first, convention, other)
-    return y
+    return m
 
 
 def _refuse(y, row, first, convention, other):
@@ -76,6 +83,37 @@ OTHER = (
     "become d − p (scikit-learn's cross_val_predict, for methods other than predict, renumbers "
     "from 0)"
 )
+
+
+def mean_ranks(y, size=None):
+    """Rows of y as float64, NaN as the mean of the last ranks; a ValueError names the row.
+
+    Tied items must have the mean of their ranks: y is then the mean over the orders of these.
+    """
+    y = check_array(y, dtype=None, ensure_all_finite="allow-nan", input_name="y")
+    if y.dtype.kind not in "iuf":
+        check_permutations(y, 1, CONVENTION, OTHER)
+    _check_width(y, size)
+    absent = np.isnan(y)
+    ranks = rankdata(np.where(absent, -np.inf, y), axis=1)
+    wrong = ((ranks != y) & ~absent).any(axis=1) | absent.all(axis=1)
+    if wrong.any():
+        _refuse_ranks(y, ranks, int(np.argmax(wrong)))
+    return ranks
+
+
+def _refuse_ranks(y, ranks, row):
+    given = y[row]
+    if np.isnan(given).all():
+        raise ValueError(f"Row {row} of y ranks no item: all are NaN. Leave it out.")
+    if len(np.unique(given)) == len(given) and not np.isnan(given).any():
+        _refuse(y, row, 1, CONVENTION, OTHER)
+    raise ValueError(
+        f"Row {row} of y, {given[:10].tolist()}, must be {ranks[row, :10].tolist()} if its largest "
+        "number is the best: tied items share the mean of their ranks, and items that are not "
+        "ranked (NaN) are behind all others. For all rows this is "
+        "scipy.stats.rankdata(np.nan_to_num(y, nan=-np.inf), axis=1)."
+    )
 
 
 @kernel
@@ -220,8 +258,13 @@ class Permutahedron(OutputSpace):
 
     ``y[i, j]`` is the rank of item j in row i, and the largest rank is the best. If 1 is the best
     in your data, pass ``d + 1 − y``: no data show which end is best. The target loss is
-    ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse. Regularizer:
-    `SquaredNorm`, whose ŷ_Ω(θ) is a projection by sorting and pooling in O(d log d) [1]_.
+    ``<y − (d+1)/2, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the true ranking, 1 for its reverse.
+    Regularizer: `SquaredNorm`, whose ŷ_Ω(θ) is a projection by sorting and pooling in O(d log d)
+    [1]_.
+
+    Tied items have the mean of their ranks, as those of `scipy.stats.rankdata`, and NaN is an item
+    that is not ranked, tied with all such items behind the others. The target loss is then the mean
+    over the orders of tied items, minus its minimum: 0 for each of these orders.
 
     Attributes
     ----------
@@ -236,7 +279,8 @@ class Permutahedron(OutputSpace):
     Notes
     -----
     The constant γ = √(3/(d(d²−1))) is tight: the loss only depends on the centered y [2]_. The
-    sampler uses random swaps [3]_.
+    bounds hold for ties as well: their lemma needs that a vertex y' has the target loss 0 at y, or
+    at least the distance ν from y. The sampler uses random swaps [3]_.
 
     References
     ----------
@@ -258,12 +302,17 @@ class Permutahedron(OutputSpace):
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of items from rank vectors (n, d); returns self."""
-        self.dim_ = check_permutations(y, 1, CONVENTION, OTHER).shape[1]
+        self.dim_ = mean_ranks(y).shape[1]
         return self
 
     def encode(self, y: Outputs) -> Floats:
-        """Rank vectors (n, d) as float64; a ValueError names a row that is not a permutation."""
-        return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
+        """Rank vectors (n, d) as float64, NaN as a tie behind; a ValueError names a wrong row."""
+        return mean_ranks(y, self._dimension())
+
+    def decode(self, V: Floats) -> Outputs:
+        """Rank vectors (n, d): integers, unless ties have the means of an even number of ranks."""
+        ranks = super().decode(V)
+        return ranks if np.array_equal(ranks, V) else np.rint(2.0 * np.asarray(V)) / 2.0
 
     def argmax(self, theta: Floats) -> Floats:
         """Ranks of the scores, ties to the first item (n, d)."""

@@ -398,7 +398,10 @@ class MatchingOutputs(RowOutputs):
 
 
 class RankOutputs(RowOutputs):
-    """Rank vectors: L(r', r) = <r − c, r − r'>/M with c the mean rank, M = d(d² − 1)/6."""
+    """Rank vectors: L(r', r) = <r − c, r − r'>/M with c the mean rank, M = d(d² − 1)/6.
+
+    The bilinear form is the mean of L over the orders of tied items, of which r is the mean.
+    """
 
     linear = LINEAR_RANKS
 
@@ -410,13 +413,17 @@ class RankOutputs(RowOutputs):
         """Ranks of scores."""
         return vertex_kernel(rank_vertex)
 
+    def unit(self, packed, share):
+        """The largest entry of a c(y) without ties."""
+        return (self._mean - 1.0) / self._unit
+
     def _costs(self, V):
         centred = V - self._mean
         return -centred / self._unit, np.einsum("nk,nk->n", centred, V) / self._unit
 
     def _bilinear(self, V):
         level, zeros = np.full(self.dim, self._mean / self._unit), np.zeros(self.dim)
-        return np.array([[-1.0 / self._unit]]), zeros, level, self._costs(V[:1])[1][0]
+        return np.array([[-1.0 / self._unit]]), zeros, level, 0.5
 
 
 def outputs_of(space, cost_matrix):
