@@ -282,7 +282,7 @@ class TestOrder:
         lines = cli.said(frame, "--in-order")
         before = f"the label before: {report.same_as_before(blocks):.1%}."
         assert one(lines, "Accuracy").endswith(before)
-        assert not any(line.startswith(("Order", "Changes")) for line in lines)
+        assert not any(line.startswith("Order") for line in lines)  # risks do rise between blocks
 
     @compiled
     @pytest.mark.exhaustive
