@@ -1,7 +1,6 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._warm_up import warm_up
 from skstructured.bandits import (
     BanditGaptronClassifier,
     BanditReduction,
@@ -48,6 +47,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
 from skstructured.streaming.table_encoder import TableEncoder
+from skstructured.utils.warm_up import warm_up
 
 __version__ = "0.1.0"
 

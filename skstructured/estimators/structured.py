@@ -75,7 +75,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         for CSR rows of label sequences, and for fewer than 10 sequences, it is the linear model
         alone. Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
-        there is one estimator.
+        there is one estimator; the trees of "auto" are then a random forest.
     decoder : str or Decoder, default="min_risk"
         How scores become an output. "min_risk" minimizes the expected cost if the space has costs,
         and is "nearest" otherwise. "f1" predicts label sets for F1. See `skstructured.decoders`.

@@ -129,7 +129,7 @@ class StructuredRanker(Mixture):
 
     Notes
     -----
-    The members are `ListwiseRanker`, kernel ridge regressions of grades, and randomized trees of
+    The members are `ListwiseRanker`, kernel ridge regressions of grades, and a random forest of
     grades with at least five items per leaf. Kernels and trees learn grades in units of their
     standard deviation. With θ_e(x) of members that have not learned the query of x, the weights
     ``a = exp z`` minimize

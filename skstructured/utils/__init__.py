@@ -1,4 +1,4 @@
-"""Checks for authors of learners, spaces and losses."""
+"""Checks for authors of learners, spaces and losses; compiling ahead."""
 
 from skstructured.utils.checks import (
     check_learner,

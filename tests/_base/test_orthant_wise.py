@@ -82,11 +82,13 @@ def test_steps_stay_within_an_orthant(rng):
     assert _within_orthant(whole, x, value, slope, slope) is None
 
 
-def test_it_ends_after_max_iter_and_if_it_is_done(rng):
+@pytest.mark.parametrize(("max_iter", "enough"), [(3, 9), (9, 5)])
+def test_it_ends_after_max_iter_and_if_it_is_done(max_iter, enough, rng):
     whole, seen = penalized(logistic(rng), 0.01), []
-    minimize_orthant_wise(whole, np.ones((5, 3)), 0.01, 3, lambda *given: seen.append(given))
-    assert len(seen) == 3
-    minimize_orthant_wise(
-        whole, np.ones((5, 3)), 0.01, 9, lambda *given: bool(seen.append(given)) or len(seen) == 5
-    )
-    assert len(seen) == 5
+
+    def is_done(value, gradient):
+        seen.append(value)
+        return len(seen) == enough
+
+    minimize_orthant_wise(whole, np.ones((5, 3)), 0.01, max_iter, is_done)
+    assert len(seen) == min(max_iter, enough)

@@ -24,7 +24,7 @@ PACKAGE = Path(skstructured.__file__).parent
 FLOORS = """
 _engine / _base / _chains extend / spaces / regularizers / losses / _learners / guarantees
 / optimizers / metrics / decoders / sequences / experts / estimators / items / bandits streaming
-/ evaluation / _warm_up checkpoints utils torch / _cli / __main__ __init__
+/ evaluation / checkpoints utils torch / _cli / __main__ __init__
 """
 FLOOR = {room: i for i, rooms in enumerate(FLOORS.split("/")) for room in rooms.split()}
 

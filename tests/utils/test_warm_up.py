@@ -9,7 +9,8 @@ from conftest import INTERPRETED
 from sklearn.utils import check_random_state
 
 import skstructured
-from skstructured import _warm_up, warm_up
+from skstructured import warm_up
+from skstructured.utils import warm_up as module
 
 #: Functions that are compiled or loaded are printed from here on.
 LISTEN = """
@@ -93,7 +94,7 @@ def test_without_it_functions_are_compiled_or_loaded():
 
 @pytest.mark.exhaustive
 def test_every_name_is_warmed_up():
-    for name in _warm_up._estimators():
+    for name in module._estimators():
         assert warm_up(name) is None
 
 
@@ -105,17 +106,17 @@ def test_random_numbers_stay():
 
 def test_without_names_it_is_both_predictors_of_classes(monkeypatch):
     seen = []
-    monkeypatch.setattr(_warm_up, "_learn_and_predict", lambda one, X, y: seen.append(one))
+    monkeypatch.setattr(module, "_learn_and_predict", lambda one, X, y: seen.append(one))
     warm_up()
     assert list(map(repr, seen)) == ["StructuredPredictor()", "OnlineStructuredPredictor()"]
 
 
 def test_all_estimators_with_defaults_have_names():
     public = {n for n in skstructured.__all__ if hasattr(getattr(skstructured, n), "predict")}
-    assert public - _warm_up._estimators().keys() == set(_warm_up.LEFT_OUT)
+    assert public - module._estimators().keys() == set(module.LEFT_OUT)
 
 
 def test_unknown_names_are_refused_before_anything_is_learned(monkeypatch):
-    monkeypatch.setattr(_warm_up, "_learn_and_predict", None)
+    monkeypatch.setattr(module, "_learn_and_predict", None)
     with pytest.raises(ValueError, match=r"among AdaBoost.*ordinal.*; got 'grades'\."):
         warm_up("sequence", "grades")
