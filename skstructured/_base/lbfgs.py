@@ -57,6 +57,9 @@ def minimize_lbfgs(
 #: flat its end must be, in units of the slope at its begin.
 MEMORY, TRIALS, GAIN, FLAT = 10, 30, 1e-4, 0.9
 
+#: Numbers of each vector that is remembered in a block that is read at once.
+BLOCK = 1 << 14
+
 
 def minimize_two_loops(
     function: Callable[[Floats], tuple[float, Floats]],
@@ -69,7 +72,7 @@ def minimize_two_loops(
     Parameters
     ----------
     function, start, max_iter, is_done
-        As for `minimize_lbfgs`.
+        As for `minimize_lbfgs`; gradients are overwritten after use.
 
     References
     ----------
@@ -83,7 +86,7 @@ def minimize_two_loops(
         if found is None:
             break
         step, x, value, after = found
-        memory.add(step * direction, after - gradient)
+        memory.add(direction, np.subtract(after, gradient, out=gradient), step)
         gradient = after
         if is_done(value, gradient):
             break
@@ -153,7 +156,8 @@ def _within_orthant(
 class Memory:
     """The last steps s and changes y of the gradient, as unit vectors, and products of them.
 
-    The two loops use the products only. Vectors are read twice, in single precision.
+    The two loops use the products only. Vectors are read twice, in single precision, and a block
+    of all of them at a time, which stays in the cache.
 
     Parameters
     ----------
@@ -162,46 +166,72 @@ class Memory:
     """
 
     def __init__(self, size: int) -> None:
-        self.S, self.Y = np.zeros((2, MEMORY, size), dtype=np.float32)
+        self.vectors = np.zeros((2 * MEMORY, size), dtype=np.float32)
+        self.S, self.Y = self.vectors[:MEMORY], self.vectors[MEMORY:]
         self.SY, self.YY = np.zeros((2, MEMORY, MEMORY))
-        self.ratio = np.zeros(MEMORY)  # ‖s‖/‖y‖
+        self.cosine, self.ratio = np.zeros((2, MEMORY))  # of s and y; ‖s‖/‖y‖
         self.order: list[int] = []  # places of the steps, the oldest one first
+        self.blocks = [slice(first, first + BLOCK) for first in range(0, size, BLOCK)]
 
-    def add(self, s: Floats, y: Floats) -> None:
-        """Remember a step, and forget the oldest; not if its curvature is not positive."""
-        curvature = float(np.vdot(s, y))
+    def add(self, s: Floats, y: Floats, step: float = 1.0) -> None:
+        """Remember step · s, and forget the oldest; not if its curvature is not positive.
+
+        A direction follows, which makes the products.
+        """
+        curvature = step * float(np.vdot(s, y))
         if not curvature > 0.0:
             return
         full = len(self.order) == MEMORY
         at = self.order[0] if full else len(self.order)
         self.order = [*self.order[full:], at]
-        long, steep = np.linalg.norm(s), np.linalg.norm(y)
-        np.multiply(s.ravel(), 1.0 / long, out=self.S[at], casting="same_kind")
-        np.multiply(y.ravel(), 1.0 / steep, out=self.Y[at], casting="same_kind")
-        self.SY[:, at], self.YY[at] = self.S @ self.Y[at], self.Y @ self.Y[at]
-        self.YY[:, at], self.SY[at, at] = self.YY[at], curvature / long / steep
-        self.ratio[at] = long / steep
+        self.S[at], long = _unit(s, self.S[at])
+        self.Y[at], steep = _unit(y, self.Y[at])
+        self.cosine[at], self.ratio[at] = curvature / (step * long) / steep, step * long / steep
 
     def direction(self, gradient: Floats) -> Floats:
         """Minus the approximate inverse of the Hessian times the gradient, by two loops."""
-        size = float(np.linalg.norm(gradient))
-        if not self.order or size == 0.0:
+        if not self.order or not gradient.any():
             return -gradient
-        g = np.empty(gradient.size, dtype=np.float32)
-        np.multiply(gradient.ravel(), 1.0 / size, out=g, casting="same_kind")
-        along_s, along_y, (of_y, of_s) = self.S @ g, self.Y @ g, np.zeros((2, MEMORY))
+        along_s, along_y, size = self._products(gradient)
+        of_y, of_s = np.zeros((2, MEMORY))
         for i in reversed(self.order):
-            of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.SY[i, i]
-        unit = self.ratio[i := self.order[-1]] * self.SY[i, i]
+            of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.cosine[i]
+        unit = self.ratio[i := self.order[-1]] * self.cosine[i]
         for i in self.order:
             inner = unit * (along_y[i] - self.YY[i] @ of_y) + self.SY[:, i] @ of_s
-            of_s[i] = self.ratio[i] * of_y[i] - inner / self.SY[i, i]
-        ahead = max(unit, np.abs(of_s).max())  # of any size, unlike single precision
-        change = (of_s / ahead).astype(np.float32) @ self.S
-        change -= (unit / ahead * of_y).astype(np.float32) @ self.Y
-        found = np.multiply(change.reshape(gradient.shape), -size * ahead, dtype=np.float64)
-        found -= unit * gradient
+            of_s[i] = self.ratio[i] * of_y[i] - inner / self.cosine[i]
+        return self._combined(np.concatenate([-of_s, unit * of_y]), size, -unit, gradient)
+
+    def _products(self, gradient: Floats) -> tuple[Floats, Floats, float]:
+        """Of every s and y with the gradient over its norm, and the norm.
+
+        Those with the newest y are kept.
+        """
+        g, size = _unit(gradient, np.empty(gradient.size, dtype=np.float32))
+        at, products = self.order[-1], np.zeros((2, 2 * MEMORY))
+        for block in self.blocks:
+            part = self.vectors[:, block]
+            products += part @ self.Y[at, block], part @ g[block]
+        self.SY[:, at], self.YY[at] = products[0, :MEMORY], products[0, MEMORY:]
+        self.SY[at, at], self.YY[:, at] = 0.0, self.YY[at]
+        return products[1, :MEMORY], products[1, MEMORY:], size
+
+    def _combined(self, factors: Floats, size: float, unit: float, gradient: Floats) -> Floats:
+        """Size times the vectors by factors, and the gradient by its own."""
+        found, largest = np.empty(gradient.shape), max(abs(unit), np.abs(factors).max())
+        flat, given = found.ravel(), gradient.ravel()
+        # factors of any size, unlike single precision
+        factors = (factors / largest).astype(np.float32)
+        for block in self.blocks:
+            np.multiply(factors @ self.vectors[:, block], size * largest, out=flat[block])
+            flat[block] += unit * given[block]
         return found
+
+
+def _unit(vector: Floats, out: Any) -> tuple[Any, float]:
+    """The vector over its norm in single precision, which is written, and the norm."""
+    norm = float(np.linalg.norm(vector))
+    return np.multiply(vector.ravel(), 1.0 / norm, out=out, casting="same_kind"), norm
 
 
 def _weak_wolfe(
@@ -213,7 +243,8 @@ def _weak_wolfe(
     """
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(TRIALS):
-        after = x + step * direction
+        after = step * direction
+        after += x
         found, gradient = function(after)
         if not found <= value + GAIN * step * slope:
             high = step

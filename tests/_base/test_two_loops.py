@@ -31,14 +31,15 @@ def logistic(rng, n=60, p=(5, 3)):
 
 @pytest.mark.parametrize("steep", [1.0, 1e-60, 1e60])
 @pytest.mark.parametrize("size", [1.0, 1e-40, 1e50])
-def test_two_loops_are_the_literal_inverse(steep, size, rng):
+def test_two_loops_are_the_literal_inverse(steep, size, rng, monkeypatch):
+    monkeypatch.setattr("skstructured._base.lbfgs.BLOCK", 4)  # two blocks
     n, memory, pairs = 6, Memory(6), []
     gradient = size * rng.randn(3, 2)
     np.testing.assert_array_equal(memory.direction(gradient), -gradient)
     for _ in range(2 * MEMORY + 3):
         s = rng.randn(n)
         y = steep * (s + 0.3 * rng.randn(n))
-        memory.add(s.reshape(3, 2), y.reshape(3, 2))
+        memory.add(4.0 * s.reshape(3, 2), y.reshape(3, 2), 0.25)
         memory.add(s, -y)  # is not remembered
         memory.add(s, np.nan * y)
         pairs = [*pairs, (s, y)][-MEMORY:]
@@ -83,6 +84,13 @@ def test_minima_are_those_of_scipy(kind, rng):
     )  # fmt: skip
     np.testing.assert_allclose(found.ravel(), best.x, atol=1e-5)
     assert np.all(np.diff(curve) <= 0.0) and len(curve) < 200
+
+
+def test_a_gradient_that_no_step_goes_along():
+    memory = Memory(3)
+    memory.add(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    found = memory.direction(np.array([0.0, 3.0, 0.0]))
+    np.testing.assert_allclose(found, [0.0, -1.5, 0.0])
 
 
 def test_it_ends_after_max_iter_and_if_nothing_is_better(rng):

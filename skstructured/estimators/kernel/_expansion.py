@@ -278,12 +278,10 @@ class Expansion(State):
         return vars(self).update, now
 
     def ended(self):
-        """What it is once the block has ended."""
+        """What it is once the block of a stream has ended."""
         twin = copy.copy(self)
-        twin.opened = copy.copy(self.opened)
-        if self.gram is None:  # passes of `fit` are over a copy of all
-            twin.support = copy.copy(self.support)
-            twin.support.coefs = self.support.coefs.copy()
+        twin.opened, twin.support = copy.copy(self.opened), copy.copy(self.support)
+        twin.support.coefs = self.support.coefs.copy()
         twin.close()
         return twin
 

@@ -187,7 +187,9 @@ class KernelModel(Model):
 
     def _end_block(self):
         """End the open block if it is full."""
-        if self.expansion.room == 0:
+        if self.expansion.room == 0 and self.expansion.gram is not None:
+            self.expansion.close()  # passes of `fit` are over a copy of all
+        elif self.expansion.room == 0:
             vars(self.expansion).update(vars(self.expansion.ended()))
 
     def _pass_by(self, rows, block, V, weight, theta):
