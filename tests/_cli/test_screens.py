@@ -207,7 +207,8 @@ def test_signs_need_no_letters_beyond_ascii(cli, monkeypatch):
 
 
 @compiled
-def test_what_is_warmed_up_is_what_is_timed(cli, monkeypatch):
+@pytest.mark.parametrize(("play", "options"), [("predict", []), ("randomized", ["--bounds"])])
+def test_what_is_warmed_up_is_what_is_timed(play, options, cli, monkeypatch):
     """Also of real numbers: compiling is in no time."""
     seen, turn = [], validation._turn
 
@@ -216,8 +217,8 @@ def test_what_is_warmed_up_is_what_is_timed(cli, monkeypatch):
         return turn(learner, play, batch_size)
 
     monkeypatch.setattr(validation, "_turn", spied)
-    cli.said(homes()[["area", "price"]])
-    assert seen == ["predict", "predict"]
+    cli.said(people() if options else homes()[["area", "price"]], *options)
+    assert len(seen) > 1 and set(seen) == {play}
 
 
 @compiled

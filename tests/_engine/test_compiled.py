@@ -142,7 +142,7 @@ def test_a_second_process_compiles_nothing(learned):
     assert run(REFUSE + LEARN, learned) == ["0", "1.0"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_functions_over_others_are_kept_too(tmp_path):
     places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     run(LEARN_OVER, **places)
@@ -168,7 +168,7 @@ def test_a_folder_that_can_only_be_read_is_read(learned):
     assert run(REFUSE + LEARN, learned, HOME="/nowhere", XDG_CACHE_HOME="") == ["0", "1.0"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_learning_works_without_a_folder_to_keep_code_in(copied, tmp_path):
     (tmp_path / "nowhere").write_text("a file in the folder's place")
     (copied / "skstructured" / "_engine" / "__pycache__").write_text("a file too")
@@ -308,7 +308,7 @@ class TestCopies:
         assert len(names) == 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_closures_that_processes_keep_on_disk_are_not_called_for_each_other(tmp_path):
     script = tmp_path / "subsets.py"
     script.write_text(SUBSETS)

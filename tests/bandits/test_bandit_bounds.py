@@ -103,7 +103,14 @@ def test_a_refused_update_may_be_made_again(rng):
         assert m.regret_bound() > 0
 
 
-@pytest.mark.parametrize("adversary", ["LabelNoise", "Drifting", "Separable", "GreedyAdversary"])
+@pytest.mark.parametrize(
+    "adversary",
+    [
+        "LabelNoise",
+        "GreedyAdversary",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("Drifting", "Separable")),
+    ],
+)
 @pytest.mark.parametrize(
     ("kind", "exploration"),
     [("logistic", None), ("hinge", None), ("logistic", 0.0), ("smooth_hinge", None)],

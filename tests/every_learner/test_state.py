@@ -89,7 +89,11 @@ def test_strided_csr_values_are_read(rng):
     np.testing.assert_array_equal(predictor().fit(Z, y).coef_, expected)
 
 
-@pytest.mark.parametrize("mode", ["r"] if INTERPRETED else ["r", "c", "r+"])
+#: Modes of a mapped file, the strictest first.
+MODES = ["r", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("c", "r+"))]
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("learner", list(SHIPPED))
 @pytest.mark.short("online-r")
 def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path):

@@ -570,7 +570,7 @@ def constrained(loss, X, V, quadratic, radius):
 
 #: Radii with quadratic terms; every other one with noisy scores.
 BALLS = [
-    (radius, quadratic, float((i + j) % 2))
+    pytest.param(radius, quadratic, float((i + j) % 2), marks=[pytest.mark.slow] * (radius == 1.0))
     for i, radius in enumerate((0.3, 4.0) if INTERPRETED else (1e-2, 0.3, 1.0, 4.0))
     for j, quadratic in enumerate((0.0, 1e-3, 1.0))
 ]

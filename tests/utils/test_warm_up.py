@@ -55,6 +55,9 @@ USES = {
     "StructuredRegressor": ("sk.StructuredRegressor()", "*load_diabetes(return_X_y=True), {}"),
 }
 
+#: What nightly tests are of.
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in list(USES)[1:]]
+
 DATA = """
 import numpy as np
 import skstructured as sk
@@ -81,7 +84,7 @@ def printed(name, warms):
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("name", ["StructuredPredictor", *OTHERS])
 def test_nothing_is_compiled_or_loaded_later(name):
     assert printed(name, warms=True) == ""
 
@@ -92,7 +95,7 @@ def test_without_it_functions_are_compiled_or_loaded():
     assert "learn_r" in printed("OnlineStructuredPredictor", warms=False)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_every_name_is_warmed_up():
     for name in module._estimators():
         assert warm_up(name) is None
