@@ -4,7 +4,7 @@ import math
 from typing import Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 
 from skstructured._base.validation import check_choice, check_real
 from skstructured._engine.compiled import kernel
@@ -13,19 +13,13 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
-#: Codes that the kernel knows the losses by.
-MARGIN_KINDS = {
-    "smooth_hinge": 0.0,
-    "hinge": 1.0,
-    "logistic": 2.0,
-    "perceptron": 3.0,
-    "square": 4.0,
-}
-SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
-
-#: Largest |φ'| of each.
+#: The largest |φ'| of each loss.
 SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
 SLOPES["square"] = math.inf
+
+#: Codes that the kernel knows the losses by.
+MARGIN_KINDS = {kind: float(code) for code, kind in enumerate(SLOPES)}
+SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
 
 
 @kernel
@@ -139,10 +133,7 @@ class MarginLoss(Surrogate):
     def log_proba(self, theta: Floats) -> Floats:
         """Logarithms of probabilities; for two classes to full precision in the tails."""
         share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
-        top = share.max(axis=1, keepdims=True)
-        if theta.shape[1] == 1:
-            return share
-        return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
+        return share if theta.shape[1] == 1 else log_softmax(share, axis=1)
 
 
 class IndicatorMargins(MarginLoss):
