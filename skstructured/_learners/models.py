@@ -221,8 +221,7 @@ class Model(State, ABC):
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
         return self._kept(
-            self.state.by_feature,
-            lambda: bound(self._kernels(), self._experts(), self._mixed),
+            self.state.by_feature, lambda: bound(self._kernels(), self._experts(), self._mixed)
         )
 
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:

@@ -200,13 +200,7 @@ class DecodedPredictions:
         self._check_rows(batch)
         return self._thetas(batch)
 
-    def _read(self, X: Features, reset: bool = False) -> Batch:
-        """The `Batch` of a new X, without outputs."""
-        return read_batch(self, X, reset)
-
-    def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
-        """Rows that are not finite, or out of range, raise a ValueError."""
-        check_batch(self, batch, fresh)
+    _read, _check_rows = read_batch, check_batch
 
     def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""

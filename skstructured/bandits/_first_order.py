@@ -342,9 +342,8 @@ class BanditGaptronClassifier(BanditClassifier):
         model = ScaledWeights(K, width, self, self.loss_)
         vector = model.state.vector
         vector[RADIUS] = self.radius
-        if self.feature_norm is not None:
-            vector[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
-            vector[LEARN_NORM] = 0.0
+        vector[X_SQ] = check_size("feature_norm", self.feature_norm, 0.0) ** 2
+        vector[LEARN_NORM] = self.feature_norm is None
         return model
 
     def _surrogate(self, theta, codes):
