@@ -163,8 +163,7 @@ class ClassScores:
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
-        rows = self._rows(X)
-        return Batch(rows, self._check_labels(rows, y))
+        return self._with_labels(self._rows(X), y, None, stream=True)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""

@@ -71,11 +71,6 @@ class BlockResult(NamedTuple):
     losses: tuple[Floats, Floats] | None = None
     decoder: Decoder | None = None
 
-    @property
-    def learned(self) -> slice:
-        """The places of the rounds that were learned."""
-        return slice(self.stopped if self.stopped >= 0 else None)
-
 
 @locked
 class Model(State, ABC):

@@ -459,7 +459,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""
         calibrator: Any = self._calibrator
-        at = played.learned
+        at = slice(played.stopped if played.stopped >= 0 else None)
         before = calibrator.follow(played.theta[at], played.truth[at], weight[at])
         decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
         if hasattr(decoder, "calibrated"):

@@ -185,9 +185,8 @@ class FenchelYoung(Component):
         lam, lam2 = self._convexity(oracle, dim)
         needed = 4.0 * gamma / (lam * nu)
         c = self._check_scale(needed / math.log(2))
-        return LossConstants(
-            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, 2.0 * c / lam2, oracle.norm
-        )
+        a, smooth = 1.0 - needed / c, 2.0 * c / lam2
+        return LossConstants(a, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm)
 
     def _convexity(self, oracle, dim):
         """λ for the scale and for the smoothness."""
