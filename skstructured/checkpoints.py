@@ -13,7 +13,6 @@ import uuid
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -45,7 +44,7 @@ class RefusedError(ValueError):
     """An error of a file that is complete."""
 
 
-def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
+def save_checkpoint(estimator: object, path: str | os.PathLike[str]) -> None:
     """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
 
     This needs skops: ``pip install skops``. If the process is killed or the machine stops, `path`
@@ -107,7 +106,7 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
 KNOWN = ("numpy.dtype", "sklearn.tree._tree.Tree")
 
 
-def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
+def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
     This needs skops: ``pip install skops``. The classes of this package, of scikit-learn's

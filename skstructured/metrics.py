@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
 from skstructured._base.pipelines import final_learner
-from skstructured._base.validation import weighted_mean
+from skstructured._base.validation import check_choice, weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
 from skstructured.spaces.permutahedron import relevances
 
@@ -112,8 +112,7 @@ def _two_rankings(a, b):
 
 def gains(relevance, gain):
     """Gains of relevances: 2^relevance − 1 ("exponential") or the relevance ("linear")."""
-    if gain not in ("exponential", "linear"):
-        raise ValueError(f'gain must be "exponential" or "linear", got {gain!r}.')
+    check_choice("gain", gain, ("exponential", "linear"))
     relevance = np.asarray(relevance, dtype=np.float64)
     return relevance if gain == "linear" else np.exp2(relevance) - 1.0
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from skstructured._base.ragged import Ragged, Stacked
+from skstructured._base.validation import check_choice
 from skstructured._chains import batch
 from skstructured.extend import OutputSpace
 from skstructured.extend._types import Array, Ints, Outputs
@@ -94,8 +95,7 @@ def _labels(y):
 class _Loss(torch.nn.Module):
     def __init__(self, space: Any, reduction: str, serves: bool, instead: str) -> None:
         super().__init__()
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f'reduction must be "mean", "sum" or "none", got {reduction!r}.')
+        check_choice("reduction", reduction, ("mean", "sum", "none"))
         if not serves:
             raise ValueError(f"space must be {instead}, got {space!r}.")
         space._dimension()  # or it raises that the space is not fitted

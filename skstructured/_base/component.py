@@ -119,12 +119,7 @@ class Component(BaseEstimator):
         return super()._get_param_names()
 
 
-def resolve(
-    kind: str,
-    value: Any,
-    shortcuts: Mapping[str, Any],
-    base: type,
-) -> Any:
+def resolve(kind: str, value: Any, shortcuts: Mapping[str, Any], base: type) -> Any:
     """Turn a string short-cut into its component with default parameters.
 
     Parameters

@@ -218,6 +218,11 @@ def check_positive(name: str, value: object, default: float | None = None) -> fl
     return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
 
 
+def check_nonnegative(name: str, value: object) -> float:
+    """`value` as a finite float of at least 0."""
+    return check_real(name, value, lambda v: 0.0 <= v < math.inf, "be a non-negative number")
+
+
 def check_share(name: str, value: object) -> float:
     """`value` as a float in [0, 1]."""
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")

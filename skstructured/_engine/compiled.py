@@ -136,10 +136,7 @@ def kernel(
     if cached and function.__closure__ and not _closes_over_kernels(function):
         function.__qualname__ += _digest([cell.cell_contents for cell in function.__closure__])
     dispatcher = njit(
-        fastmath=fastmath,
-        inline="always" if inline else "never",
-        nogil=True,
-        error_model="numpy",
+        fastmath=fastmath, inline="always" if inline else "never", nogil=True, error_model="numpy"
     )(function)
     if not is_compiled(dispatcher):
         return dispatcher

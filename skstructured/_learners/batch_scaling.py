@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
@@ -34,7 +33,7 @@ class FeatureScale:
         Constant columns keep their scale, and with `indicators` so do dense columns of only 0 and
         1. Rows of weight 0 do not count.
         """
-        if sparse.issparse(X):
+        if issparse(X):
             low, high = min_max_axis(X[weight > 0], axis=0)
             return cls(None, _positive(np.maximum(np.abs(low), np.abs(high))))
         share = weight / weight.sum()
@@ -50,7 +49,7 @@ class FeatureScale:
         """The features z of rows X; X itself if nothing changes."""
         if self.scale is None:
             return X
-        if sparse.issparse(X):
+        if issparse(X):
             Z: Any = X.copy()
             Z.data = Z.data / self.scale[Z.indices]
             return Z
@@ -76,10 +75,7 @@ def _positive(scale: Floats) -> Floats:
 
 
 def scale_of(
-    learner: object,
-    width: int,
-    intercept: bool,
-    dtype: DTypeLike = np.float64,
+    learner: object, width: int, intercept: bool, dtype: DTypeLike = np.float64
 ) -> RunningScale:
     """A new `RunningScale` for ``learner.standardize``; a ValueError if that is invalid.
 

@@ -23,7 +23,7 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
 from skstructured._learners.passes import with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner, mistakes
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
@@ -163,12 +163,13 @@ class ClassScores:
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
-        rows = self._rows(X)
-        return Batch(rows, self._check_labels(rows, y))
+        return self._with_labels(self._rows(X), y, None, stream=True)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
-        return mistakes(np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which])
+        wrong = np.argmax(self._thetas(rounds.X[which]), axis=1) != rounds.packed[which]
+        lost = wrong.astype(np.float64)
+        return Losses(lost, lost, np.full(len(lost), np.nan))
 
     def _scores(self, X: Features) -> Floats:
         with lock_of(self):

@@ -71,11 +71,6 @@ class BlockResult(NamedTuple):
     losses: tuple[Floats, Floats] | None = None
     decoder: Decoder | None = None
 
-    @property
-    def learned(self) -> slice:
-        """The places of the rounds that were learned."""
-        return slice(self.stopped if self.stopped >= 0 else None)
-
 
 @locked
 class Model(State, ABC):
@@ -221,8 +216,7 @@ class Model(State, ABC):
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
         return self._kept(
-            self.state.by_feature,
-            lambda: bound(self._kernels(), self._experts(), self._mixed),
+            self.state.by_feature, lambda: bound(self._kernels(), self._experts(), self._mixed)
         )
 
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:

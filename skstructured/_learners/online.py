@@ -183,13 +183,13 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                     f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
                     f"{seconds:.2f} s"
                 )
-            if tol is not None and self._is_enough([loss for loss, _ in curve], tol):
+            *before, last = (loss for loss, _ in curve)
+            if tol is not None and before and not last < min(before) * (1.0 - tol):
                 break
         self._model.finish_fit(rounds.n_rounds)
         self.n_iter_ = len(curve)
-        self.loss_curve_ = np.array(curve if self._recorded() else [], dtype=np.float64).reshape(
-            -1, 2
-        )
+        recorded = curve if self._recorded() else []
+        self.loss_curve_ = np.array(recorded, dtype=np.float64).reshape(-1, 2)
 
     def _check_max_iter(self) -> None:
         if isinstance(self.max_iter, str):
@@ -225,9 +225,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
         return self._most_passes() > 1 or self.verbose > 0
-
-    def _is_enough(self, losses: list[float], tol: float) -> bool:
-        return len(losses) > 1 and not losses[-1] < min(losses[:-1]) * (1.0 - tol)
 
     def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
         """Learn every round once; the mean surrogate and target loss before learning."""
@@ -462,7 +459,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""
         calibrator: Any = self._calibrator
-        at = played.learned
+        at = slice(played.stopped if played.stopped >= 0 else None)
         before = calibrator.follow(played.theta[at], played.truth[at], weight[at])
         decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
         if hasattr(decoder, "calibrated"):

@@ -200,13 +200,7 @@ class DecodedPredictions:
         self._check_rows(batch)
         return self._thetas(batch)
 
-    def _read(self, X: Features, reset: bool = False) -> Batch:
-        """The `Batch` of a new X, without outputs."""
-        return read_batch(self, X, reset)
-
-    def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
-        """Rows that are not finite, or out of range, raise a ValueError."""
-        check_batch(self, batch, fresh)
+    _read, _check_rows = read_batch, check_batch
 
     def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""
@@ -258,25 +252,17 @@ class DecodedPredictions:
         "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
         default decoder then predicts the median of `predict_proba` instead.
         """
-        theta = self._scores(X)
-        if self.space_.task != "multiclass":
+        theta, space = self._scores(X), self.space_
+        if space.task != "multiclass":
             return self._decode(theta).scores()
-        if len(self.classes_) == 2:
-            scored = theta.shape[1] == 1 and self.space_.scores_classes
-            return theta[:, 0] if scored else self._difference(theta)
-        return theta if self.space_.scores_classes else self._minus_losses(theta)
-
-    def _difference(self, theta: Floats) -> Floats:
-        """(S(θ; y_0) − S(θ; y_1))/c of every row."""
-        vertices = self.space_.vertices()
+        two = len(self.classes_) == 2
+        if space.scores_classes and (theta.shape[1] == 1 or not two):
+            return theta[:, 0] if two else theta
+        vertices = space.vertices()
         omega = self.loss_.omega(vertices)
-        return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
-
-    def _minus_losses(self, theta: Floats) -> Floats:
-        """−S(θ; y_k)/c of every row and vertex."""
-        vertices = self.space_.vertices()
-        scores = theta @ vertices.T - self.loss_.omega(vertices)
-        return scores - self.loss_.conjugate(theta)[:, None]
+        if two:
+            return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
+        return theta @ vertices.T - omega - self.loss_.conjugate(theta)[:, None]
 
     def predict_mean(self, X: Features) -> Any:
         """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim).

@@ -13,8 +13,7 @@ from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
 from skstructured.extend._types import Array, Floats, Matrix
-from skstructured.extend.learner import Batch, Comparison, OnlineLearner
-from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.learner import Batch
 
 
 def linear_scores(W: Floats, X: Matrix) -> Floats:
@@ -41,21 +40,10 @@ def _products(X: Matrix, V: Floats) -> Floats:
 class LinearWeights:
     """Properties of learners whose `_weights()` is a float64 matrix, the intercept last."""
 
-    space_: OutputSpace
     n_features_in_: int
     _intercept: bool
     _weights: Callable[[], Floats]
     _scale: Any
-
-    def comparison(self, rounds: Batch) -> Comparison:
-        """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
-        loss = getattr(self, "loss_", None)
-        if loss is None:
-            return OnlineLearner.comparison(self, rounds)  # type: ignore[return-value, arg-type]
-        X, scale = rounds.X, self._scale
-        if scale.used:
-            X = scale.reset_copy().apply(rounds.rows)[0].matrix
-        return Comparison(loss, X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property
     def coef_(self) -> Array:

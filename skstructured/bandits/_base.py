@@ -242,8 +242,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """The model for K classes and rows of `width` features, the intercept included."""
 
     # What linear learners have; a model without weights has none.
-    coef_ = LinearWeights.coef_
-    intercept_ = LinearWeights.intercept_
+    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
     missing_coef_ = LinearWeights.missing_coef_
 
     def __getstate__(self) -> Any:

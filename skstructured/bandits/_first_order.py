@@ -16,7 +16,7 @@ from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
 from skstructured._learners.predictions import has_probabilities_of
-from skstructured._learners.weights import LinearWeights, linear_scores
+from skstructured._learners.weights import linear_scores
 from skstructured.bandits._base import (
     FOREIGN,
     BanditClassifier,
@@ -26,6 +26,7 @@ from skstructured.bandits._base import (
 )
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats
+from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import (
@@ -315,7 +316,6 @@ class BanditGaptronClassifier(BanditClassifier):
 
     fractional_rewards = True
     _learns_singles = True
-    comparison = LinearWeights.comparison
 
     loss: Literal["logistic", "hinge", "smooth_hinge"] = "logistic"
     radius: float | None = None
@@ -342,10 +342,16 @@ class BanditGaptronClassifier(BanditClassifier):
         model = ScaledWeights(K, width, self, self.loss_)
         vector = model.state.vector
         vector[RADIUS] = self.radius
-        if self.feature_norm is not None:
-            vector[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
-            vector[LEARN_NORM] = 0.0
+        vector[X_SQ] = check_size("feature_norm", self.feature_norm, 0.0) ** 2
+        vector[LEARN_NORM] = self.feature_norm is None
         return model
+
+    def comparison(self, rounds: Batch) -> Comparison:
+        """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
+        X, scale = rounds.X, self._scale
+        if scale.used:
+            X = scale.reset_copy().apply(rounds.rows)[0].matrix
+        return Comparison(self.loss_, X, self.space_.unpack(rounds.packed), self._intercept)
 
     def _surrogate(self, theta, codes):
         return self.loss_.mean_and_value(theta, self.space_.unpack(codes))[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from math import erfc, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -199,8 +198,7 @@ class LinUCB(ItemBandit):
         if self.scale != "theory":
             allowed = 'be a number of at least 0, or "theory"'
             check_real("scale", self.scale, lambda v: 0.0 <= v < math.inf, allowed)
-        if self.radius is not None:
-            check_positive("radius", self.radius)
+        check_positive("radius", self.radius, 1.0)
         check_real("delta", self.delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
 
     def _start_with(self, X):
@@ -336,7 +334,7 @@ class LinearThompsonSampling(ItemBandit):
         mean = self._ridge.means(z)[0]
         if margin == 0.0:
             return 1.0 if mean >= 0.0 else 0.0
-        return 0.5 * erfc(-mean / (margin * sqrt(2.0)))
+        return 0.5 * math.erfc(-mean / (margin * math.sqrt(2.0)))
 
     def _probabilities(self, Z: Floats) -> Floats:
         if len(Z) <= 2:

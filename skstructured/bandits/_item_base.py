@@ -291,8 +291,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         self
         """
         with unchanged_on_error(self, aside=True) as new:
-            if hasattr(new, "t_"):
-                del new.t_
+            vars(new).pop("t_", None)
             new.update(X_actions, actions, rewards, propensities, **given)
         return self
 
@@ -471,8 +470,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
     def _check_parameters(self):
         check_positive("alpha", self.alpha)
         check_bool("fit_intercept", self.fit_intercept)
-        if self.noise_scale is not None:
-            check_positive("noise_scale", self.noise_scale)
+        check_positive("noise_scale", self.noise_scale, 1.0)
 
     def _draw(self, Z, rng):
         """The position of an action drawn from a round, and its propensity."""

@@ -1,6 +1,5 @@
 """Bandit feedback for any online learner with class probabilities."""
 
-import math
 from copy import deepcopy
 from operator import attrgetter
 from typing import Any, Self
@@ -13,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_real, check_weights
+from skstructured._base.validation import check_nonnegative, check_weights
 from skstructured._learners.lock import lock_of
 from skstructured._learners.metadata import routed, router_of
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
@@ -172,8 +171,7 @@ class BanditReduction(BanditClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        wanted = "be a non-negative number"
-        check_real("radius", self.radius, lambda v: 0.0 <= v < math.inf, wanted)
+        check_nonnegative("radius", self.radius)
 
     def _new_model(self, K, width):
         given = self._wrapped()

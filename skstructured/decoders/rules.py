@@ -320,9 +320,7 @@ class Sampled(Decoder):
         """y* = nearest vertex to μ and p = 1."""
         return _nearest(mu, loss), np.ones(len(mu))
 
-    def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
-        """y* (n, dim), without p; with costs the output of the least expected cost."""
-        return _least_risk(mu, loss)
+    most_likely = Randomized.most_likely
 
 
 class GapDecoder(Decoder):

@@ -520,8 +520,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    coef_ = LinearWeights.coef_
-    intercept_ = LinearWeights.intercept_
+    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
     missing_coef_ = LinearWeights.missing_coef_
 
     def _setup(self, K, width):

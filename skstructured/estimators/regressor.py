@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_weights
-from skstructured._learners.predictions import with_rows
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
@@ -127,6 +126,3 @@ class StructuredRegressor(RegressorMixin, Mixture):
         check_is_fitted(self)
         X = self._checked_rows(X) if self._is_auto() else X
         return self.space_.decode(self._mixed.scores(X))
-
-    def __sklearn_tags__(self):
-        return with_rows(super().__sklearn_tags__(), self)

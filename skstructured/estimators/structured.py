@@ -395,8 +395,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             return [member for _, member in given], None
         seeds = self.random_state_.randint(SEEDS, size=2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
-        narrow = not over_sequences(self) and not issparse(X) and np.shape(X)[1] <= NARROW
-        if not narrow:
+        if issparse(X) or np.shape(X)[1] > NARROW:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         given = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
         binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already

@@ -11,7 +11,6 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured.extend._types import (
-    Array,
     Bound,
     Features,
     Floats,
@@ -115,12 +114,6 @@ class Losses(NamedTuple):
     target: Floats
     expected: Floats
     surrogate: Floats
-
-
-def mistakes(wrong: Array) -> Losses:
-    """`Losses` of answers that are right or wrong, (m,), by no surrogate loss."""
-    lost = wrong.astype(np.float64)
-    return Losses(lost, lost, np.full(len(lost), np.nan))
 
 
 class Comparison(NamedTuple):

@@ -8,11 +8,7 @@ from skstructured.guarantees.certificates import (
     PiSTOLCertificate,
     gap_constants,
 )
-from skstructured.guarantees.comparators import (
-    best_comparator,
-    comparator_for,
-    comparator_losses,
-)
+from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
 from skstructured.guarantees.risk import RiskMonitor, risk_bound, risk_curve
 
 __all__ = [

@@ -251,11 +251,8 @@ def lbfgs(likelihood: Likelihood, learner: Any) -> Solution:
         point = likelihood.point(weights)
         gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
         _print(learner, n_iter, point, gap)
-        if (
-            gap <= learner.tol
-            or likelihood.largest_range(weights) > FAR
-            or n_iter >= learner.max_iter
-        ):
+        far = likelihood.largest_range(weights) > FAR
+        if gap <= learner.tol or far or n_iter >= learner.max_iter:
             break
     return Solution(point, gap, None, n_iter)
 

@@ -71,25 +71,12 @@ class OverItems(OutputSpace):
         self.first_ = int(y.lengths[0])
         return self
 
-    def fit_stream(self, y: Any, classes: Any = None) -> Self:
-        """As `fit`; a ValueError if there are classes."""
-        self.check_classes(classes)
-        return self.fit(y)
-
     def check_classes(self, classes: Any) -> None:
-        """A ValueError if there are classes: items have no class labels."""
-        if classes is not None:
-            raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
+        """A ValueError for classes: items have no class labels."""
+        raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
 
-    def pack(self, y: Any) -> Any:
-        """Truths, `Ragged` points of the polytopes."""
-        return y
-
-    def unpack(self, packed: Any) -> Any:
-        """The same."""
-        return packed
-
-    decode = unpack  # type: ignore[assignment]  # `Ragged`
+    #: Truths are packed as they are, `Ragged` points of the polytopes.
+    pack = decode = OutputSpace.unpack  # type: ignore[assignment]
 
     def codes(self, V: Any) -> Ragged:
         """Vertices (m, dim) of rounds of one length, as `Ragged`."""
@@ -158,21 +145,14 @@ class ItemLoss(RoundLoss):
 
     def geometries(self, dims: Ints) -> tuple[Floats, Floats]:
         """D² in ℓ2, and 1/λ, of rounds of so many items."""
-        space = self._terms()[0]
+        space, _, oracle = self._terms()
         spread = of_each(dims, lambda m: space.geometry("l2", m).diameter ** 2)
-        return spread, of_each(dims, lambda m: 1.0 / self._convexity(m)[1])
-
-    def _convexity(self, dim: int) -> tuple[float, float]:
-        """λ for the scale and for the smoothness."""
-        oracle = self._terms()[2]
-        if self.constants == "sharp" and oracle.sharp is not None:
-            return oracle.sharp(dim)
-        return (oracle.convexity(dim),) * 2
+        return spread, of_each(dims, lambda m: 1.0 / self._convexity(oracle, m)[1])
 
     def _needed(self, size: int) -> tuple[float, ...]:
         space, _, oracle = self._terms()
         nu, diameter, gamma = space.geometry(oracle.norm, size)
-        lam = self._convexity(size)[0]
+        lam = self._convexity(oracle, size)[0]
         return 4.0 * gamma / (lam * nu), diameter, gamma, -lam, -nu
 
     def mean(self, theta: Any) -> Any:

@@ -65,13 +65,10 @@ class ItemLearner(OnlineEstimator):
 
     def _parts(self, space: Any) -> Any:
         resolve_decoder(self.decoder)
-        return self._loss_over(space), self._optimizer()
-
-    def _optimizer(self) -> Any:
-        """The optimizer of the parameter; "auto" is a mixture for single passes."""
-        if is_auto(self.optimizer):
-            return resolve_optimizer("parameter_free" if self._many_passes else "mixture")
-        return resolve_optimizer(self.optimizer)
+        optimizer = self.optimizer
+        if is_auto(optimizer):
+            optimizer = "parameter_free" if self._many_passes else "mixture"
+        return self._loss_over(space), resolve_optimizer(optimizer)
 
     def _new_model(self) -> Any:
         return RoundModel(self, ItemRounds(self))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.validation import _num_samples
 
@@ -145,11 +146,6 @@ class Items:
         return np.split(full, np.cumsum(self.given_lengths)[:-1])
 
 
-def _of_rounds(error: ValueError) -> str:
-    """An error about sequences, in the words of rounds."""
-    return str(error).replace("sequence", "round").replace("Sequence", "Round")
-
-
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     """`Items` of the user's input; values are not checked.
 
@@ -177,8 +173,9 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
         raise ValueError(f"{FORMS}: qid is missing. {ROUTING}")
     try:
         stacked = _stacked(X)
-    except ValueError as error:
-        raise ValueError(f"{FORMS}. {_of_rounds(error)}") from None
+    except ValueError as error:  # about sequences
+        reason = str(error).replace("sequence", "round").replace("Sequence", "Round")
+        raise ValueError(f"{FORMS}. {reason}") from None
     n = len(stacked)
     codes = np.repeat(np.arange(n), stacked.lengths)
     hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
@@ -256,10 +253,8 @@ def shares_of(items: Items, y: Any) -> Ragged:
     lengths = items.lengths
     totals = items.sums(gains)
     even = np.repeat(totals == 0.0, lengths)
-    values = np.where(even, 1.0, gains) / np.repeat(
-        np.where(totals > 0.0, totals, lengths), lengths
-    )
-    return Ragged(values, items.offsets)
+    whole = np.repeat(np.where(totals > 0.0, totals, lengths), lengths)
+    return Ragged(np.where(even, 1.0, gains) / whole, items.offsets)
 
 
 def ranks_of(items: Items, y: Any) -> Ragged:
@@ -270,18 +265,9 @@ def ranks_of(items: Items, y: Any) -> Ragged:
 
 def mean_ranks(numbers: Floats, offsets: Ints) -> Floats:
     """Ranks (N,) of numbers in their rounds, 1 the least; ties have the mean of their ranks."""
-    lengths = np.diff(offsets)
-    rounds = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((numbers, rounds))
-    ordered, before = numbers[order], rounds[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (ordered[1:] != ordered[:-1]) | (before[1:] != before[:-1])
-    starts = np.flatnonzero(new)
-    sizes = np.diff(np.append(starts, len(order)))
-    middle = starts + (sizes + 1) / 2.0
-    ranks = np.empty(len(order))
-    ranks[order] = np.repeat(middle, sizes) - offsets[before]
-    return ranks
+    rounds = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    among_all = rankdata(numbers, "dense").astype(np.int64)
+    return rankdata(rounds * (len(numbers) + 1) + among_all) - offsets[rounds]
 
 
 def chosen_of(items: Items, y: Any) -> Ragged:

@@ -461,11 +461,7 @@ class ConditionalLogit(BaseEstimator):
         return float(weights_of(items, sample_weight) @ logs)
 
     def elasticities(
-        self,
-        X: Any,
-        qid: ArrayLike | None = None,
-        available: Any = None,
-        feature: Any = None,
+        self, X: Any, qid: ArrayLike | None = None, available: Any = None, feature: Any = None
     ) -> Elasticities:
         """By how many per cent probabilities change if a feature of an item changes by 1%.
 

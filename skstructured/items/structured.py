@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
-from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
 from skstructured.estimators.mixture._trees import BEST, VertexTrees
@@ -242,6 +241,3 @@ class StructuredRanker(Mixture):
     def _scores(self, items: Items) -> Ragged:
         check_is_fitted(self)
         return Ragged(self._mixed.scores(self._checked_rows(items.values))[:, 0], items.offsets)
-
-    def __sklearn_tags__(self):
-        return with_rows(super().__sklearn_tags__(), self)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import LARGEST_SIZE, check_real
+from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
@@ -182,16 +182,21 @@ class FenchelYoung(Component):
         space, _, oracle = self._terms()
         dim = space._dimension(dim)
         nu, diameter, gamma = space.geometry(oracle.norm, dim)
-        lam = lam2 = oracle.convexity(dim)
-        if self.constants not in ("paper", "sharp"):
-            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
-        if self.constants == "sharp" and oracle.sharp is not None:
-            lam, lam2 = oracle.sharp(dim)
+        lam, lam2 = self._convexity(oracle, dim)
         needed = 4.0 * gamma / (lam * nu)
         c = self._check_scale(needed / math.log(2))
-        return LossConstants(
-            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, 2.0 * c / lam2, oracle.norm
-        )
+        a, smooth = 1.0 - needed / c, 2.0 * c / lam2
+        return LossConstants(a, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm)
+
+    def _convexity(self, oracle, dim):
+        """λ for the scale and for the smoothness."""
+        self._check_constants()
+        if self.constants == "sharp" and oracle.sharp is not None:
+            return oracle.sharp(dim)
+        return (oracle.convexity(dim),) * 2
+
+    def _check_constants(self):
+        check_choice("constants", self.constants, ("paper", "sharp"))
 
     def _check_scale(self, theory):
         if isinstance(self.scale, str) and self.scale == "theory":

@@ -71,65 +71,60 @@ def _one(dim):
     return 1.0
 
 
-ORACLES.update(
-    {
-        (Simplex, Shannon): Oracle(
-            simplex.softmax,
-            _entropy,
-            "l1",
-            _one,
-            lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
-            log_proba=simplex.log_softmax,
-            link=_logarithms,
-        ),
-        (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
-        (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
-        (Hypercube, Shannon): Oracle(
-            hypercube.sigmoid,
-            _binary_entropies,
-            "l2",
-            lambda dim: 4.0,
-            lambda dim: (KAPPA_0, KAPPA_0),
-            log_proba=hypercube.log_sigmoid,
-            link=_log_odds,
-        ),
-        (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
-        (OrdinalChain, Shannon): Oracle(
-            ordinal.staircase_marginals,
-            _staircase_entropy,
-            "l1",
-            lambda dim: 1.0 / dim**2,
-            lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
-            log_proba=ordinal.log_staircase,
-            link=_staircase_link,
-        ),
-        (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
-        (Permutahedron, SquaredNorm): Oracle(
-            permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
-        ),
-        (Birkhoff, Shannon): Oracle(
-            matching.entropic_matching,
-            _entropy,
-            "l1",
-            lambda dim: 1.0 / math.isqrt(dim),
-            lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
-            matching.matching_work,
-            True,
-            link=_logarithms,
-        ),
-        (Birkhoff, SquaredNorm): Oracle(
-            matching.matching_projection,
-            _half_square,
-            "l2",
-            _one,
-            work=matching.matching_work,
-            iterative=True,
-        ),
-        (OutputSpace, SquaredNorm): Oracle(
-            None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
-        ),
-    }
-)
+def _projection(kernel, **more):
+    return Oracle(kernel, _half_square, "l2", _one, **more)
+
+
+ORACLES |= {
+    (Simplex, Shannon): Oracle(
+        simplex.softmax,
+        _entropy,
+        "l1",
+        _one,
+        lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
+        log_proba=simplex.log_softmax,
+        link=_logarithms,
+    ),
+    (Simplex, SquaredNorm): _projection(simplex.sparsemax),
+    (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
+    (Hypercube, Shannon): Oracle(
+        hypercube.sigmoid,
+        _binary_entropies,
+        "l2",
+        lambda dim: 4.0,
+        lambda dim: (KAPPA_0, KAPPA_0),
+        log_proba=hypercube.log_sigmoid,
+        link=_log_odds,
+    ),
+    (Hypercube, SquaredNorm): _projection(hypercube.clip),
+    (OrdinalChain, Shannon): Oracle(
+        ordinal.staircase_marginals,
+        _staircase_entropy,
+        "l1",
+        lambda dim: 1.0 / dim**2,
+        lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
+        log_proba=ordinal.log_staircase,
+        link=_staircase_link,
+    ),
+    (OrdinalChain, SquaredNorm): _projection(ordinal.staircase_projection),
+    (Permutahedron, SquaredNorm): _projection(
+        permutahedron.rank_projection, work=lambda dim: 6 * dim
+    ),
+    (Birkhoff, Shannon): Oracle(
+        matching.entropic_matching,
+        _entropy,
+        "l1",
+        lambda dim: 1.0 / math.isqrt(dim),
+        lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
+        matching.matching_work,
+        True,
+        link=_logarithms,
+    ),
+    (Birkhoff, SquaredNorm): _projection(
+        matching.matching_projection, work=matching.matching_work, iterative=True
+    ),
+    (OutputSpace, SquaredNorm): _projection(None, work=lambda dim: 1, iterative=True),
+}
 
 #: Residuals of iterative kernels above this are worth a warning.
 RESIDUAL_TOL = 1e-9

@@ -4,7 +4,7 @@ import math
 from typing import Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 
 from skstructured._base.validation import check_choice, check_real
 from skstructured._engine.compiled import kernel
@@ -13,19 +13,13 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
-#: Codes that the kernel knows the losses by.
-MARGIN_KINDS = {
-    "smooth_hinge": 0.0,
-    "hinge": 1.0,
-    "logistic": 2.0,
-    "perceptron": 3.0,
-    "square": 4.0,
-}
-SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
-
-#: Largest |φ'| of each.
+#: The largest |φ'| of each loss.
 SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
 SLOPES["square"] = math.inf
+
+#: Codes that the kernel knows the losses by.
+MARGIN_KINDS = {kind: float(code) for code, kind in enumerate(SLOPES)}
+SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
 
 
 @kernel
@@ -115,11 +109,8 @@ class MarginLoss(Surrogate):
     @property
     def lipschitz(self) -> float:
         """The largest norm of a gradient: that of φ times √dim."""
-        self._check_kind()
+        check_choice("loss", self.kind, MARGIN_KINDS)
         return SLOPES[self.kind] * math.sqrt(self.space.dim_)
-
-    def _check_kind(self):
-        check_choice("loss", self.kind, tuple(MARGIN_KINDS))
 
     @property
     def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
@@ -128,21 +119,18 @@ class MarginLoss(Surrogate):
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
-        self._check_kind()
+        check_choice("loss", self.kind, MARGIN_KINDS)
         return np.array([MARGIN_KINDS[self.kind]]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
-        """2σ(θ) − 1 for the logistic loss, else the vertex of the largest score, (n, dim)."""
+        """2σ(θ) − 1 if they are probabilities, else the vertex of the largest score, (n, dim)."""
         theta = np.asarray(theta, dtype=np.float64)
         return 2.0 * expit(theta) - 1.0 if self.has_probabilities else self.space.argmax(theta)
 
     def log_proba(self, theta: Floats) -> Floats:
         """Logarithms of probabilities; for two classes to full precision in the tails."""
         share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
-        top = share.max(axis=1, keepdims=True)
-        if theta.shape[1] == 1:
-            return share
-        return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
+        return share if theta.shape[1] == 1 else log_softmax(share, axis=1)
 
 
 class IndicatorMargins(MarginLoss):
@@ -181,10 +169,6 @@ class IndicatorMargins(MarginLoss):
             wanted = "multilabel outputs and ordinal classes"
             raise ValueError(f"loss={self!r} is only supported for {wanted}; got {space!r}.")
         return super().over(space)
-
-    def mean(self, theta: Floats) -> Floats:
-        """The vertex of the largest score, (n, dim)."""
-        return self.space.argmax(np.asarray(theta, dtype=np.float64))
 
 
 #: Codes that the kernel knows the losses by.
@@ -266,13 +250,12 @@ class ResidualLoss(Surrogate):
         return max(self._quantile(), 1.0 - self._quantile()) if self.kind == "quantile" else 1.0
 
     def _quantile(self):
-        return check_real(
-            "quantile", self.quantile, lambda q: 0.0 < q < 1.0, "be a number between 0 and 1"
-        )
+        wanted = "be a number between 0 and 1"
+        return check_real("quantile", self.quantile, lambda q: 0.0 < q < 1.0, wanted)
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the compiled function."""
-        check_choice("loss", self.kind, tuple(RESIDUAL_KINDS))
+        check_choice("loss", self.kind, RESIDUAL_KINDS)
         epsilon = EPSILON.get(self.kind, 0.0) if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)

@@ -139,8 +139,7 @@ class ParameterFree(OnlineOptimizer):
         state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
-        if self.feature_norm is not None:
-            state[NORM] = check_size("feature_norm", self.feature_norm)
+        state[NORM] = check_size("feature_norm", self.feature_norm, 0.0)
         state[DIAMETER] = loss.lipschitz
         return state
 

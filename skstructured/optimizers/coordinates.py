@@ -3,7 +3,7 @@
 import math
 
 from skstructured._base.component import parameters
-from skstructured._base.validation import check_positive, check_real
+from skstructured._base.validation import check_nonnegative, check_positive
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 
 
@@ -114,8 +114,4 @@ class FTRLProximal(CoordinateOptimizer):
     def parameters(self) -> tuple[float, ...]:
         """α, β, λ₁ and λ₂."""
         steps = check_positive("alpha", self.alpha), check_positive("beta", self.beta)
-        return (*steps, self._penalty("l1"), self._penalty("l2"))
-
-    def _penalty(self, name):
-        given = getattr(self, name)
-        return check_real(name, given, lambda v: 0.0 <= v < math.inf, "be a number of at least 0")
+        return (*steps, check_nonnegative("l1", self.l1), check_nonnegative("l2", self.l2))

@@ -3,11 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_positive, check_size
+from skstructured._base.validation import check_bool, check_positive, check_size
 from skstructured._engine.compiled import kernel_over
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
@@ -272,8 +270,7 @@ class PiSTOL(OnlineOptimizer):
 
     def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`."""
-        if not isinstance(self.per_coordinate, (bool, np.bool_)):
-            raise ValueError(f"per_coordinate must be a bool, got {self.per_coordinate!r}.")
+        check_bool("per_coordinate", self.per_coordinate)
         given = (self.a, self.b, self.feature_norm)
         return CoordinatePiSTOL(*given) if self.per_coordinate else self
 
@@ -283,8 +280,7 @@ class PiSTOL(OnlineOptimizer):
         state[PARAMETER_A] = check_positive("a", self.a)
         state[PARAMETER_B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.lipschitz
-        if self.feature_norm is not None:
-            state[NORM] = check_size("feature_norm", self.feature_norm)
+        state[NORM] = check_size("feature_norm", self.feature_norm, 0.0)
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:

@@ -17,7 +17,7 @@ from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability, 
 from skstructured.guarantees.certificates import certificate_of
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
-from skstructured.optimizers.gradient_descent import GradientDescent
+from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
 # The state vectors, after the loop's own entries.
@@ -50,21 +50,12 @@ def root_step(state, inner, square, bound, weight):
     return -state[LENGTH] * weight / math.sqrt(state[SUM_SQ])
 
 
-class RelativeStep(OnlineOptimizer):
+class RelativeStep(FixedStep):
     """``W ← W − (η/mean‖x‖²) w g xᵀ``, the mean over the rows so far."""
 
     scale_kernel = staticmethod(mean_square)
     step_kernel = staticmethod(relative_step)
-    entries = 3
-
-    def __init__(self, eta=1.0):
-        self.eta = eta
-
-    def init(self, loss):
-        """The initial state, with η behind the loop's own entries."""
-        state = new_state(self.entries)
-        state[ETA] = check_positive("steps", self.eta)
-        return state
+    entries, source = 3, "steps"
 
 
 class RootStep(OnlineOptimizer):

@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
-from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
+from skstructured.decoders import DECODERS
 from skstructured.extend.decoder import Decoder
 from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import KAPPA_0
@@ -122,13 +122,7 @@ class SequenceLoss(RoundLoss):
 
 
 #: Decoders that sequences know, by the name of their rule.
-RULES = {
-    MAP: "map",
-    MinimumRisk: "min_risk",
-    Nearest: "nearest",
-    Randomized: "randomized",
-    Sampled: "sampled",
-}
+RULES = {DECODERS[name]: name for name in ("map", "min_risk", "nearest", "randomized", "sampled")}
 
 #: Rules that never draw, and rules whose outputs need no mean of steps.
 SURE = "map", "min_risk", "nearest"

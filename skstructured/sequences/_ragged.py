@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import inherit_parameters
+from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
-from skstructured._engine.mixing import ALONE
-from skstructured._engine.mixing import SCORES as OF_SCORES
+from skstructured._engine.mixing import ALONE, SCORES
 from skstructured._engine.rounds import NO_FLOATS, NO_INTS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
@@ -36,6 +35,7 @@ from skstructured.optimizers import GradientDescent
 
 
 @inherit_parameters(FenchelYoung)
+@parameters
 class RoundLoss(FenchelYoung):
     """A Fenchel–Young loss of rounds that have a number of rows each, with one scale for all.
 
@@ -54,20 +54,14 @@ class RoundLoss(FenchelYoung):
     #: Optimizers are told bounds on gradients.
     lipschitz = 1.0
     #: What 2c times C²/λ is to be multiplied by.
-    curvature: float = 1.0
+    curvature = 1.0
 
-    def __init__(
-        self,
-        space: Any = "simplex",
-        regularizer: Any = None,
-        scale: Any = "theory",
-        constants: str = "paper",
-        sizes: tuple[int, ...] = (),
-        stretch: float = 1.0,
-    ) -> None:
-        super().__init__(space, regularizer, scale, constants)
-        self.sizes = sizes
-        self.stretch = stretch
+    space: Any = "simplex"
+    regularizer: Any = None
+    scale: Any = "theory"
+    constants: str = "paper"
+    sizes: tuple[int, ...] = ()
+    stretch: float = 1.0
 
     @abstractmethod
     def _needed(self, size: int) -> tuple[float, ...]:
@@ -75,8 +69,7 @@ class RoundLoss(FenchelYoung):
 
     def _extremes(self) -> Floats:
         """`_needed` (., 5) of each size."""
-        if self.constants not in ("paper", "sharp"):
-            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
+        self._check_constants()
         return np.array([self._needed(size) for size in self.sizes or (1,)])
 
     def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> Any:
@@ -195,7 +188,7 @@ class RoundModel(LinearModel):
         self.width = self.scale.columns
         self.params, self.options = self.rounds.constants(self)
         width = self.width + self.intercept + self.rounds.rows_behind(dim)
-        kind = OF_SCORES if optimizer.mixes else ALONE
+        kind = SCORES if optimizer.mixes else ALONE
         given = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
         self.state = LinearState(dim, width, *given)
         self.state.by_feature = True

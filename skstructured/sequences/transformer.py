@@ -193,10 +193,6 @@ class _Rows(list):
     def shape(self):
         return (len(self),)
 
-    def __getitem__(self, which):
-        found = super().__getitem__(which)
-        return list(found) if isinstance(which, slice) else found
-
 
 def _stack(X):
     """All positions one after the other: a matrix, or a list of dicts or strings."""

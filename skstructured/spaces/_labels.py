@@ -11,9 +11,8 @@ from skstructured.extend.output_space import OutputSpace
 
 def check_costs(cost_matrix, k):
     """Costs (k, k) at [predicted, true] of a matrix at [true, predicted]; a ValueError if bad."""
-    given = {"dtype": np.float64, "input_name": "cost_matrix"}
     try:
-        A = check_array(cost_matrix, **given)
+        A = check_array(cost_matrix, dtype=np.float64, input_name="cost_matrix")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"cost_matrix must be a ({k}, {k}) matrix of numbers: {error}") from error
     if A.shape != (k, k):
@@ -172,6 +171,9 @@ class LabelSpace(OutputSpace):
         self._sorter = np.argsort(self.classes_)
         self.dim_ = self._dim_of(len(self.classes_))
         return self
+
+    def _dim_of(self, n_classes):
+        return n_classes
 
     def _costs(self, k):
         """Costs (k, k) [predicted, true] in units of the largest; None for those of the space."""

@@ -155,9 +155,6 @@ class LabelSequence(LabelSpace):
     def _costs(self, k):
         return 1.0 - np.eye(k) if self.cost_matrix is None else super()._costs(k)
 
-    def _dim_of(self, n_classes):
-        return n_classes
-
     def pack(self, y: Outputs) -> Ragged:
         """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
         stacked = stack_labels(y)
@@ -165,7 +162,8 @@ class LabelSequence(LabelSpace):
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of packed outputs: a list, or an array if all have the same length."""
-        return _together([self._vector(codes) for codes in packed.unstack()])
+        vectors = [self._vector(codes) for codes in packed.unstack()]
+        return np.array(vectors) if len({*map(len, vectors)}) == 1 else vectors
 
     def _vector(self, codes):
         M, k = len(codes), self.dim_
@@ -284,9 +282,3 @@ class LabelSequence(LabelSpace):
 def mean_of(values, offsets):
     """Means (n,) of numbers (N,) over the positions of each sequence."""
     return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
-
-
-def _together(vectors):
-    """An array if all vectors have the same length, else the list."""
-    same = len({len(vector) for vector in vectors}) == 1
-    return np.array(vectors) if same else vectors

@@ -188,9 +188,6 @@ class Simplex(LabelSpace):
     def __init__(self, cost_matrix: Given = None) -> None:
         self.cost_matrix = cost_matrix
 
-    def _dim_of(self, n_classes):
-        return n_classes
-
     def unpack(self, packed: Packed) -> Floats:
         """Basis vectors (n, K) of class positions (n,)."""
         return basis_vectors(packed, self.dim_)

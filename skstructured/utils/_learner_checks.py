@@ -58,10 +58,6 @@ class LearnerTrial:
         different, position = np.unique(self.y, axis=axis, return_inverse=True)
         return different, position.ravel()
 
-    def some_outputs(self):
-        """At most eight of the different outputs."""
-        return self.distinct_outputs()[0][:8]
-
     def other_outputs(self):
         """The outputs of the stream exchanged with each other; each round has another."""
         different, position = self.distinct_outputs()
@@ -297,11 +293,12 @@ def check_a_rounds_own_output_does_not_enter(trial):
     That is, of one distribution over the vertices, found by nonnegative least squares; if learners
     may abstain, over one output more, which costs ``abstention_cost`` for any true output.
     """
-    space, outputs, losses = getattr(trial.begun()[0], "space_", None), trial.some_outputs(), []
+    space, outputs = getattr(trial.begun()[0], "space_", None), trial.distinct_outputs()[0][:8]
     try:
         plays = space.vertices()
     except (AttributeError, ValueError) as error:
         raise SkipTest(f"the vertices of the learner's space are not listed: {error}") from error
+    losses = []
     for output in outputs:
         model, rounds = _with_output(trial, output)
         losses.append(model.play_and_learn(rounds, trial.every[-1:], 0).expected[0])

@@ -55,10 +55,8 @@ def warm_up(*names: str) -> None:
 
 def _estimators():
     """New estimators, by the names of their classes and of spaces."""
-    public, both = (
-        vars(sys.modules["skstructured"]),
-        (StructuredPredictor, OnlineStructuredPredictor),
-    )
+    public = vars(sys.modules["skstructured"])
+    both = StructuredPredictor, OnlineStructuredPredictor
     names = [name for name in public["__all__"] if hasattr(public[name], "predict")]
     known = {name: [public[name]()] for name in names if name not in LEFT_OUT}
     known["BanditGaptronClassifier"][0].set_params(radius=1.0)

@@ -488,7 +488,7 @@ def test_losses_check_their_scores():
     ):
         with pytest.raises(ValueError, match=message):
             loss.mean(theta)
-    with pytest.raises(ValueError, match='constants must be "paper" or "sharp"'):
+    with pytest.raises(ValueError, match="constants must be one of 'paper', 'sharp'"):
         sk.FenchelYoung(sk.spaces.Simplex().fit([0, 1]), constants="mine").scale_  # noqa: B018
     with pytest.raises(ValueError, match=re.escape("call Simplex.fit(y)")):
         sk.FenchelYoung("simplex").scale_  # noqa: B018

@@ -271,7 +271,7 @@ def test_ndcg_against_scikit_learn(rng):
         for p, r in zip(position, relevance.astype(float), strict=True)
     ]
     np.testing.assert_allclose(ndcg(position, relevance, gain="linear"), wanted, atol=1e-12)
-    with pytest.raises(ValueError, match='gain must be "exponential" or "linear"'):
+    with pytest.raises(ValueError, match="gain must be one of 'exponential', 'linear'"):
         ndcg(position, relevance, gain="x")
     position[3, 0] = position[3, 1]
     with pytest.raises(ValueError, match=r"Row 3 of y_pred must have each of the positions 0 to 4"):

@@ -137,13 +137,8 @@ class SequenceOutputs:
 
     def __init__(self, space, cost_matrix=None):
         self.space, self.dim = space, space.dim_
-        self.A = np.ascontiguousarray(space.costs_)
-        if cost_matrix is not None:
-            if space.cost_matrix is not None:
-                raise ValueError(
-                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
-                )
-            self.A = check_costs(cost_matrix, self.dim)
+        own = space.costs_ if cost_matrix is None else check_costs(cost_matrix, self.dim)
+        self.A = np.ascontiguousarray(own)
 
     def unit(self, packed, share):
         """The least cost there is of a position, as a share of a sequence of the mean length."""
@@ -428,9 +423,9 @@ class RankOutputs(RowOutputs):
 
 def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
+    if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
+        raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
     if isinstance(space, (Simplex, OrdinalChain)):
-        if cost_matrix is not None and space.cost_matrix is not None:
-            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
     if isinstance(space, LabelSequence):
         return SequenceOutputs(space, cost_matrix)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
+from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters
 from skstructured.estimators._batch import Found, chains_of, check_memory, spread
@@ -60,18 +61,14 @@ def _kernels(inputs, cache_size):
         check_memory(f"matrix of kernels of {size} rows", size**2, cache_size)
     if inputs.K is not None or p + inputs.intercept <= n:
         return inputs.K
-    return _dense(Z @ Z.T) + float(inputs.intercept)
-
-
-def _dense(M):
-    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)
+    return safe_sparse_dot(Z, Z.T, dense_output=True) + float(inputs.intercept)
 
 
 def _products(inputs, share):
     """Zᵀ S Z of features and the intercept."""
     Z = inputs.Z
     weighted = Z.multiply(share[:, None]).tocsr() if hasattr(Z, "indptr") else Z * share[:, None]
-    M = _dense(Z.T @ weighted)
+    M = safe_sparse_dot(Z.T, weighted, dense_output=True)
     if inputs.intercept:
         sums = np.asarray(weighted.sum(axis=0)).ravel()
         M = np.block([[M, sums[:, None]], [sums[None], np.array([[share.sum()]])]])

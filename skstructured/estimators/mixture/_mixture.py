@@ -9,16 +9,12 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 
-from skstructured._base.validation import (
-    check_finite,
-    check_integer,
-    read_rows,
-    unchanged_on_error,
-)
+from skstructured._base.validation import check_finite, check_integer, read_rows, unchanged_on_error
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.passes import is_verbose
+from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
@@ -247,3 +243,6 @@ class Mixture(BaseEstimator):
             theta[halves == half] = np.tensordot(a, honest[:, halves == half], 1) + b
         self.validation_score_ = self._judge(theta, packed[judged], training.weight[judged])
         return self._least(honest, training, slice(None))
+
+    def __sklearn_tags__(self):
+        return with_rows(super().__sklearn_tags__(), self)
