@@ -1,100 +1,70 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
-from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured.bandits import (
-    BanditGaptronClassifier,
-    BanditReduction,
-    BanditronClassifier,
-    ConfiditClassifier,
-    NewtronClassifier,
-    SOBAClassifier,
-)
-from skstructured.estimators.boosting.olm import AdaBoostOLMClassifier
-from skstructured.estimators.boosting.tree import OnlineTreeClassifier
-from skstructured.estimators.crf.estimator import ConditionalRandomField
-from skstructured.estimators.kernel.margins import (
-    AveragedKernelSGDClassifier,
-    KernelPerceptronClassifier,
-    PiSTOLClassifier,
-    PiSTOLRegressor,
-)
-from skstructured.estimators.kernel.structured import Kernel, KernelStructuredPredictor
-from skstructured.estimators.logistic.folklore import AioliClassifier, FolkloreClassifier
-from skstructured.estimators.logistic.forecasters import (
-    AggregatingForecaster,
-    GaussianAggregatingForecaster,
-)
-from skstructured.estimators.logistic.newton import OnlineNewtonClassifier
-from skstructured.estimators.margin.networks import MaxMinMarginNetwork, StructuralSVM
-from skstructured.estimators.margin.quadratic import QuadraticSurrogate
-from skstructured.estimators.online import (
-    GaptronClassifier,
-    MulticlassPerceptron,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
-)
-from skstructured.estimators.regressor import StructuredRegressor
-from skstructured.estimators.structured import StructuredPredictor
-from skstructured.evaluation.conformal import PredictionSets
-from skstructured.experts.abstention import AbstainingHedgeClassifier
-from skstructured.extend.learner import OnlineLearner
-from skstructured.guarantees.risk import RiskMonitor
-from skstructured.items.choice import ConditionalLogit
-from skstructured.items.predictor import ItemStructuredPredictor
-from skstructured.items.ranker import ListwiseRanker
-from skstructured.items.structured import StructuredRanker
-from skstructured.losses import FenchelYoung
-from skstructured.sequences import SequenceTransformer
-from skstructured.streaming.shards import average_fitted
-from skstructured.streaming.table_encoder import TableEncoder
-from skstructured.utils.warm_up import warm_up
+import contextlib
+import importlib
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AbstainingHedgeClassifier",
-    "AdaBoostOLMClassifier",
-    "AggregatingForecaster",
-    "AioliClassifier",
-    "AveragedKernelSGDClassifier",
-    "BanditGaptronClassifier",
-    "BanditReduction",
-    "BanditronClassifier",
-    "ConditionalLogit",
-    "ConditionalRandomField",
-    "ConfiditClassifier",
-    "FenchelYoung",
-    "FolkloreClassifier",
-    "GaptronClassifier",
-    "GaussianAggregatingForecaster",
-    "GuaranteeError",
-    "GuaranteeWarning",
-    "ItemStructuredPredictor",
-    "Kernel",
-    "KernelPerceptronClassifier",
-    "KernelStructuredPredictor",
-    "ListwiseRanker",
-    "MaxMinMarginNetwork",
-    "MulticlassPerceptron",
-    "NewtronClassifier",
-    "OnlineLearner",
-    "OnlineNewtonClassifier",
-    "OnlineStructuredPredictor",
-    "OnlineTreeClassifier",
-    "PiSTOLClassifier",
-    "PiSTOLRegressor",
-    "PredictionSets",
-    "QuadraticSurrogate",
-    "RiskMonitor",
-    "SOBAClassifier",
-    "SecondOrderPerceptron",
-    "SequenceTransformer",
-    "StructuralSVM",
-    "StructuredPredictor",
-    "StructuredRanker",
-    "StructuredRegressor",
-    "TableEncoder",
-    "__version__",
-    "average_fitted",
-    "warm_up",
-]
+#: The module of each public name, which is imported at the first use; `__init__.pyi` is for types.
+_MODULES = {
+    "AbstainingHedgeClassifier": "experts.abstention",
+    "AdaBoostOLMClassifier": "estimators.boosting.olm",
+    "AggregatingForecaster": "estimators.logistic.forecasters",
+    "AioliClassifier": "estimators.logistic.folklore",
+    "AveragedKernelSGDClassifier": "estimators.kernel.margins",
+    "BanditGaptronClassifier": "bandits",
+    "BanditReduction": "bandits",
+    "BanditronClassifier": "bandits",
+    "ConditionalLogit": "items.choice",
+    "ConditionalRandomField": "estimators.crf.estimator",
+    "ConfiditClassifier": "bandits",
+    "FenchelYoung": "losses",
+    "FolkloreClassifier": "estimators.logistic.folklore",
+    "GaptronClassifier": "estimators.online",
+    "GaussianAggregatingForecaster": "estimators.logistic.forecasters",
+    "GuaranteeError": "_base.exceptions",
+    "GuaranteeWarning": "_base.exceptions",
+    "ItemStructuredPredictor": "items.predictor",
+    "Kernel": "estimators.kernel.structured",
+    "KernelPerceptronClassifier": "estimators.kernel.margins",
+    "KernelStructuredPredictor": "estimators.kernel.structured",
+    "ListwiseRanker": "items.ranker",
+    "MaxMinMarginNetwork": "estimators.margin.networks",
+    "MulticlassPerceptron": "estimators.online",
+    "NewtronClassifier": "bandits",
+    "OnlineLearner": "extend.learner",
+    "OnlineNewtonClassifier": "estimators.logistic.newton",
+    "OnlineStructuredPredictor": "estimators.online",
+    "OnlineTreeClassifier": "estimators.boosting.tree",
+    "PiSTOLClassifier": "estimators.kernel.margins",
+    "PiSTOLRegressor": "estimators.kernel.margins",
+    "PredictionSets": "evaluation.conformal",
+    "QuadraticSurrogate": "estimators.margin.quadratic",
+    "RiskMonitor": "guarantees.risk",
+    "SOBAClassifier": "bandits",
+    "SecondOrderPerceptron": "estimators.online",
+    "SequenceTransformer": "sequences",
+    "StructuralSVM": "estimators.margin.networks",
+    "StructuredPredictor": "estimators.structured",
+    "StructuredRanker": "items.structured",
+    "StructuredRegressor": "estimators.regressor",
+    "TableEncoder": "streaming.table_encoder",
+    "average_fitted": "streaming.shards",
+    "warm_up": "utils.warm_up",
+}
+
+__all__ = ["__version__", *_MODULES]
+
+
+def __getattr__(name):
+    """Import a public name or module at its first use: scikit-learn and numba take seconds."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"skstructured.{_MODULES[name]}"), name)
+    if name[:1] != "_":
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(f"skstructured.{name}")
+    raise AttributeError(f"module 'skstructured' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

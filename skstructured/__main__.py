@@ -5,24 +5,23 @@ Without FILE the data are scikit-learn's digits. To predict with a saved model:
   python -m skstructured predict MODEL FILE
 """
 
+import inspect
 import os
 import sys
 import zipfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 import skstructured
-from skstructured._cli import predict
-from skstructured._cli.report import lines_of
-from skstructured._cli.tables import QUERIES, SVMLIGHT, WIDE, ends_with, is_large, read
-from skstructured.checkpoints import HEADER, check_path
-from skstructured.spaces import SPACES, TASKS
+from skstructured._cli.files import QUERIES, SVMLIGHT, WIDE, ends_with, first_rows, is_large
+from skstructured.checkpoints import HEADER, check_path, load_skops
 
 #: Options that say what is in a file.
 ABOUT_FILES = "target delimiter columns order qid choice bad_cells"
 
-#: What `--space` accepts, and how it is named: by the field's words.
-SPACE_NAMES = {"ordinal": "ordinal", "real": "real", "regression": "real"}
-SPACE_NAMES |= {name: task for name in SPACES for task in TASKS if SPACES[name] is TASKS[task]}
+#: What `--space` accepts, by the field's words, and other names of these.
+SPACES = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking")
+SPACE_NAMES = {"regression": "real", "simplex": "multiclass", "hypercube": "multilabel"}
+SPACE_NAMES |= {"birkhoff": "assignment", "permutahedron": "ranking"}
 
 #: Why some options would do nothing for items.
 OWN = "is not supported with --qid and --choice, which have their own learners"
@@ -63,8 +62,7 @@ def _learning():
     what = "discrete choice: column of the choice set; the target is 1 for the chosen row"
     add("--choice", "COL", what)
     what = "output space (default: multiclass; real if most numbers are distinct)"
-    known = dict.fromkeys(SPACE_NAMES.values())
-    add("--space", None, what, type=lambda given: SPACE_NAMES.get(given, given), choices=known)
+    add("--space", None, what, type=lambda given: SPACE_NAMES.get(given, given), choices=SPACES)
     what = "order of ordinal classes that are strings, lowest first: poor,fair,good"
     add("--order", "A,B[,…]", what, type=_names)
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
@@ -91,7 +89,7 @@ def _learning():
 
 def _predicting():
     """The parser of the command that predicts."""
-    made, add = _parser("python -m skstructured predict", predict.__doc__)
+    made, add = _parser("python -m skstructured predict", inspect.getdoc(_predict))
     add("MODEL", None, "a model of --save")
     what = "rows to predict: CSV, JSON lines, Parquet or svmlight; - is standard input"
     add("FILE", None, what)
@@ -108,6 +106,7 @@ def _check_options(options):
     is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
     one_label = f"{options.space} is not supported for svmlight files, which have one label per row"
     in_parts = is_sparse or is_large(options.file)
+    digits = options.file is None and options.space not in (None, "multiclass", "ordinal")
     own_defaults = "is not supported with --learner, which has its defaults"
     rules = (
         (options.learner, "passes no_mixture", own_defaults),
@@ -124,6 +123,7 @@ def _check_options(options):
         (not options.save, "passes", "is about the model that --save keeps: add --save"),
         (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),
         (options.file is None, ABOUT_FILES, "needs a FILE"),
+        (digits, "space", f"{options.space} needs a FILE: the digits are classes"),
     )
     for holds, names, why in rules:
         for name in names.split() if holds else ():
@@ -152,7 +152,7 @@ def main(arguments=None):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if given[:1] == ["predict"]:
-            predict.print_table(_predicting().parse_args(given[1:]))
+            _predict(_predicting().parse_args(given[1:]))
         else:
             _learn(_learning().parse_args(given), given)
         sys.stdout.flush()
@@ -172,12 +172,32 @@ def main(arguments=None):
     return 2
 
 
+def _predict(options):
+    """Print a prediction for each row of FILE, as CSV with a header.
+
+    FILE must have the columns that MODEL was trained on, in any order. Models of --qid print a
+    score per row. Models of --choice print the probability of each row, and 1 for the most probable
+    row of each choice.
+    """
+    for path in (options.MODEL, options.FILE):
+        if path != "-":
+            os.stat(path)  # an error if it does not exist
+    from skstructured._cli.predict import print_table  # takes long: after the errors of files
+
+    print_table(options)
+
+
 def _learn(options, given):
     """Learn, and print each line when it is known, or all when the model is saved."""
     _check_options(options)
     if options.save is not None:
         _check_save(options.save)
-    lines = lines_of(options, given, read(options))
+    first = first_rows(options)
+    if options.save is not None:
+        load_skops()  # before the rows are learned
+    from skstructured._cli import report, tables  # takes long: after the errors of files
+
+    lines = report.lines_of(options, given, tables.read(options, first))
     for line in lines if options.save is None else list(lines):
         print(line, flush=True)
 

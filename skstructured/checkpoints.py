@@ -18,7 +18,6 @@ from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
-import sklearn
 
 import skstructured
 
@@ -150,7 +149,7 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
     --------
     save_checkpoint : Write the file.
     """
-    skops, names, versions = _skops(), _names_of(trusted), None
+    skops, names, versions = load_skops(), _names_of(trusted), None
     _refuse_special(Path(path))
     with open(path, "rb") as file:
         try:
@@ -184,7 +183,6 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
 
 def check_path(path):
     """The file of a path, links followed; an error if no checkpoint can be written there."""
-    _skops()
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")
@@ -200,14 +198,12 @@ def _refuse_special(target):
         raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
 
 
-def _skops():
+def load_skops():
     """skops.io, which is imported when it is needed."""
     try:
         import skops.io
     except ImportError as error:
-        raise ImportError(
-            "Checkpoints need skops, which is not installed: pip install skops."
-        ) from error
+        raise ImportError("Checkpoints need skops: pip install skops.") from error
     return skops.io
 
 
@@ -255,7 +251,9 @@ def _sync_folder(folder):
 
 def _serialized(estimator):
     """A buffer with the file's content, which was read back."""
-    skops, buffer = _skops(), io.BytesIO()
+    import sklearn  # takes long
+
+    skops, buffer = load_skops(), io.BytesIO()
     versions = {"format": FORMAT, "skstructured": skstructured.__version__}
     versions |= {"numpy": np.__version__, "scikit-learn": sklearn.__version__}
     try:

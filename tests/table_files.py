@@ -12,6 +12,7 @@ from conftest import INTERPRETED
 from sklearn.datasets import load_iris
 
 from skstructured.__main__ import main
+from skstructured._cli.files import first_rows
 from skstructured._cli.tables import read
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
@@ -21,7 +22,8 @@ def load(path, target=None, space=None, **more):
     """The table of a file, as the command line reads it."""
     given = {"target": target, "space": space, "delimiter": None, "columns": None, "order": None}
     given |= {"qid": None, "choice": None, "bad_cells": None, "file": str(path)} | more
-    return read(SimpleNamespace(**given))
+    options = SimpleNamespace(**given)
+    return read(options, first_rows(options))
 
 
 class CommandLine:

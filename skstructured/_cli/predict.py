@@ -1,16 +1,11 @@
-"""Print a prediction for each row of FILE, as CSV with a header.
-
-FILE must have the columns that MODEL was trained on, in any order. Models of --qid print a score
-per row. Models of --choice print the probability of each row, and 1 for the most probable row of
-each choice.
-"""
+"""The command that predicts: a prediction for each row of a file, as CSV with a header."""
 
 import sys
 import warnings
 
 import numpy as np
 
-from skstructured._cli import tables
+from skstructured._cli import files, tables
 from skstructured.checkpoints import load_checkpoint
 from skstructured.items import (
     ConditionalLogit,
@@ -41,7 +36,7 @@ def print_table(options):
     labels = _labels(model, learner) if options.proba else []
     for kept, *rows in _parts(model, learner, options, notes):
         found = [kept.reset_index(drop=True), *_predicted(learner, labels, *rows)]
-        table = tables.load_pandas().concat(found, axis=1)
+        table = files.load_pandas().concat(found, axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
     if header:  # there are no rows
@@ -74,7 +69,7 @@ def _labels(model, learner):
 
 def _predicted(learner, labels, model, X, given):
     """Frames of predictions, and of probabilities with ``--proba``."""
-    is_choice, frame = isinstance(learner, CHOICES), tables.load_pandas().DataFrame
+    is_choice, frame = isinstance(learner, CHOICES), files.load_pandas().DataFrame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
         y = np.asarray(model.predict(X, **given))
@@ -88,13 +83,13 @@ def _predicted(learner, labels, model, X, given):
 def _parts(model, learner, options, notes):
     """Yield columns that are kept, a model of numbers, its rows and their rounds, part by part."""
     path, is_choice = options.FILE, isinstance(learner, CHOICES)
-    if tables.ends_with(path, tables.SVMLIGHT):
+    if files.ends_with(path, files.SVMLIGHT):
         if options.keep or hasattr(model, "feature_names_in_"):
             what = "--keep needs them" if options.keep else "the model needs them"
             raise ValueError(f"{path} has no column names, and {what}.")
         zero_based = tables.svmlight_labels(path)[0]
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
-            yield tables.load_pandas().DataFrame(index=range(X.shape[0])), model, X, {}
+            yield files.load_pandas().DataFrame(index=range(X.shape[0])), model, X, {}
         return
     name, encoder = getattr(learner, "round_column_", None), getattr(model, "steps", [(0, 0)])[0][1]
     if is_choice and name is None:
@@ -103,8 +98,8 @@ def _parts(model, learner, options, notes):
             "--save: predict in Python, with qid=."
         )
     has_encoder = isinstance(encoder, TableEncoder)
-    for frame in tables.frames(path, size=None if is_choice else tables.PART, notes=notes):
-        tables.check_columns(path, frame, options.keep)
+    for frame in files.frames(path, size=None if is_choice else tables.PART, notes=notes):
+        files.check_columns(path, frame, options.keep)
         given = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
         if not has_encoder:  # all columns are numbers
             features = getattr(model, "feature_names_in_", frame.columns)

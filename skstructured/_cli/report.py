@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._cli.files import WIDE, load_pandas
 from skstructured._cli.progress import stage
-from skstructured._cli.tables import WIDE, load_pandas, make_space
+from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
@@ -87,6 +88,7 @@ def lines_of(options, given, table):
     if options.bounds:
         yield from bounds(rows, _bounded(options, learner), options.seed)
         return
+    yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
     if table.qid is not None:
         yield from item_lines(options, rows, learner)
     elif table.space == "real":
@@ -256,7 +258,6 @@ def played(table, learner, seed, play="predict", label="While learning"):
 
 def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
     """Lines on a run: results, possible problems, the columns that matter, and the time."""
-    yield from (table.name, "")
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
     yield from told
     lines = [part for line in table.careful for part in wrap(line, WIDTH)]
@@ -415,8 +416,7 @@ def amount_lines(table, learner, seed):
         f"Baseline         off by {always} with the median for every row; here {mean}.",
         "New rows         no bound: errors of real numbers have no upper limit.",
     ]
-    named = table._replace(name=f"{table.name}: real numbers")
-    return screen(named, told, result.estimator, n, seconds)
+    return screen(table, told, result.estimator, n, seconds)
 
 
 def bounds(table, learners, seed):

@@ -1,204 +1,36 @@
 """Tables of the command line: the contents of a file as rows and outputs, whole or in parts."""
 
-import csv
-import gzip
-import importlib
-import json
 import os
 import time
-import zlib
 from collections import Counter
-from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from skstructured._cli import files
 from skstructured._cli.careful import about_columns, numbers_of, without_bad_cells
+from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
-from skstructured.streaming.chunks import WIDEST, Chunks, opened_parquet, svmlight_chunks
-from skstructured.streaming.table_encoder import EXACT, NOTHING, TableEncoder, unreadable
+from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
+from skstructured.streaming.table_encoder import EXACT, TableEncoder, unreadable
 
-PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
-
-#: Characters that may separate cells; characters in a cell.
-DELIMITERS, LONGEST_CELL = ",;\t|", 2**31 - 1
-
-#: Cells that are missing values.
-MISSING = ("?", *NOTHING)
-
-#: Bytes of a file, and of a compressed one, that is read in parts.
-LARGE, LARGE_GZIP = 1 << 26, 1 << 23
-
-#: Rows times distinct labels (8 bytes each, several times over); names that an error lists.
-LARGEST_TABLE, LISTED = 10**8, 20
+#: Rows times distinct labels (8 bytes each, several times over).
+LARGEST_TABLE = 10**8
 
 #: Whole numbers of more values than this, and of fewer rows each, are amounts, not classes.
 CLASSES, ROWS_EACH = 100, 10
 
-#: Rows of a part, and those that decide what the columns of a large file are.
-PART, DECIDING = 10_000, 100_000
+#: Rows of a part of a large file.
+PART = 10_000
 
-#: Bytes of a part of a svmlight file, which has at least so many; its first rows.
-PART_BYTES, PARTS, LOOKED_AT = 1 << 24, 50, 100
-
-#: Spaces whose outputs have a column each.
-WIDE = ("multilabel", "assignment", "ranking")
+#: Bytes of a part of a svmlight file, which has at least so many.
+PART_BYTES, PARTS = 1 << 24, 50
 
 #: What to do about a row without an output.
 REMEDY = ", the target: leave out such rows"
-
-#: What files with query ids are read by.
-QUERIES = (
-    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) reads them for "
-    "ListwiseRanker; for a CSV file use --qid COLUMN"
-)
-
-
-def ends_with(path, endings):
-    """Whether the name of a file has one of these endings."""
-    return path is not None and Path(path).suffix.lower() in endings
-
-
-def is_large(path):
-    """Whether a file is read in parts."""
-    most = LARGE_GZIP if ends_with(path, (".gz", *PARQUET)) else LARGE
-    return path is not None and os.path.isfile(path) and os.path.getsize(path) > most
-
-
-def load_pandas():
-    """pandas, which is imported when it is needed: the digits need none."""
-    return importlib.import_module("pandas")
-
-
-def frames(path, delimiter=None, size=None, notes=None):
-    """Yield the rows of a file as data frames of at most `size` rows, with None for missing values.
-
-    The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
-    are texts. A file whose first character is a brace has a JSON object on each line. Others are
-    CSV with a header, whose most frequent separator is that of the cells unless `delimiter` is
-    given. A file without rows yields nothing. `notes` gets a line if rows have several lines.
-
-    Raises
-    ------
-    OSError, ValueError, ImportError
-        If the file cannot be read; the message is one line and names the row.
-    """
-    limit, read_parts = csv.field_size_limit(LONGEST_CELL), _of_text
-    if ends_with(path, PARQUET):
-        read_parts = _of_parquet
-    try:
-        yield from read_parts(path, size, delimiter, [] if notes is None else notes)
-    except UnicodeDecodeError as error:
-        where = f"byte {error.object[error.start]:#x} at {error.start}"
-        raise ValueError(
-            f"{path} is not UTF-8 text ({where}). If it is Latin-1, convert it: "
-            "iconv -f latin1 -t utf-8 FILE > NEW."
-        ) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        what = f"damaged or cut off: {error}"
-        if "Not a gzipped file" in str(error):
-            what = "not compressed by gzip, as its name says"
-        raise ValueError(f"{path} is {what}.") from error
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _of_text(path, size, delimiter, notes):
-    """Frames of CSV or of JSON lines, perhaps compressed; ``-`` is standard input."""
-    given = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
-    is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
-    with open(0, closefd=False, **given) if is_input else opener(path, **given) as file:
-        head = next(filter(str.strip, file), "")
-        lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
-        if not mark:
-            raise ValueError(f"{path} is empty: a table needs a line of column names, then rows.")
-        if mark == "[":
-            raise ValueError(f"{path} is a JSON list: write one object per line (JSON lines).")
-        if mark == "{":
-            rows = _objects(path, filter(str.strip, lines))
-        else:
-            mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
-            rows, first = _records(path, lines, mark, notes), 2
-            header = next(rows)
-        while part := list(islice(rows, size)):
-            frame = load_pandas().DataFrame(part, columns=header, dtype=object)
-            header = frame.columns
-            yield _numbered(frame, first)
-            first += len(part)
-
-
-def _records(path, lines, mark, notes):
-    """The header of a CSV file, which is row 1, and rows that have a cell for each column."""
-    if len(mark) != 1:
-        raise ValueError(f"--delimiter must be one character, got {mark!r}.")
-    reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
-    number, longest, header = 0, (1, 0), []
-    try:
-        for number, row in enumerate(filter(None, reader), 1):
-            header = header or row
-            if number == 1 and len({*row}) < len(row):
-                twice = next(name for name, times in Counter(row).items() if times > 1)
-                raise ValueError(
-                    f"{path} has two columns of the name {twice!r}: the names in the first line "
-                    "must differ."
-                )
-            if len(row) != len(header):
-                raise ValueError(
-                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                    "quote cells that contain the separator, or set --delimiter."
-                )
-            longest = max(longest, (1 + "".join(row).count("\n"), -number))
-            yield row
-    except csv.Error as error:
-        raise ValueError(
-            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
-            'write a quote within it twice (""), as in "5"" disk".'
-        ) from error
-    if longest[0] > 1:
-        notes.append(
-            f"{number - 1:,} rows were read from {reader.line_num - 1:,} lines: row "
-            f"{-longest[1]} has {longest[0]:,} lines, by a quoted cell."
-        )
-
-
-def _objects(path, lines):
-    """JSON objects, one per line."""
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"{path} row {number} is not a JSON object.")
-        for name, value in row.items():
-            if isinstance(value, (list, dict)):
-                raise ValueError(f"{path} row {number} has several values in column {name!r}.")
-        yield row
-
-
-def _of_parquet(path, size, *_):
-    """Frames of a Parquet file; whole numbers stay whole next to missing values."""
-    with opened_parquet(path) as file:
-        for column in file.schema_arrow:
-            if column.type.num_fields:
-                raise ValueError(f"{path} has several values in column {column.name!r}.")
-        first = 1
-        for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
-            yield _numbered(batch.to_pandas(integer_object_nulls=True), first)
-            first += batch.num_rows
-
-
-def _numbered(frame, first):
-    """The frame with the numbers of its rows, from the first one, and None for missing values."""
-    frame.index = range(first, first + len(frame))
-    texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
-    cells = frame[texts]
-    frame[texts] = cells.mask(cells.isna() | cells.isin(MISSING), None)
-    return frame
 
 
 class Table(NamedTuple):
@@ -252,8 +84,8 @@ class Table(NamedTuple):
         return self._replace(X=self.X[order], y=self.y[order], qid=qid)
 
 
-def read(options):
-    """The `Table` to learn.
+def read(options, first):
+    """The `Table` to learn, of the options and what `files.first_rows` returns for them.
 
     Raises
     ------
@@ -264,25 +96,22 @@ def read(options):
     if path is None:
         return _digits(options.space)
     with stage(f"Reading {path}") as report:
-        if ends_with(path, SVMLIGHT):
+        if files.ends_with(path, files.SVMLIGHT):
             return _svmlight(path, options)
-        return (_in_parts if is_large(path) else _whole)(path, options, report)
+        return (_in_parts if files.is_large(path) else _whole)(path, options, first, report)
 
 
 def _digits(space):
     """scikit-learn's digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
-    space = space or "multiclass"
-    if space not in ("multiclass", "ordinal"):
-        raise ValueError(f"--space {space} needs a FILE: the digits are classes.")
-    return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)", space=space)
+    name = f"digits ({len(X)} rows, {X.shape[1]} features)"
+    return Table(X, y, name, space=space or "multiclass")
 
 
-def _whole(path, options, report):
+def _whole(path, options, first, report):
     """The table of a file that fits into memory."""
-    started, notes = time.perf_counter(), []
+    started, (frame, targets, notes, seconds) = time.perf_counter(), first
     round_, qid, about = options.qid or options.choice, None, ""
-    frame, targets = _first(path, options, None, notes)
     report(len(frame))
     cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
     if round_ is None:
@@ -301,13 +130,13 @@ def _whole(path, options, report):
     careful = about_columns(features, encoder, y, targets, space == "real") | careful
     notes += (careful | without_bad_cells(cells, None, "leave out such rows")[1]).values()
     name = title(path, *X.shape, features.shape[1], targets, about)
-    reading = time.perf_counter() - started
+    reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
 
 
-def _in_parts(path, options, report):
+def _in_parts(path, options, first, report):
     """A table in parts: its first rows fix the encoder, and one pass over it finds the labels."""
-    first, targets = _first(path, options, DECIDING)
+    first, targets, *_ = first
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
@@ -318,15 +147,15 @@ def _in_parts(path, options, report):
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
-        for part in frames(path, options.delimiter, PART):
+        for part in files.frames(path, options.delimiter, PART):
             X = encoded(encoder, features_of(path, part, options, targets), path, options.bad_cells)
             y = [labels[text] for text in part[targets[0]].astype(str)] if labels else None
             yield X, outputs(path, part[targets], space) if y is None else np.array(y)
 
-    for part in frames(path, options.delimiter, PART, notes):
+    for part in files.frames(path, options.delimiter, PART, notes):
         texts.update(filled(path, part, targets, REMEDY).iloc[:, 0].astype(str))
         report(texts.total())
-    if space not in WIDE:
+    if space not in files.WIDE:
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
@@ -344,29 +173,9 @@ def title(path, n, n_features, n_columns, targets=(), about=""):
     return f"{name} ({n} rows, {columns}{n_features} features){about}{ends}{', '.join(targets)}"
 
 
-def _first(path, options, size, notes=None):
-    """The first rows of a file, and the names of its target columns (default: the last)."""
-    frame = next(frames(path, options.delimiter, size, notes), None)
-    if frame is None or frame.empty:
-        raise ValueError(f"{path} has no rows below its header.")
-    targets = [options.target or frame.columns[-1]]
-    if options.space in WIDE and options.target:
-        targets = options.target.split(",")
-    check_columns(path, frame, targets)
-    return frame, targets
-
-
-def check_columns(path, frame, names):
-    """Raise a ValueError for a name that the table does not have."""
-    for name in names:
-        if name not in frame:
-            there = ", ".join(frame.columns[:LISTED])
-            raise ValueError(f"{path} has no column {name!r}; it has {there}.")
-
-
 def filled(path, frame, names, remedy=""):
     """Columns that must have a value in every row."""
-    check_columns(path, frame, names)
+    files.check_columns(path, frame, names)
     for name in names:
         gaps = frame.index[frame[name].isna()]
         if len(gaps):
@@ -376,7 +185,6 @@ def filled(path, frame, names, remedy=""):
 
 def features_of(path, frame, options, others):
     """The columns that --columns names, or all but the `others`."""
-    check_columns(path, frame, options.columns or ())
     chosen = [name for name in options.columns or frame.columns if name not in others]
     if not chosen:
         raise ValueError(f"{path} has no column except the target.")
@@ -419,7 +227,7 @@ def outputs(path, cells, space, order=None):
         if space != "multiclass":
             raise ValueError(f"Target {name!r} of {path} must have {what} with --space {space}.")
     elif space not in ("multiclass", "ordinal") or np.abs(y).max() < EXACT:
-        y = y if space in WIDE else y[:, 0]
+        y = y if space in files.WIDE else y[:, 0]
         return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
     return texts.to_numpy(object)
 
@@ -510,11 +318,6 @@ def _counted(labels, counts):
 
 def _svmlight(path, options):
     """The table of the chunks of a svmlight file, which is read once for width and labels."""
-    with open(path, "rb") as file:
-        if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
-            raise ValueError(
-                f"{path} has query ids (qid:), which the command line does not support: {QUERIES}."
-            )
     zero_based, width, labels = svmlight_labels(path)
     if not labels:
         raise ValueError(f"{path} has no rows.")

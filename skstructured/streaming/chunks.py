@@ -4,7 +4,6 @@ import contextlib
 import inspect
 import io
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _num_samples
 
+from skstructured._base.table_files import opened_parquet
 from skstructured._base.validation import check_bool, check_integer, check_lengths, check_sparse
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Given
@@ -93,27 +93,6 @@ def parquet_chunks(
             )
     one = isinstance(target, str)
     return Chunks(partial(_batches, path, targets, chosen, chunk_size, one))
-
-
-@contextlib.contextmanager
-def opened_parquet(path):
-    """A Parquet file; a ValueError if it is damaged, or has two columns of one name."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files need pyarrow: pip install skstructured[parquet]."
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as file:
-            for name, times in Counter(file.schema_arrow.names).most_common(1):
-                if times > 1:
-                    raise ValueError(f"{path} has {times} columns {name!r}: names must differ.")
-            yield file
-    except FileNotFoundError:
-        raise
-    except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {error}") from None
 
 
 def _batches(path, targets, columns, size, one):

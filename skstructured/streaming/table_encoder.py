@@ -16,11 +16,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
+from skstructured._base.table_files import NOTHING
 from skstructured._base.validation import check_integer, unchanged_on_error
 from skstructured._engine.arrays import Array, Floats
-
-#: Cells that are no value, besides what numpy takes for one.
-NOTHING = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
 
 #: Texts that pandas reads as numbers or as booleans if there are no others in their column.
 NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)

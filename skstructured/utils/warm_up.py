@@ -55,9 +55,9 @@ def warm_up(*names: str) -> None:
 
 def _estimators():
     """New estimators, by the names of their classes and of spaces."""
-    public = vars(sys.modules["skstructured"])
-    both = StructuredPredictor, OnlineStructuredPredictor
-    names = [name for name in public["__all__"] if hasattr(public[name], "predict")]
+    package, both = sys.modules["skstructured"], (StructuredPredictor, OnlineStructuredPredictor)
+    public = {name: getattr(package, name) for name in package.__all__}
+    names = [name for name in public if hasattr(public[name], "predict")]
     known = {name: [public[name]()] for name in names if name not in LEFT_OUT}
     known["BanditGaptronClassifier"][0].set_params(radius=1.0)
     return known | {space: [cls(space) for cls in both] for space in SPACES}

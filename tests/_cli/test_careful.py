@@ -128,9 +128,9 @@ def test_columns_of_large_files_are_named_too(cli, monkeypatch):
     frame.loc[30, "noise"] = "x"
     wanted = load(cli.written(frame)).careful
     assert [line.split("'")[1] for line in wanted] == ["noise", "resolution_code", "number"]
-    monkeypatch.setattr("skstructured._cli.tables.LARGE", 1000)
+    monkeypatch.setattr("skstructured._cli.files.LARGE", 1000)
     monkeypatch.setattr("skstructured._cli.tables.PART", 100)
-    monkeypatch.setattr("skstructured._cli.tables.DECIDING", 500)
+    monkeypatch.setattr("skstructured._cli.files.DECIDING", 500)
     table = load(cli.written(frame))
     assert [line.split("'")[1] for line in table.careful] == ["noise", "resolution_code", "number"]
     assert "1 of 500 cells" in table.careful[0]

@@ -88,7 +88,7 @@ def test_help_explains_the_columns(given, status, words, capsys):
 
 @pytest.mark.parametrize("place", ["folder", "nowhere/model"])
 def test_where_no_model_could_be_kept_nothing_is_read(place, iris_csv, cli, monkeypatch):
-    monkeypatch.setattr("skstructured.__main__.read", lambda options: 1 / 0)
+    monkeypatch.setattr("skstructured.__main__.first_rows", lambda options: 1 / 0)
     (cli.folder / "folder").mkdir()
     assert place.partition("/")[0] in cli.refused(iris_csv, "--save", cli.folder / place)
 
@@ -122,8 +122,11 @@ def test_a_model_is_kept_before_anything_is_printed_and_may_be_replaced(iris_csv
 class Missing:
     """A finder by which modules are not installed."""
 
+    def __init__(self, *names):
+        self.names = names
+
     def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("skops", "pandas"):
+        if name.partition(".")[0] in self.names:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
@@ -131,8 +134,10 @@ class Missing:
 def test_the_error_says_what_to_install(iris_csv, cli, monkeypatch):
     for name in ("skops", "skops.io", "pandas"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [Missing("skops"), *sys.meta_path])
     assert cli.refused(iris_csv, "--save", cli.model).endswith("pip install skops.\n")
+    monkeypatch.delitem(sys.modules, "pandas")
+    monkeypatch.setattr(sys, "meta_path", [Missing("pandas"), *sys.meta_path])
     assert cli.refused(iris_csv).endswith("pip install pandas\n")
     assert cli.said()[0] == "digits (1797 rows, 64 features)"
 

@@ -18,8 +18,10 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_svmlight_file
 from sklearn.utils import shuffle
 from table_files import compiled, homes, iris, load, numbers, one, results, trips
 
-from skstructured._cli import tables
-from skstructured._cli.tables import frames, space_of
+from skstructured.__main__ import main
+from skstructured._cli import files, tables
+from skstructured._cli.files import frames
+from skstructured._cli.tables import space_of
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
@@ -325,11 +327,11 @@ def test_large_whole_numbers_stay_the_labels_that_they_are(kind, cli):
 def parts(monkeypatch):
     """Files are large, and read in parts of so many rows."""
 
-    def small(rows, deciding=tables.DECIDING):
+    def small(rows, deciding=files.DECIDING):
         for name in ("LARGE", "LARGE_GZIP"):
-            monkeypatch.setattr(tables, name, 100)
+            monkeypatch.setattr(files, name, 100)
         monkeypatch.setattr(tables, "PART", rows)
-        monkeypatch.setattr(tables, "DECIDING", deciding)
+        monkeypatch.setattr(files, "DECIDING", deciding)
 
     return small
 
@@ -362,7 +364,8 @@ def test_the_first_rows_of_a_large_file_decide_what_columns_are(parts, cli):
     assert "(6000 rows, 2 columns as 150 features)" in lines[0]  # 149 words, the size
     assert (cli.predicted(frame)["prediction"] == frame["kind"]).mean() > 0.98
     frame.loc[4001, "size"] = "large"
-    assert "row 4003 has 'large' in column 'size'" in cli.refused(frame)
+    assert main([cli.written(frame)]) == 2  # after the table is named
+    assert "row 4003 has 'large' in column 'size'" in cli.capsys.readouterr().err
     assert "(6000 rows" in cli.said(frame, "--bad-cells", "missing")[0]
 
 

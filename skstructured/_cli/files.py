@@ -1,0 +1,233 @@
+"""Files of the command line as data frames; scikit-learn and numba are not imported."""
+
+import csv
+import gzip
+import importlib
+import json
+import os
+import time
+import zlib
+from collections import Counter
+from itertools import chain, islice
+from pathlib import Path
+
+from skstructured._base.table_files import NOTHING, opened_parquet
+from skstructured._cli.progress import stage
+
+PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
+
+#: Characters that may separate cells; characters in a cell.
+DELIMITERS, LONGEST_CELL = ",;\t|", 2**31 - 1
+
+#: Cells that are missing values.
+MISSING = ("?", *NOTHING)
+
+#: Bytes of a file, and of a compressed one, that is read in parts.
+LARGE, LARGE_GZIP = 1 << 26, 1 << 23
+
+#: The rows of a large file that decide what its columns are; names that an error lists.
+DECIDING, LISTED = 100_000, 20
+
+#: The first rows of a svmlight file, which show whether it has query ids.
+LOOKED_AT = 100
+
+#: Spaces whose outputs have a column each.
+WIDE = ("multilabel", "assignment", "ranking")
+
+#: What files with query ids are read by.
+QUERIES = (
+    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) reads them for "
+    "ListwiseRanker; for a CSV file use --qid COLUMN"
+)
+
+
+def ends_with(path, endings):
+    """Whether the name of a file has one of these endings."""
+    return path is not None and Path(path).suffix.lower() in endings
+
+
+def is_large(path):
+    """Whether a file is read in parts."""
+    most = LARGE_GZIP if ends_with(path, (".gz", *PARQUET)) else LARGE
+    return path is not None and os.path.isfile(path) and os.path.getsize(path) > most
+
+
+def load_pandas():
+    """pandas, which is imported when it is needed: the digits need none."""
+    return importlib.import_module("pandas")
+
+
+def frames(path, delimiter=None, size=None, notes=None, names=()):
+    """Yield the rows of a file as data frames of at most `size` rows, with None for missing values.
+
+    The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
+    are texts. A file whose first character is a brace has a JSON object on each line. Others are
+    CSV with a header, whose most frequent separator is that of the cells unless `delimiter` is
+    given. A file without rows yields nothing. `notes` gets a line if rows have several lines.
+    A header without one of the `names` is an error before its rows are read.
+
+    Raises
+    ------
+    OSError, ValueError, ImportError
+        If the file cannot be read; the message is one line and names the row.
+    """
+    limit, read_parts = csv.field_size_limit(LONGEST_CELL), _of_text
+    if ends_with(path, PARQUET):
+        read_parts = _of_parquet
+    try:
+        yield from read_parts(path, size, delimiter, [] if notes is None else notes, names)
+    except UnicodeDecodeError as error:
+        where = f"byte {error.object[error.start]:#x} at {error.start}"
+        raise ValueError(
+            f"{path} is not UTF-8 text ({where}). If it is Latin-1, convert it: "
+            "iconv -f latin1 -t utf-8 FILE > NEW."
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        what = f"damaged or cut off: {error}"
+        if "Not a gzipped file" in str(error):
+            what = "not compressed by gzip, as its name says"
+        raise ValueError(f"{path} is {what}.") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _of_text(path, size, delimiter, notes, names):
+    """Frames of CSV or of JSON lines, perhaps compressed; ``-`` is standard input."""
+    given = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
+    is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
+    with open(0, closefd=False, **given) if is_input else opener(path, **given) as file:
+        head = next(filter(str.strip, file), "")
+        lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
+        if not mark:
+            raise ValueError(f"{path} is empty: a table needs a line of column names, then rows.")
+        if mark == "[":
+            raise ValueError(f"{path} is a JSON list: write one object per line (JSON lines).")
+        if mark == "{":
+            rows = _objects(path, filter(str.strip, lines))
+        else:
+            mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
+            rows, first = _records(path, lines, mark, notes), 2
+            header = next(rows)
+            check_columns(path, header, names)
+        while part := list(islice(rows, size)):
+            frame = load_pandas().DataFrame(part, columns=header, dtype=object)
+            header = frame.columns
+            yield _numbered(frame, first)
+            first += len(part)
+
+
+def _records(path, lines, mark, notes):
+    """The header of a CSV file, which is row 1, and rows that have a cell for each column."""
+    if len(mark) != 1:
+        raise ValueError(f"--delimiter must be one character, got {mark!r}.")
+    reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
+    number, longest, header = 0, (1, 0), []
+    try:
+        for number, row in enumerate(filter(None, reader), 1):
+            header = header or row
+            if number == 1 and len({*row}) < len(row):
+                twice = next(name for name, times in Counter(row).items() if times > 1)
+                raise ValueError(
+                    f"{path} has two columns of the name {twice!r}: the names in the first line "
+                    "must differ."
+                )
+            if len(row) != len(header):
+                raise ValueError(
+                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
+                    "quote cells that contain the separator, or set --delimiter."
+                )
+            longest = max(longest, (1 + "".join(row).count("\n"), -number))
+            yield row
+    except csv.Error as error:
+        raise ValueError(
+            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
+            'write a quote within it twice (""), as in "5"" disk".'
+        ) from error
+    if longest[0] > 1:
+        notes.append(
+            f"{number - 1:,} rows were read from {reader.line_num - 1:,} lines: row "
+            f"{-longest[1]} has {longest[0]:,} lines, by a quoted cell."
+        )
+
+
+def _objects(path, lines):
+    """JSON objects, one per line."""
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path} row {number} is not a JSON object.")
+        for name, value in row.items():
+            if isinstance(value, (list, dict)):
+                raise ValueError(f"{path} row {number} has several values in column {name!r}.")
+        yield row
+
+
+def _of_parquet(path, size, *_):
+    """Frames of a Parquet file; whole numbers stay whole next to missing values."""
+    with opened_parquet(path) as file:
+        for column in file.schema_arrow:
+            if column.type.num_fields:
+                raise ValueError(f"{path} has several values in column {column.name!r}.")
+        first = 1
+        for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
+            yield _numbered(batch.to_pandas(integer_object_nulls=True), first)
+            first += batch.num_rows
+
+
+def _numbered(frame, first):
+    """The frame with the numbers of its rows, from the first one, and None for missing values."""
+    frame.index = range(first, first + len(frame))
+    texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
+    cells = frame[texts]
+    frame[texts] = cells.mask(cells.isna() | cells.isin(MISSING), None)
+    return frame
+
+
+def first_rows(options):
+    """The first rows of a file, its target columns (default: the last), notes, and seconds.
+
+    These are all rows if the file is not large. It is None without a file, and for svmlight files,
+    which have no columns.
+
+    Raises
+    ------
+    OSError, ValueError, ImportError
+        If the file cannot be read, has no rows, or does not have a column that an option names.
+    """
+    path, started, notes = options.file, time.perf_counter(), []
+    if ends_with(path, SVMLIGHT):
+        _refuse_queries(path)
+    if path is None or ends_with(path, SVMLIGHT):
+        return None
+    targets = [options.target]
+    if options.space in WIDE and options.target:
+        targets = options.target.split(",")
+    named = [*filter(None, (*targets, options.qid, options.choice)), *(options.columns or ())]
+    with stage(f"Reading {path}"):
+        size = DECIDING if is_large(path) else None
+        frame = next(frames(path, options.delimiter, size, notes, named), None)
+    if frame is None or frame.empty:
+        raise ValueError(f"{path} has no rows below its header.")
+    check_columns(path, frame, named)
+    targets = targets if options.target else [frame.columns[-1]]
+    return frame, targets, notes, time.perf_counter() - started
+
+
+def _refuse_queries(path):
+    """Raise a ValueError for a svmlight file with query ids."""
+    with open(path, "rb") as file:
+        if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
+            raise ValueError(
+                f"{path} has query ids (qid:), which the command line does not support: {QUERIES}."
+            )
+
+
+def check_columns(path, columns, names):
+    """Raise a ValueError for a name that is not among the columns, a header or a frame."""
+    for name in names:
+        if name not in columns:
+            there = ", ".join(list(columns)[:LISTED])
+            raise ValueError(f"{path} has no column {name!r}; it has {there}.")
