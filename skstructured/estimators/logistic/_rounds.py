@@ -12,7 +12,16 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import float64, int64, types
 
+from skstructured._engine.addresses import (
+    MATRIX,
+    READ_MATRIX,
+    READ_VECTOR,
+    VECTOR,
+    address,
+    function_at,
+)
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._curvature import curvature, inner, reach_of
 from skstructured.estimators.logistic._full_matrix import (
@@ -64,7 +73,6 @@ def class_basis(K):
     return Q / np.sqrt(below * (below + 1.0))[:, None]
 
 
-@kernel
 def scratch(r, K, p):
     """A `Scratch` for r class directions, K classes and p features."""
     V, L = np.empty((r, r * p)), np.empty((r + 2, r * p))
@@ -290,18 +298,28 @@ def learn_row(x, w, kappa, learned, Q, space):
     wait(x, space.hessian, w * kappa, A, waiting, factors, numbers, space.scaled)
 
 
+#: How the loops call the two parts of a round that are compiled once for all of them.
+SOLVE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR, MATRIX))
+LEARNED = types.Tuple((VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR))
+SPACE = types.NamedTuple(
+    (*[MATRIX] * 8, *[VECTOR] * 6, int64[::1], MATRIX, VECTOR, MATRIX), Scratch
+)
+LEARN = types.FunctionType(types.void(READ_VECTOR, float64, float64, LEARNED, READ_MATRIX, SPACE))
+as_solve, as_learn = function_at(SOLVE), function_at(LEARN)
+
+
 @kernel
-def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
+def _folklore_rounds(X, truth, weight, learns, reach, shift, kernels, room, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every z.
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
     _, P, G, _, _, numbers = learned
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    space, solve, learn = Scratch(*room), as_solve(kernels[0]), as_learn(kernels[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         class_scores(P, G, Q, x, w, space)
-        left = improper_logits(space.A, space.score, space.logit, space.share, space.work)
+        left = solve(space.A, space.score, space.logit, space.share, space.work)
         less = 0.25 * w * shift * inner(x, x)
         for k in range(Q.shape[1]):
             logits[t, k] = space.logit[k] - less
@@ -309,7 +327,13 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits)
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             for k in range(Q.shape[1]):
                 space.target[k] = truth[t, k]
-            learn_row(x, w, curvature(x, reach), learned, Q, space)
+            learn(x, w, curvature(x, reach), learned, Q, space)
+
+
+def called(matrix):
+    """The kernels that the loops of a `FullMatrix` call, and their scratch arrays."""
+    room = tuple(scratch(*matrix.Q.shape, matrix.G.shape[1]))
+    return (address(improper_logits, SOLVE), address(learn_row, LEARN)), room
 
 
 class FolkloreMatrix(FullMatrix):
@@ -335,7 +359,7 @@ class FolkloreMatrix(FullMatrix):
     @property
     def constants(self):
         """What the kernel is handed besides."""
-        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
+        return self.reach, 1.0 / (self.lam * self.Q.shape[1]), *called(self)
 
 
 @kernel

@@ -15,13 +15,14 @@ from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
-from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
+    Scratch,
+    as_learn,
+    as_solve,
+    called,
     cholesky,
     class_basis,
     class_scores,
-    learn_row,
-    scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
@@ -134,10 +135,10 @@ def _predict(x, points, P, G, Q, space, out):
 
 
 @kernel
-def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits):
+def _gaussian_rounds(X, truth, weight, learns, reach, points, kernels, room, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives log E softmax(z)."""
     _, P, G, _, _, _ = learned
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    space, solve, learn = Scratch(*room), as_solve(kernels[0]), as_learn(kernels[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         _predict(x, points, P, G, Q, space, logits[t])
@@ -148,8 +149,8 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
             for j in range(Q.shape[1]):
                 space.A[k, j] *= w
                 space.score[k] += space.A[k, j] * truth[t, j]
-        improper_logits(space.A, space.score, space.logit, space.share, space.work)
-        learn_row(x, w, curvature(x, reach), learned, Q, space)
+        solve(space.A, space.score, space.logit, space.share, space.work)
+        learn(x, w, curvature(x, reach), learned, Q, space)
 
 
 class GaussianMatrix(FullMatrix):
@@ -170,7 +171,7 @@ class GaussianMatrix(FullMatrix):
     @property
     def constants(self):
         """`reach`, and the points of the averages, which are not part of the learned state."""
-        return self.reach, gaussian_points(len(self.Q))
+        return self.reach, gaussian_points(len(self.Q)), *called(self)
 
 
 @inherit_parameters(FolkloreClassifier)
