@@ -9,19 +9,13 @@ take K² instead of K³.
 """
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
+from itertools import starmap
 
 import numpy as np
-from numba import float64, int64, types
+from numba import float64, typeof, types
 
-from skstructured._engine.addresses import (
-    MATRIX,
-    READ_MATRIX,
-    READ_VECTOR,
-    VECTOR,
-    address,
-    function_at,
-)
+from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._curvature import curvature, inner, reach_of
 from skstructured.estimators.logistic._full_matrix import (
@@ -42,27 +36,11 @@ from skstructured.estimators.logistic._logits import WORK, improper_logits
 MANY, LEAST = 10, 0.2
 
 
-class Scratch(NamedTuple):
-    """Scratch arrays of a round: products with P, small matrices, and vectors of classes."""
-
-    V: Any  # (r, r p)
-    L: Any  # rows that P is downdated by
-    S: Any  # (r, r), and so the next four
-    hessian: Any
-    root: Any
-    factor: Any
-    triangle: Any
-    A: Any  # (K, K)
-    score: Any  # (K,), and so the next five
-    logit: Any
-    share: Any
-    mass: Any
-    centre: Any
-    target: Any
-    cell: Any
-    work: Any  # of the equations for logits
-    sums: Any
-    scaled: Any  # rows that are added to A
+#: Names of the scratch arrays of a round: V (r, r p), products with P; L, rows that P is downdated
+#: by; five matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits;
+#: sums (r,); and rows, scaled, that are added to A.
+NAMES = "V L S hessian root factor triangle A score logit share mass centre target cell work sums"
+Scratch = namedtuple("Scratch", f"{NAMES} scaled")
 
 
 def class_basis(K):
@@ -75,13 +53,10 @@ def class_basis(K):
 
 def scratch(r, K, p):
     """A `Scratch` for r class directions, K classes and p features."""
-    V, L = np.empty((r, r * p)), np.empty((r + 2, r * p))
-    small, vectors = np.empty((5, r, r)), np.empty((6, K))
-    return Scratch(
-        V, L, small[0], small[1], small[2], small[3], small[4], np.empty((K, K)),
-        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5],
-        np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r), np.empty((WAITING, r * p)),
-    )  # fmt: skip
+    V, L, scaled = np.empty((r, r * p)), np.empty((r + 2, r * p)), np.empty((WAITING, r * p))
+    cell, work, sums = np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r)
+    matrices, vectors = np.empty((5, r, r)), np.empty((6, K))
+    return Scratch(V, L, *matrices, np.empty((K, K)), *vectors, cell, work, sums, scaled)
 
 
 @kernel(inline=True)
@@ -106,7 +81,7 @@ def _over_classes(Q, S, A, sums):
         A[k, 0] = total
 
 
-@kernel(inline=True)
+@kernel
 def class_scores(P, G, Q, x, w, space):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes, in `A` and `score`."""
     r, flat, V, A, g = Q.shape[0], G.reshape(G.size), space.V, space.A, space.score
@@ -298,14 +273,14 @@ def learn_row(x, w, kappa, learned, Q, space):
     wait(x, space.hessian, w * kappa, A, waiting, factors, numbers, space.scaled)
 
 
-#: How the loops call the two parts of a round that are compiled once for all of them.
+#: Parts of a round that loops call by address; numba would compile a call again in every loop.
+SPACE, LEARNED = typeof(scratch(2, 3, 1)), types.Tuple((*[VECTOR] * 2, *[MATRIX] * 3, VECTOR))
+ROW, BASIS = VECTOR.copy(readonly=True), MATRIX.copy(readonly=True)
+SCORES = types.FunctionType(types.void(VECTOR, MATRIX, BASIS, ROW, float64, SPACE))
 SOLVE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR, MATRIX))
-LEARNED = types.Tuple((VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR))
-SPACE = types.NamedTuple(
-    (*[MATRIX] * 8, *[VECTOR] * 6, int64[::1], MATRIX, VECTOR, MATRIX), Scratch
-)
-LEARN = types.FunctionType(types.void(READ_VECTOR, float64, float64, LEARNED, READ_MATRIX, SPACE))
-as_solve, as_learn = function_at(SOLVE), function_at(LEARN)
+LEARN = types.FunctionType(types.void(ROW, float64, float64, LEARNED, BASIS, SPACE))
+PARTS = {class_scores: SCORES, improper_logits: SOLVE, learn_row: LEARN}
+as_scores, as_solve, as_learn = map(function_at, PARTS.values())
 
 
 @kernel
@@ -314,11 +289,11 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, kernels, room, lear
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
-    _, P, G, _, _, numbers = learned
-    space, solve, learn = Scratch(*room), as_solve(kernels[0]), as_learn(kernels[1])
+    (_, P, G, _, _, numbers), space = learned, Scratch(*room)
+    scores, solve, learn = as_scores(kernels[0]), as_solve(kernels[1]), as_learn(kernels[2])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        class_scores(P, G, Q, x, w, space)
+        scores(P, G, Q, x, w, space)
         left = solve(space.A, space.score, space.logit, space.share, space.work)
         less = 0.25 * w * shift * inner(x, x)
         for k in range(Q.shape[1]):
@@ -331,9 +306,9 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, kernels, room, lear
 
 
 def called(matrix):
-    """The kernels that the loops of a `FullMatrix` call, and their scratch arrays."""
+    """The `PARTS` that loops of a `FullMatrix` call, and its scratch arrays."""
     room = tuple(scratch(*matrix.Q.shape, matrix.G.shape[1]))
-    return (address(improper_logits, SOLVE), address(learn_row, LEARN)), room
+    return tuple(starmap(address, PARTS.items())), room
 
 
 class FolkloreMatrix(FullMatrix):
