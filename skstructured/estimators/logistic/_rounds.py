@@ -36,11 +36,14 @@ from skstructured.estimators.logistic._logits import WORK, improper_logits
 MANY, LEAST = 10, 0.2
 
 
-#: Names of the scratch arrays of a round: V (r, r p), products with P; L, rows that P is downdated
-#: by; five matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits;
-#: sums (r,); and rows, scaled, that are added to A.
-NAMES = "V L S hessian root factor triangle A score logit share mass centre target cell work sums"
-Scratch = namedtuple("Scratch", f"{NAMES} scaled")
+#: Scratch arrays of a round: V (r, r p), products with P; L, rows that P is downdated by; five
+#: matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits; sums (r,);
+#: and rows, scaled, that are added to A.
+Scratch = namedtuple(
+    "Scratch",
+    "V L S hessian root factor triangle A score logit share mass centre target cell work sums "
+    "scaled",
+)
 
 
 def class_basis(K):
