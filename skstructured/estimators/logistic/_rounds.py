@@ -37,8 +37,8 @@ MANY, LEAST = 10, 0.2
 
 
 #: Scratch arrays of a round: V (r, r p), products with P; L, rows that P is downdated by; five
-#: matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits; sums (r,);
-#: and rows, scaled, that are added to A.
+#: matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits; sums
+#: (r,); and rows, scaled, that are added to A.
 Scratch = namedtuple(
     "Scratch",
     "V L S hessian root factor triangle A score logit share mass centre target cell work sums "

@@ -107,7 +107,7 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, room, learned, Q, logits)
         numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
         numbers[POTENTIAL] += q / (1.0 + q)
         _newton_step(flat, V, d, q, gamma, L)
-        downdate(P, L, K, 1)
+        downdate(P, L, K, np.int64(1))
         wait(x, outer, 1.0, A, waiting, factors, numbers, space.scaled)
 
 
