@@ -168,6 +168,7 @@ class Memory:
     def __init__(self, size: int) -> None:
         self.vectors = np.zeros((2 * MEMORY, size), dtype=np.float32)
         self.S, self.Y = self.vectors[:MEMORY], self.vectors[MEMORY:]
+        self.unit = np.empty(size, dtype=np.float32)  # the gradient's
         self.SY, self.YY = np.zeros((2, MEMORY, MEMORY))
         self.cosine, self.ratio = np.zeros((2, MEMORY))  # of s and y; ‖s‖/‖y‖
         self.order: list[int] = []  # places of the steps, the oldest one first
@@ -190,9 +191,10 @@ class Memory:
 
     def direction(self, gradient: Floats) -> Floats:
         """Minus the approximate inverse of the Hessian times the gradient, by two loops."""
-        if not self.order or not gradient.any():
+        g, size = _unit(gradient, self.unit)
+        if not self.order or size == 0.0:
             return -gradient
-        along_s, along_y, size = self._products(gradient)
+        along_s, along_y = self._products(g)
         of_y, of_s = np.zeros((2, MEMORY))
         for i in reversed(self.order):
             of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.cosine[i]
@@ -202,19 +204,15 @@ class Memory:
             of_s[i] = self.ratio[i] * of_y[i] - inner / self.cosine[i]
         return self._combined(np.concatenate([-of_s, unit * of_y]), size, -unit, gradient)
 
-    def _products(self, gradient: Floats) -> tuple[Floats, Floats, float]:
-        """Of every s and y with the gradient over its norm, and the norm.
-
-        Those with the newest y are kept.
-        """
-        g, size = _unit(gradient, np.empty(gradient.size, dtype=np.float32))
+    def _products(self, g: Any) -> tuple[Floats, Floats]:
+        """Of every s and y with g; those with the newest y are kept."""
         at, products = self.order[-1], np.zeros((2, 2 * MEMORY))
         for block in self.blocks:
             part = self.vectors[:, block]
             products += part @ self.Y[at, block], part @ g[block]
         self.SY[:, at], self.YY[at] = products[0, :MEMORY], products[0, MEMORY:]
         self.SY[at, at], self.YY[:, at] = 0.0, self.YY[at]
-        return products[1, :MEMORY], products[1, MEMORY:], size
+        return products[1, :MEMORY], products[1, MEMORY:]
 
     def _combined(self, factors: Floats, size: float, unit: float, gradient: Floats) -> Floats:
         """Size times the vectors by factors, and the gradient by its own."""
@@ -231,7 +229,7 @@ class Memory:
 def _unit(vector: Floats, out: Any) -> tuple[Any, float]:
     """The vector over its norm in single precision, which is written, and the norm."""
     norm = float(np.linalg.norm(vector))
-    return np.multiply(vector.ravel(), 1.0 / norm, out=out, casting="same_kind"), norm
+    return np.multiply(vector.ravel(), 1.0 / (norm or 1.0), out=out, casting="same_kind"), norm
 
 
 def _weak_wolfe(
@@ -243,8 +241,7 @@ def _weak_wolfe(
     """
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(TRIALS):
-        after = step * direction
-        after += x
+        after = x + (direction if step == 1.0 else step * direction)
         found, gradient = function(after)
         if not found <= value + GAIN * step * slope:
             high = step
