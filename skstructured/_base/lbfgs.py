@@ -82,11 +82,13 @@ def minimize_two_loops(
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
         direction = memory.direction(gradient)
-        found = _weak_wolfe(function, x, value, direction, float(np.vdot(gradient, direction)))
+        slope = float(np.vdot(gradient, direction))
+        found = _weak_wolfe(function, x, value, direction, slope)
         if found is None:
             break
-        step, x, value, after = found
-        memory.add(direction, np.subtract(after, gradient, out=gradient), step)
+        step, x, value, after, end = found
+        change = np.subtract(after, gradient, out=gradient)
+        memory.add(direction, change, step * (end - slope), step)
         gradient = after
         if is_done(value, gradient):
             break
@@ -123,7 +125,8 @@ def minimize_orthant_wise(
         if found is None:
             break
         before, (x, value, after) = x, found
-        memory.add(x - before, after - gradient)
+        s, y = x - before, after - gradient
+        memory.add(s, y, float(np.vdot(s, y)))
         gradient = after
         if is_done(value, gradient):
             break
@@ -174,12 +177,12 @@ class Memory:
         self.order: list[int] = []  # places of the steps, the oldest one first
         self.blocks = [slice(first, first + BLOCK) for first in range(0, size, BLOCK)]
 
-    def add(self, s: Floats, y: Floats, step: float = 1.0) -> None:
-        """Remember step · s, and forget the oldest; not if its curvature is not positive.
+    def add(self, s: Floats, y: Floats, curvature: float, step: float = 1.0) -> None:
+        """Remember step · s, whose product with y is its curvature, and forget the oldest step.
 
-        A direction follows, which makes the products.
+        Nothing changes if the curvature is not positive. A direction follows, which makes the
+        products.
         """
-        curvature = step * float(np.vdot(s, y))
         if not curvature > 0.0:
             return
         full = len(self.order) == MEMORY
@@ -234,10 +237,10 @@ def _unit(vector: Floats, out: Any) -> tuple[Any, float]:
 
 def _weak_wolfe(
     function: Any, x: Floats, value: float, direction: Floats, slope: float
-) -> tuple[float, Floats, float, Floats] | None:
+) -> tuple[float, Floats, float, Floats, float] | None:
     """A step that gains enough and ends flat enough, by bisection; None if it finds nothing.
 
-    Returns the step, and the weights, the objective and the gradient after it.
+    Returns the step, and the weights, the objective, the gradient and the slope after it.
     """
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(TRIALS):
@@ -245,9 +248,9 @@ def _weak_wolfe(
         found, gradient = function(after)
         if not found <= value + GAIN * step * slope:
             high = step
-        elif np.vdot(gradient, direction) < FLAT * slope:
+        elif (end := float(np.vdot(gradient, direction))) < FLAT * slope:
             low = step
         else:
-            return step, after, found, gradient
+            return step, after, found, gradient, end
         step = 2.0 * low if high == np.inf else 0.5 * (low + high)
     return None

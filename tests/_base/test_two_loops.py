@@ -39,9 +39,9 @@ def test_two_loops_are_the_literal_inverse(steep, size, rng, monkeypatch):
     for _ in range(2 * MEMORY + 3):
         s = rng.randn(n)
         y = steep * (s + 0.3 * rng.randn(n))
-        memory.add(4.0 * s.reshape(3, 2), y.reshape(3, 2), 0.25)
-        memory.add(s, -y)  # is not remembered
-        memory.add(s, np.nan * y)
+        memory.add(4.0 * s.reshape(3, 2), y.reshape(3, 2), s @ y, 0.25)
+        memory.add(s, -y, -s @ y)  # is not remembered
+        memory.add(s, np.nan * y, np.nan)
         pairs = [*pairs, (s, y)][-MEMORY:]
         H = s @ y / (y @ y) * np.eye(n)
         for s, y in pairs:
@@ -58,7 +58,8 @@ def test_steps_are_flat_enough(size, rng):
     value, gradient = function(x)
     direction = -size * gradient
     slope = np.vdot(gradient, direction)
-    step, end, found, after = _weak_wolfe(function, x, value, direction, slope)
+    step, end, found, after, slope_after = _weak_wolfe(function, x, value, direction, slope)
+    assert slope_after == np.vdot(after, direction)
     assert found <= value + GAIN * step * slope
     assert np.vdot(after, direction) >= FLAT * slope
     np.testing.assert_array_equal(end, x + step * direction)
@@ -88,7 +89,7 @@ def test_minima_are_those_of_scipy(kind, rng):
 
 def test_a_gradient_that_no_step_goes_along():
     memory = Memory(3)
-    memory.add(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    memory.add(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]), 2.0)
     found = memory.direction(np.array([0.0, 3.0, 0.0]))
     np.testing.assert_allclose(found, [0.0, -1.5, 0.0])
 

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.spaces.sequence import indicators
 
 #: What the score of a label after another goes by.
@@ -91,6 +92,16 @@ def part_of(X, start, stop):
     return sparse.csr_matrix(arrays, shape=(stop - start, X.shape[1]), copy=False)
 
 
+@kernel(fastmath=FASTMATH)
+def add_transposed(data, indices, indptr, gaps, gradient):
+    """gradient += X' gaps of CSR rows X: no other array is as large as the gradient."""
+    for i in range(gaps.shape[0]):
+        for at in range(indptr[i], indptr[i + 1]):
+            x, row = data[at], indices[at]
+            for j in range(gaps.shape[1]):
+                gradient[row, j] += x * gaps[i, j]
+
+
 #: Most numbers in gradients of single blocks, which are then summed in order.
 MOST_NUMBERS = 1 << 21
 
@@ -167,7 +178,9 @@ class Objective:
             gradient[width:] += rest
             if features is not None:
                 gradient[:width] += features
-        if not self._by_block:
+        if not self._by_block and sparse.issparse(self.X):
+            add_transposed(self.X.data, self.X.indices, self.X.indptr, self._gaps, gradient)
+        elif not self._by_block:
             gradient[:width] += self.X.T @ self._gaps
         return value + 0.5 * self.alpha * np.vdot(Theta, Theta), gradient
 
