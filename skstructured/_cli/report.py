@@ -56,6 +56,9 @@ FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
 #: The part of the rows that units of amounts are taken from: learned and not counted.
 FIRST, FEWEST, MOST = 10, 10, 1000
 
+#: What is said if loops are not on disk: the seconds follow.
+COMPILING = "skstructured compiles its loops, once on this machine"
+
 #: Of more rows a mixture is only made to be kept, for it takes long.
 SHORT = 20_000
 
@@ -248,7 +251,8 @@ def played(table, learner, seed, play="predict", label="While learning"):
     rows, rest = (table.X, table.y), {"play": play}
     if table.chunks is not None:
         rows, rest = (table.chunks,), {"play": play, "classes": table.y}
-    warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
+    with stage(COMPILING):
+        warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
     started = time.perf_counter()
     with stage(label) as report:
         rest |= {"random_state": seed, "progress": report}
@@ -440,7 +444,8 @@ def item_lines(options, table, learner):
     Before a round is learned, its items have scores in a ranking, and else probabilities.
     """
     items, ranks = read_items(table.X, table.qid), options.qid is not None
-    warm_up(learner, items, table.y)
+    with stage(COMPILING):
+        warm_up(learner, items, table.y)
     started, blocks = time.perf_counter(), []
 
     def note(block, _):
