@@ -76,7 +76,10 @@ def seconds(folder, learner):
         script = FIRST_COMMAND if learner == COMMAND else FIRST_FIT.format(learner=learner)
         command = [sys.executable, "-W", "ignore", "-c", script]
         given = {"env": {**os.environ, **paths, "OMP_NUM_THREADS": "1"}, "cwd": site}
-        done = [subprocess.run(command, **given, capture_output=True, text=True, check=False) for _ in range(2)]
+        done = [
+            subprocess.run(command, **given, capture_output=True, text=True, check=False)
+            for _ in range(2)
+        ]
     if "AttributeError" in done[0].stderr:
         return [np.nan] * 3
     (imported, first), (_, again) = (map(float, one.stdout.split()[-2:]) for one in done)

@@ -81,8 +81,7 @@ def minimize_two_loops(
     memory = Memory(start.size)
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
-        direction = memory.direction(gradient)
-        slope = float(np.vdot(gradient, direction))
+        direction, slope = memory.direction(gradient)
         found = _weak_wolfe(function, x, value, direction, slope)
         if found is None:
             break
@@ -119,7 +118,7 @@ def minimize_orthant_wise(
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
         slope = _least_slope(x, gradient, l1)
-        direction = memory.direction(slope)
+        direction, _ = memory.direction(slope)
         direction[direction * slope >= 0.0] = 0.0
         found = _within_orthant(function, x, value, direction, slope)
         if found is None:
@@ -192,11 +191,14 @@ class Memory:
         self.Y[at], steep = _unit(y, self.Y[at])
         self.cosine[at], self.ratio[at] = curvature / (step * long) / steep, step * long / steep
 
-    def direction(self, gradient: Floats) -> Floats:
-        """Minus the approximate inverse of the Hessian times the gradient, by two loops."""
+    def direction(self, gradient: Floats) -> tuple[Floats, float]:
+        """Minus the approximate inverse of the Hessian times the gradient, and the slope along it.
+
+        The slope is the product of the two.
+        """
         g, size = _unit(gradient, self.unit)
         if not self.order or size == 0.0:
-            return -gradient
+            return -gradient, -size * size
         along_s, along_y = self._products(g)
         of_y, of_s = np.zeros((2, MEMORY))
         for i in reversed(self.order):
@@ -217,16 +219,19 @@ class Memory:
         self.SY[at, at], self.YY[:, at] = 0.0, self.YY[at]
         return products[1, :MEMORY], products[1, MEMORY:]
 
-    def _combined(self, factors: Floats, size: float, unit: float, gradient: Floats) -> Floats:
-        """Size times the vectors by factors, and the gradient by its own."""
+    def _combined(
+        self, factors: Floats, size: float, unit: float, gradient: Floats
+    ) -> tuple[Floats, float]:
+        """Size times the vectors by factors, and the gradient by its own; its product with that."""
         found, largest = np.empty(gradient.shape), max(abs(unit), np.abs(factors).max())
-        flat, given = found.ravel(), gradient.ravel()
+        flat, given, slope = found.ravel(), gradient.ravel(), 0.0
         # factors of any size, unlike single precision
         factors = (factors / largest).astype(np.float32)
         for block in self.blocks:
             np.multiply(factors @ self.vectors[:, block], size * largest, out=flat[block])
             flat[block] += unit * given[block]
-        return found
+            slope += float(given[block] @ flat[block])
+        return found, slope
 
 
 def _unit(vector: Floats, out: Any) -> tuple[Any, float]:

@@ -35,7 +35,7 @@ def test_two_loops_are_the_literal_inverse(steep, size, rng, monkeypatch):
     monkeypatch.setattr("skstructured._base.lbfgs.BLOCK", 4)  # two blocks
     n, memory, pairs = 6, Memory(6), []
     gradient = size * rng.randn(3, 2)
-    np.testing.assert_array_equal(memory.direction(gradient), -gradient)
+    np.testing.assert_array_equal(memory.direction(gradient)[0], -gradient)
     for _ in range(2 * MEMORY + 3):
         s = rng.randn(n)
         y = steep * (s + 0.3 * rng.randn(n))
@@ -47,7 +47,9 @@ def test_two_loops_are_the_literal_inverse(steep, size, rng, monkeypatch):
         for s, y in pairs:
             V = np.eye(n) - np.outer(y, s) / (s @ y)
             H = V.T @ H @ V + np.outer(s, s) / (s @ y)
-        found, literal = -memory.direction(gradient).ravel(), H @ gradient.ravel()
+        direction, slope = memory.direction(gradient)
+        found, literal = -direction.ravel(), H @ gradient.ravel()
+        assert slope == pytest.approx(np.vdot(gradient, direction), rel=1e-9)
         np.testing.assert_allclose(found, literal, rtol=0.0, atol=1e-5 * np.abs(literal).max())
 
 
@@ -90,8 +92,8 @@ def test_minima_are_those_of_scipy(kind, rng):
 def test_a_gradient_that_no_step_goes_along():
     memory = Memory(3)
     memory.add(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]), 2.0)
-    found = memory.direction(np.array([0.0, 3.0, 0.0]))
-    np.testing.assert_allclose(found, [0.0, -1.5, 0.0])
+    found, slope = memory.direction(np.array([0.0, 3.0, 0.0]))
+    np.testing.assert_allclose([*found, slope], [0.0, -1.5, 0.0, -4.5])
 
 
 def test_it_ends_after_max_iter_and_if_nothing_is_better(rng):
