@@ -222,7 +222,7 @@ class Memory:
     def _combined(
         self, factors: Floats, size: float, unit: float, gradient: Floats
     ) -> tuple[Floats, float]:
-        """Size times the vectors by factors, and the gradient by its own; its product with that."""
+        """size · Σ factors · vectors + unit · gradient, and its product with the gradient."""
         found, largest = np.empty(gradient.shape), max(abs(unit), np.abs(factors).max())
         flat, given, slope = found.ravel(), gradient.ravel(), 0.0
         # factors of any size, unlike single precision
