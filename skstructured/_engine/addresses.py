@@ -15,8 +15,6 @@ from numba import float64, int32, int64, types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
-from skstructured._engine.compiled import is_compiled
-
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
 CUBE = float64[:, :, ::1]
@@ -53,13 +51,11 @@ STEP = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
 
 
 @functools.cache
-def address(kernel: Any, function_type: Any) -> Any:
+def address(kernel: Any, function_type: Any) -> int:
     """Address of a numba kernel compiled for `function_type`; computed once per process.
 
-    Both are kept, and with the kernel its code. A kernel that is plain Python is left unchanged.
+    Both are kept, and with the kernel its code.
     """
-    if not is_compiled(kernel):
-        return kernel
     result = kernel.get_compile_result(function_type.signature)
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 

@@ -9,13 +9,10 @@ take K² instead of K³.
 """
 
 import math
-from collections import namedtuple
-from itertools import starmap
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, typeof, types
 
-from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._curvature import curvature, inner, reach_of
 from skstructured.estimators.logistic._full_matrix import (
@@ -36,14 +33,27 @@ from skstructured.estimators.logistic._logits import WORK, improper_logits
 MANY, LEAST = 10, 0.2
 
 
-#: Scratch arrays of a round: V (r, r p), products with P; L, rows that P is downdated by; five
-#: matrices (r, r); A (K, K); seven vectors of classes; `work` of the equations for logits; sums
-#: (r,); and rows, scaled, that are added to A.
-Scratch = namedtuple(
-    "Scratch",
-    "V L S hessian root factor triangle A score logit share mass centre target cell work sums "
-    "scaled",
-)
+class Scratch(NamedTuple):
+    """Scratch arrays of a round: products with P, small matrices, and vectors of classes."""
+
+    V: Any  # (r, r p)
+    L: Any  # rows that P is downdated by
+    S: Any  # (r, r), and so the next four
+    hessian: Any
+    root: Any
+    factor: Any
+    triangle: Any
+    A: Any  # (K, K)
+    score: Any  # (K,), and so the next five
+    logit: Any
+    share: Any
+    mass: Any
+    centre: Any
+    target: Any
+    cell: Any
+    work: Any  # of the equations for logits
+    sums: Any
+    scaled: Any  # rows that are added to A
 
 
 def class_basis(K):
@@ -54,12 +64,16 @@ def class_basis(K):
     return Q / np.sqrt(below * (below + 1.0))[:, None]
 
 
+@kernel
 def scratch(r, K, p):
     """A `Scratch` for r class directions, K classes and p features."""
-    V, L, scaled = np.empty((r, r * p)), np.empty((r + 2, r * p)), np.empty((WAITING, r * p))
-    cell, work, sums = np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r)
-    matrices, vectors = np.empty((5, r, r)), np.empty((6, K))
-    return Scratch(V, L, *matrices, np.empty((K, K)), *vectors, cell, work, sums, scaled)
+    V, L = np.empty((r, r * p)), np.empty((r + 2, r * p))
+    small, vectors = np.empty((5, r, r)), np.empty((6, K))
+    return Scratch(
+        V, L, small[0], small[1], small[2], small[3], small[4], np.empty((K, K)),
+        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5],
+        np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r), np.empty((WAITING, r * p)),
+    )  # fmt: skip
 
 
 @kernel(inline=True)
@@ -84,7 +98,7 @@ def _over_classes(Q, S, A, sums):
         A[k, 0] = total
 
 
-@kernel
+@kernel(inline=True)
 def class_scores(P, G, Q, x, w, space):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes, in `A` and `score`."""
     r, flat, V, A, g = Q.shape[0], G.reshape(G.size), space.V, space.A, space.score
@@ -276,28 +290,18 @@ def learn_row(x, w, kappa, learned, Q, space):
     wait(x, space.hessian, w * kappa, A, waiting, factors, numbers, space.scaled)
 
 
-#: Parts of a round that loops call by address; numba would compile a call again in every loop.
-SPACE, LEARNED = typeof(scratch(2, 3, 1)), types.Tuple((*[VECTOR] * 2, *[MATRIX] * 3, VECTOR))
-ROW, BASIS = VECTOR.copy(readonly=True), MATRIX.copy(readonly=True)
-SCORES = types.FunctionType(types.void(VECTOR, MATRIX, BASIS, ROW, float64, SPACE))
-SOLVE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR, MATRIX))
-LEARN = types.FunctionType(types.void(ROW, float64, float64, LEARNED, BASIS, SPACE))
-PARTS = {class_scores: SCORES, improper_logits: SOLVE, learn_row: LEARN}
-as_scores, as_solve, as_learn = map(function_at, PARTS.values())
-
-
 @kernel
-def _folklore_rounds(X, truth, weight, learns, reach, shift, kernels, room, learned, Q, logits):
+def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every z.
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
-    (_, P, G, _, _, numbers), space = learned, Scratch(*room)
-    scores, solve, learn = as_scores(kernels[0]), as_solve(kernels[1]), as_learn(kernels[2])
+    _, P, G, _, _, numbers = learned
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        scores(P, G, Q, x, w, space)
-        left = solve(space.A, space.score, space.logit, space.share, space.work)
+        class_scores(P, G, Q, x, w, space)
+        left = improper_logits(space.A, space.score, space.logit, space.share, space.work)
         less = 0.25 * w * shift * inner(x, x)
         for k in range(Q.shape[1]):
             logits[t, k] = space.logit[k] - less
@@ -305,13 +309,7 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, kernels, room, lear
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             for k in range(Q.shape[1]):
                 space.target[k] = truth[t, k]
-            learn(x, w, curvature(x, reach), learned, Q, space)
-
-
-def called(matrix):
-    """The `PARTS` that loops of a `FullMatrix` call, and its scratch arrays."""
-    room = tuple(scratch(*matrix.Q.shape, matrix.G.shape[1]))
-    return tuple(starmap(address, PARTS.items())), room
+            learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
 class FolkloreMatrix(FullMatrix):
@@ -337,7 +335,7 @@ class FolkloreMatrix(FullMatrix):
     @property
     def constants(self):
         """What the kernel is handed besides."""
-        return self.reach, 1.0 / (self.lam * self.Q.shape[1]), *called(self)
+        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
 
 
 @kernel

@@ -13,16 +13,15 @@ from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
+from skstructured.estimators.logistic._curvature import curvature, reach_of
+from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
+from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
-    FolkloreMatrix,
-    Scratch,
-    as_learn,
-    as_scores,
-    as_solve,
-    called,
     cholesky,
+    class_basis,
+    class_scores,
+    learn_row,
+    scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
@@ -124,8 +123,9 @@ def mean_shares(Q, points, space):
 
 
 @kernel
-def _predict(points, Q, space, out):
+def _predict(x, points, P, G, Q, space, out):
     """Logarithms of E softmax(z), z ∼ N(m, Ã); m is left in the `score` of `space`."""
+    class_scores(P, G, Q, x, 1.0, space)
     for k in range(Q.shape[1]):
         space.score[k] -= 0.5 * space.A[k, k]
     mean_shares(Q, points, space)
@@ -134,14 +134,13 @@ def _predict(points, Q, space, out):
 
 
 @kernel
-def _gaussian_rounds(X, truth, weight, learns, reach, points, kernels, room, learned, Q, logits):
+def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives log E softmax(z)."""
-    (_, P, G, _, _, _), space = learned, Scratch(*room)
-    scores, solve, learn = as_scores(kernels[0]), as_solve(kernels[1]), as_learn(kernels[2])
+    _, P, G, _, _, _ = learned
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        scores(P, G, Q, x, 1.0, space)
-        _predict(points, Q, space, logits[t])
+        _predict(x, points, P, G, Q, space, logits[t])
         if not (learns and w > 0.0):
             continue
         for k in range(Q.shape[1]):  # the centre is z = m − wÃ(softmax(z) − y)
@@ -149,11 +148,11 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, kernels, room, lea
             for j in range(Q.shape[1]):
                 space.A[k, j] *= w
                 space.score[k] += space.A[k, j] * truth[t, j]
-        solve(space.A, space.score, space.logit, space.share, space.work)
-        learn(x, w, curvature(x, reach), learned, Q, space)
+        improper_logits(space.A, space.score, space.logit, space.share, space.work)
+        learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-class GaussianMatrix(FolkloreMatrix):
+class GaussianMatrix(FullMatrix):
     """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
 
     Parameters
@@ -164,10 +163,14 @@ class GaussianMatrix(FolkloreMatrix):
 
     rounds = staticmethod(_gaussian_rounds)
 
+    def __init__(self, K, width, lam, B, R=0.0):
+        super().__init__(class_basis(K), width, lam)
+        self.reach = reach_of(K, B, R)
+
     @property
     def constants(self):
         """`reach`, and the points of the averages, which are not part of the learned state."""
-        return self.reach, gaussian_points(len(self.Q)), *called(self)
+        return self.reach, gaussian_points(len(self.Q))
 
 
 @inherit_parameters(FolkloreClassifier)

@@ -21,7 +21,7 @@ from skstructured.estimators.logistic._full_matrix import (
     products,
     wait,
 )
-from skstructured.estimators.logistic._rounds import Scratch, scratch
+from skstructured.estimators.logistic._rounds import scratch
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
@@ -74,10 +74,10 @@ def _newton_step(W, V, d, q, gamma, L):
 
 
 @kernel
-def _newton_rounds(X, truth, weight, learns, B, gamma, room, learned, Q, logits):
+def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every projected Wx."""
     A, P, W, waiting, factors, numbers = learned
-    K, flat, space = Q.shape[0], W.reshape((1, W.size)), Scratch(*room)
+    K, flat, space = Q.shape[0], W.reshape((1, W.size)), scratch(Q.shape[0], Q.shape[0], X.shape[1])
     V, L, S, outer = space.V, space.L, space.S, space.A
     z, s, d, u, m = space.logit, space.share, space.target, space.mass, space.centre
     for t in range(X.shape[0]):
@@ -107,7 +107,7 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, room, learned, Q, logits)
         numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
         numbers[POTENTIAL] += q / (1.0 + q)
         _newton_step(flat, V, d, q, gamma, L)
-        downdate(P, L, K, np.int64(1))
+        downdate(P, L, K, 1)
         wait(x, outer, 1.0, A, waiting, factors, numbers, space.scaled)
 
 
@@ -126,12 +126,7 @@ class NewtonMatrix(FullMatrix):
 
     def __init__(self, K, width, B, gamma):
         super().__init__(np.eye(K), width, (gamma * B) ** -2.0 / K)
-        self.step, self.numbers = (B, gamma), np.zeros(4)
-
-    @property
-    def constants(self):
-        """B, γ, and scratch arrays."""
-        return *self.step, tuple(scratch(*self.Q.shape, self.G.shape[1]))
+        self.constants, self.numbers = (B, gamma), np.zeros(4)
 
     @property
     def limits(self):
@@ -243,7 +238,7 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
         """
         self._check_certified("The theorem of online Newton steps", delta)
         learned = self._weights
-        B, gamma = learned.step
+        B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
                 "exp_concavity is too large for a regret bound: set exp_concavity ≤ "
