@@ -1,52 +1,76 @@
-"""Columns of sparse rows that are the same, which share their weights."""
+"""Columns of sparse rows: those that are the same share their weights, rare ones are larger."""
 
 import numpy as np
 from scipy import sparse
 
-from skstructured.extend._types import Floats
+from skstructured.extend._types import Floats, Ints
+
+
+#: Curvature of a loss in a score, about; it is at most 1/4 and falls while rows are learned.
+CURVATURE = 0.1
 
 
 class MergedColumns:
-    """A CSR matrix in which columns that are the same are one, times the root of their number.
+    """A CSR matrix in which columns that are the same are one, and rare ones are larger.
 
-    At the optimum of a loss with an ℓ2 penalty, c columns that are the same have the same weight w.
-    One column √c x with the weight √c w has the same scores and the same penalty, and an ℓ1
-    penalty that is √c times as strong.
+    At the optimum of a loss with an ℓ2 penalty, c columns x that are the same have the same weight
+    w. One column ``(c/f) x`` with the weight f w has the same scores, an ℓ2 penalty that is c/f²
+    times as strong, and an ℓ1 penalty that is c/f times as strong.
+
+    Solvers need fewer iterations if the objective is about as curved in all weights. Its curvature
+    is about α + v m in the weight of √c x, whose mean square is m, and in the end α if few rows
+    have the column. So f is √c times the fourth root of ``(α + v m)/(α + v)``, half way between.
 
     Parameters
     ----------
     X : CSR matrix of shape (N, p)
         Rows. Columns are compared by sums of 64 random bits for each entry.
+    weight : ndarray of shape (N,)
+        Weights of rows in the mean loss; v is `CURVATURE` times their sum.
+    alpha : float
+        Strength α of the ℓ2 penalty.
 
     Attributes
     ----------
     matrix : CSR matrix of shape (N, q)
         Rows with q ≤ p columns, in the order of the first row that has them.
-    roots : ndarray of shape (q, 1)
-        √c.
+    factors, l2, l1 : ndarrays of shape (q, 1)
+        f, c/f² and c/f.
     """
 
-    def __init__(self, X: sparse.csr_matrix) -> None:
+    def __init__(self, X: sparse.csr_matrix, weight: Floats, alpha: float) -> None:
         columns = X.tocsc()
-        bits = np.random.RandomState(0).randint(1, 1 << 62, size=X.shape[0]).astype(np.uint64)
-        drawn = bits[columns.indices] * (columns.data.view(np.uint64) | np.uint64(1))
-        keys, filled = np.zeros(X.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
-        keys[filled] = np.add.reduceat(drawn, columns.indptr[:-1][filled])
-        _, first, same, counts = np.unique(
-            keys, return_index=True, return_inverse=True, return_counts=True
-        )
-        rows = np.full(X.shape[1], X.shape[0])
-        rows[filled] = columns.indices[columns.indptr[:-1][filled]]
-        order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
-        self._places, self.roots = np.argsort(order)[same], np.sqrt(counts[order])[:, None]
-        self.matrix = (columns[:, first[order]] @ sparse.diags(self.roots[:, 0])).tocsr()
+        first, self._places, counts = _different(columns)
+        columns = columns[:, first]
+        squares = counts * (columns.multiply(columns).T @ weight)
+        steep, flat = CURVATURE * squares, CURVATURE * weight.sum()
+        factors = np.sqrt(counts) * ((alpha + steep) / (alpha + flat)) ** 0.25
+        self.factors, self.l1 = factors[:, None], (counts / factors)[:, None]
+        self.l2 = self.l1 / self.factors
+        self.matrix = (columns @ sparse.diags(self.l1[:, 0])).tocsr()
 
     def join(self, weights: Floats) -> Floats:
         """Weights (q, dim) of the columns, given those (p, dim) of X."""
-        joined = np.zeros((len(self.roots), weights.shape[1]))
+        joined = np.zeros((len(self.l1), weights.shape[1]))
         np.add.at(joined, self._places, weights)
-        return joined / self.roots
+        return joined / self.l1
 
     def split(self, weights: Floats) -> Floats:
         """Weights (p, dim) of the columns of X, given those of the merged ones."""
-        return (weights / self.roots)[self._places]
+        return (weights / self.factors)[self._places]
+
+
+def _different(columns: sparse.csc_matrix) -> tuple[Ints, Ints, Ints]:
+    """One place (q,) of each column, in the order of first rows; the column (p,) each one is; and
+    how often it is there, (q,)."""
+    bits = np.random.RandomState(0).randint(1, 1 << 62, size=columns.shape[0]).astype(np.uint64)
+    drawn = bits[columns.indices] * (columns.data.view(np.uint64) | np.uint64(1))
+    keys, filled = np.zeros(columns.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
+    keys[filled] = np.add.reduceat(drawn, columns.indptr[:-1][filled])
+    _, first, same, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    rows = np.full(columns.shape[1], columns.shape[0])
+    rows[filled] = columns.indices[columns.indptr[:-1][filled]]
+    order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
+    return first[order], np.argsort(order)[same], counts[order]

@@ -120,8 +120,8 @@ class Objective:
         First row of each output; except for sequences, outputs have one row each.
     share : ndarray of shape (n,)
         c.
-    alpha : float
-        α.
+    alpha : float or ndarray
+        α, broadcast to the shape of Θ if rows of Θ have their own.
     layout : Layout
         Layout of the weights in Θ.
     block : int, default=4096
@@ -172,7 +172,8 @@ class Objective:
 
     def value_and_gradient(self, Theta):
         """The objective, and its gradient in Θ."""
-        gradient, width, value = self.alpha * Theta, self.layout.width, 0.0
+        gradient, width = self.alpha * Theta, self.layout.width
+        value = 0.5 * np.vdot(Theta, gradient)
         for loss, features, rest in self._map(self._block, Theta):
             value += loss
             gradient[width:] += rest
@@ -182,7 +183,7 @@ class Objective:
             add_transposed(self.X.data, self.X.indices, self.X.indptr, self._gaps, gradient)
         elif not self._by_block:
             gradient[:width] += self.X.T @ self._gaps
-        return value + 0.5 * self.alpha * np.vdot(Theta, Theta), gradient
+        return value, gradient
 
     def _block(self, i, Theta):
         """Weighted loss of a block, and its gradient: of features, or None, and of the rest."""
@@ -193,8 +194,9 @@ class Objective:
         return loss, features, np.concatenate([*constant, edges])
 
     def gap(self, gradient):
-        """‖∇‖²/(2α), the duality gap of the weights and the means at their scores."""
-        return float(np.vdot(gradient, gradient)) / (2.0 * self.alpha)
+        """Σ ∇²/(2α), the duality gap of the weights and the means at their scores."""
+        squares = np.einsum("ij,ij->i", gradient, gradient)
+        return float(np.sum(squares / np.ravel(self.alpha))) / 2.0
 
 
 class ElasticNet:
@@ -230,8 +232,8 @@ class ElasticNet:
         """The duality gap of the weights evaluated last, whose gradient this is."""
         Theta, alpha = self._last, self.objective.alpha
         u = gradient - alpha * Theta
-        penalty = 0.5 * alpha * np.vdot(Theta, Theta) + np.sum(self.l1 * np.abs(Theta))
-        dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2) / (2.0 * alpha)
+        penalty = 0.5 * np.vdot(Theta, alpha * Theta) + np.sum(self.l1 * np.abs(Theta))
+        dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2 / (2.0 * alpha))
         return float(np.vdot(Theta, u) + penalty + dual)
 
 

@@ -302,7 +302,11 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             )
         layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains, self.transitions)
         first = self._first_weights(before, layout)
-        self._keep(self._minimized(Z, batch.packed, share, layout, first), layout)
+        if sparse.issparse(Z) and not layout.step_features:
+            Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)
+        else:
+            Theta = self._minimum(Z, batch.packed, share, layout, first)
+        self._keep(Theta, layout)
 
     def _solve_kernels(self, Z, packed, share):
         """Learn by a factor of the kernels; keep the coefficients and the rows that have some."""
@@ -311,28 +315,28 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         F, kept = factor_of(self._kernel(Z[counted], Z[counted]))
         layout = Layout(F.shape[1], self.space_.dim_, False, False)
         first = np.zeros(layout.shape)
-        Theta = self._minimized(F, packed[counted], share[counted], layout, first)
+        Theta = self._minimum(F, packed[counted], share[counted], layout, first)
         self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[kept])
         self.dual_coef_[counted[kept]] = solve_triangular(F[kept], Theta, lower=True, trans=1)
         self._kept = Z[self.support_]
 
-    def _minimized(self, Z, packed, share, layout, first):
-        """Weights near the optimum, begun at the first; the iterations become attributes.
-
-        Columns of sparse rows that are the same are one, if penalties stay the same.
-        """
-        if not sparse.issparse(Z) or layout.step_features:
-            return self._minimum(Z, packed, share, layout, first)
-        columns, rest = MergedColumns(Z), first[layout.width :]
+    def _minimum_of_columns(self, Z, weight, packed, share, layout, first):
+        """Weights near the optimum of sparse rows, whose columns are merged."""
+        columns = MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
+        rest, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
         first = np.concatenate([columns.join(first[: layout.width]), rest])
-        kind = layout.dim, layout.intercept, layout.chains, self.transitions
-        layout = Layout(columns.matrix.shape[1], *kind)
-        roots = np.concatenate([columns.roots, np.ones((len(rest), 1))])
-        Theta = self._minimum(columns.matrix, packed, share, layout, first, roots)
+        layout = Layout(columns.matrix.shape[1], *kind, self.transitions)
+        ones = np.ones((len(rest), 1))
+        strengths = np.concatenate([columns.l2, ones]), np.concatenate([columns.l1, ones])
+        Theta = self._minimum(columns.matrix, packed, share, layout, first, *strengths)
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
 
-    def _minimum(self, Z, packed, share, layout, first, roots=1.0):
-        given = share, self.alpha_ * (1.0 - self.l1_ratio), layout
+    def _minimum(self, Z, packed, share, layout, first, l2=1.0, l1=1.0):
+        """Weights near the optimum, begun at the first; the iterations become attributes.
+
+        Penalties are l2 and l1 times as strong.
+        """
+        given = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout
         if layout.chains:
             objective = (EdgeObjective if layout.step_features else ChainObjective)(
                 Z, packed, *given
@@ -340,7 +344,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
         if self.l1_ratio > 0.0:
-            objective = ElasticNet(objective, self.alpha_ * self.l1_ratio * roots)
+            objective = ElasticNet(objective, self.alpha_ * self.l1_ratio * l1)
         Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(

@@ -123,7 +123,7 @@ def test_by_every_solver_and_over_sequences(space, given, rng):
 
 def test_csr_rows_are_searched_as_dense_ones():
     X, y = rows(60)
-    given = {"standardize": False, "random_state": 0, "tol": 1e-10}
+    given = {"standardize": False, "random_state": 0, "tol": 1e-14}
     dense = ConditionalRandomField("simplex", **given).fit(X, y)
     csr = ConditionalRandomField("simplex", **given).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(dense.alpha_path_, csr.alpha_path_, rtol=1e-7)

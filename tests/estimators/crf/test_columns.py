@@ -1,11 +1,11 @@
-"""Columns of sparse rows that are the same are one, and weights are those without merging."""
+"""Columns of sparse rows that are the same are one, and weights are those of all columns."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._columns import MergedColumns
+from skstructured.estimators.crf._columns import CURVATURE, MergedColumns
 
 
 def repeated(rng, n=40, copies=(0, 1, 1, 2, 0, 3, 3, 3)):
@@ -14,33 +14,47 @@ def repeated(rng, n=40, copies=(0, 1, 1, 2, 0, 3, 3, 3)):
     return sparse.hstack([few[:, list(copies)], sparse.csc_matrix((n, 1))]).tocsr()
 
 
-def test_each_column_is_there_once_with_the_root_of_its_number(rng):
-    X = repeated(rng)
-    found = MergedColumns(X).matrix.toarray()
-    dense = X.toarray()
+def test_each_column_is_there_once_and_rare_ones_are_larger(rng):
+    X, weight, alpha = repeated(rng), rng.rand(40), 0.02
+    merged, dense = MergedColumns(X, weight, alpha), X.toarray()
     begin = [np.flatnonzero(np.append(column, 1.0))[0] for column in dense.T]
     places, counts = np.array([0, 1, 3, 5, 8]), np.array([2, 2, 1, 3, 1])
     order = np.argsort([begin[place] for place in places], kind="stable")  # of the first rows
-    wanted = (dense[:, places] * np.sqrt(counts))[:, order]
-    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    for j, (place, c) in enumerate(zip(places[order], counts[order], strict=True)):
+        curved = alpha + CURVATURE * sum(weight * (np.sqrt(c) * dense[:, place]) ** 2)
+        f = np.sqrt(c) * (curved / (alpha + CURVATURE * sum(weight))) ** 0.25
+        np.testing.assert_allclose(merged.matrix.toarray()[:, j], dense[:, place] * c / f)
+        found = merged.factors[j, 0], merged.l2[j, 0], merged.l1[j, 0]
+        np.testing.assert_allclose(found, (f, c / f**2, c / f))
 
 
 def test_columns_that_differ_stay_apart(rng):
     X = sparse.csr_matrix([[1.0, 2.0, 1.0, 0.0], [1.0, 1.0, 2.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
-    merged = MergedColumns(X)
-    assert merged.matrix.shape == (3, 4)
-    np.testing.assert_array_equal(merged.matrix.toarray(), X.toarray())
+    merged = MergedColumns(X, np.ones(3), 1.0)
+    np.testing.assert_allclose(merged.matrix.toarray() * merged.factors.T, X.toarray())
     some = sparse.random(300, 2000, 0.02, "csr", random_state=rng)
-    assert MergedColumns(some).matrix.shape[1] == len(np.unique(some.toarray().T, axis=0))
+    found = MergedColumns(some, np.ones(300), 1.0).matrix.shape[1]
+    assert found == len(np.unique(some.toarray().T, axis=0))
 
 
 def test_weights_are_joined_and_split(rng):
     X = repeated(rng)
-    merged, weights = MergedColumns(X), rng.randn(5, 2)
+    merged, weights = MergedColumns(X, rng.rand(40), 0.02), rng.randn(5, 2)
     spread = merged.split(weights)
     np.testing.assert_allclose(X @ spread, merged.matrix @ weights, atol=1e-12)
-    assert np.sum(spread**2) == pytest.approx(np.sum(weights**2))
+    assert np.sum(spread**2) == pytest.approx(np.sum(merged.l2 * weights**2))
+    assert np.sum(np.abs(spread)) == pytest.approx(np.sum(merged.l1 * np.abs(weights)))
     np.testing.assert_allclose(merged.join(spread), weights, atol=1e-12)
+
+
+def test_rare_columns_take_no_more_iterations(rng):
+    # words by the law of Zipf, some in every third row and most in one or two
+    p = 1.0 / np.arange(1, 401)
+    X = sparse.csr_matrix(rng.random_sample((300, 400)) < 0.3 * p, dtype=float)
+    y = (X @ rng.randn(400, 3) + rng.randn(300, 3)).argmax(axis=1)
+    given = {"space": "simplex", "alpha": 1e-4, "standardize": False}
+    found = [ConditionalRandomField(**given).fit(rows, y).n_iter_ for rows in (X, X.toarray())]
+    assert found[0] < 0.6 * found[1], found
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
