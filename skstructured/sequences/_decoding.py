@@ -164,8 +164,8 @@ class ChainRule(Decoder):
             return Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets)
         if self.rule == "min_risk":
             return _least_risk(theta, mu, loss)
-        nearest = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
-        return Ragged(nearest, mu.offsets)
+        # vertices have one norm, so the largest product with the mean is nearest to it
+        return Ragged(batch.viterbi(*mu.arrays)[0], mu.offsets)
 
     def _chances(self, anchor, mu, loss):
         if self.rule != "randomized":

@@ -5,7 +5,6 @@ from scipy import sparse
 
 from skstructured.extend._types import Floats, Ints
 
-
 #: Curvature of a loss in a score, about; it is at most 1/4 and falls while rows are learned.
 CURVATURE = 0.1
 
@@ -61,8 +60,7 @@ class MergedColumns:
 
 
 def _different(columns: sparse.csc_matrix) -> tuple[Ints, Ints, Ints]:
-    """One place (q,) of each column, in the order of first rows; the column (p,) each one is; and
-    how often it is there, (q,)."""
+    """Places (q,) of different columns by their first rows, which each is (p,), counts (q,)."""
     bits = np.random.RandomState(0).randint(1, 1 << 62, size=columns.shape[0]).astype(np.uint64)
     drawn = bits[columns.indices] * (columns.data.view(np.uint64) | np.uint64(1))
     keys, filled = np.zeros(columns.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
