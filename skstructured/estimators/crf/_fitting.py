@@ -23,7 +23,7 @@ PARTS, FEW = 5, 100
 ALIKE = 0.003
 
 #: Iterations of each α, which begin where those of the one before ended.
-BRIEF = 25
+BRIEF = 20
 
 #: Fewer rounds tell nothing, and are learned with α = 1/n.
 LEAST = 10

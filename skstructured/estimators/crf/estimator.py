@@ -77,7 +77,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     alpha : float or "auto", default="auto"
         Regularization strength α. Must be positive. The c2 of CRFsuite on n sequences is
         ``α = 2 c2/n``, the C of LogisticRegression ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n,
-        …, each in 25 iterations from the weights of the one before, until the held-out loss exceeds
+        …, each in 20 iterations from the weights of the one before, until the held-out loss exceeds
         the lowest one. It uses the largest α within 0.3% of the lowest loss. At most 100 rows or
         sequences are each held out once; of more, a fifth is.
     l1_ratio : float, default=0.0
