@@ -28,7 +28,8 @@ from skstructured.sequences import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.spaces.sequence import mean_of
+from skstructured.sequences._decoding import ChainRule, SequenceLoss
+from skstructured.spaces.sequence import Chains, mean_of
 from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
 
@@ -66,6 +67,20 @@ class TestSpace:
         apart = np.abs(mu[:, None] - V).sum(axis=2)
         chosen = np.abs(mu - self.space.nearest(mu)).sum(axis=1)
         np.testing.assert_allclose(chosen, apart.min(axis=1), atol=1e-12)
+
+    @pytest.mark.parametrize("M", [1, 3])
+    def test_the_nearest_is_that_of_all(self, M, rng):
+        V, moved = self.space.vertices(M), 0
+        unary, pair = rng.randn(30 * M, 3), 2.0 * rng.randn(1, 3, 3)
+        theta = Chains(unary, np.arange(31) * M, pair)
+        loss = SequenceLoss(self.space, sk.regularizers.Shannon(), scale=1.0)
+        found = ChainRule("nearest").most_likely(theta, loss.mean(theta), loss).unstack()
+        for scores, labels in zip(unary.reshape(30, M, 3), found, strict=True):
+            whole = np.concatenate([scores.ravel(), np.tile(pair.ravel(), M - 1)])
+            apart = np.sum((V - literal.mean(whole, V)) ** 2, axis=1)
+            assert np.array_equal(V[apart.argmin()], literal.embedding(labels, 3))
+            moved += apart.argmin() != (V @ whole).argmax()
+        assert moved > 0 or M == 1  # it is not the most likely one
 
     @pytest.mark.interpreted
     def test_draws_have_the_mean(self):

@@ -17,8 +17,9 @@ class MergedColumns:
     times as strong, and an ℓ1 penalty that is c/f times as strong.
 
     Solvers need fewer iterations if the objective is about as curved in all weights. Its curvature
-    is about α + v m in the weight of √c x, whose mean square is m, and in the end α if few rows
-    have the column. So f is √c times the fourth root of ``(α + v m)/(α + v)``, half way between.
+    is about α + v m in the weight of √c x, whose mean square is m, at the start, and α in the end
+    if few rows have the column. With √c times the square root of ``(α + v m)/(α + v)`` it would be
+    equal at the start, with √c in the end. So f is √c times the fourth root, half way between.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def test_weights_are_joined_and_split(rng):
     np.testing.assert_allclose(merged.join(spread), weights, atol=1e-12)
 
 
-def test_rare_columns_take_no_more_iterations(rng):
+def test_larger_rare_columns_take_fewer_iterations(rng):
     # words by the law of Zipf, some in every third row and most in one or two
     p = 1.0 / np.arange(1, 401)
     X = sparse.csr_matrix(rng.random_sample((300, 400)) < 0.3 * p, dtype=float)
@@ -55,6 +55,21 @@ def test_rare_columns_take_no_more_iterations(rng):
     given = {"space": "simplex", "alpha": 1e-4, "standardize": False}
     found = [ConditionalRandomField(**given).fit(rows, y).n_iter_ for rows in (X, X.toarray())]
     assert found[0] < 0.6 * found[1], found
+
+
+@pytest.mark.filterwarnings("ignore:L-BFGS stopped")
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
+def test_the_gap_is_that_of_all_columns(l1_ratio, rng):
+    X, y, weight = repeated(rng), rng.randint(3, size=40), rng.rand(40) + 0.1
+    given = {"alpha": 0.05, "l1_ratio": l1_ratio, "max_iter": 3, "fit_intercept": False}
+    field = ConditionalRandomField("simplex", standardize=False, **given)
+    W = field.fit(X, y, sample_weight=weight).coef_.T
+    shares = np.exp(X @ W) / np.exp(X @ W).sum(axis=1, keepdims=True)
+    u = X.T @ ((shares - np.eye(3)[y]) * (weight / weight.sum())[:, None])
+    l1, ridge = 0.05 * l1_ratio, 0.05 * (1.0 - l1_ratio)
+    penalty = l1 * np.abs(W).sum() + 0.5 * ridge * np.sum(W**2)
+    dual = np.sum(np.maximum(np.abs(u) - l1, 0.0) ** 2) / (2.0 * ridge)
+    assert field.duality_gap_ == pytest.approx(np.sum(W * u) + penalty + dual)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
