@@ -53,11 +53,12 @@ class StructuredRegressor(RegressorMixin, Mixture):
     named_estimators_ : dict
         The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees".
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, positive. All equal with fewer than 20 rows.
+        Weights of the members, positive. All equal with fewer than 20 effective rows.
     intercept_ : ndarray of shape (1,)
-        What is added, in the units of `space_`; 0 with fewer than 20 rows.
+        What is added, in the units of `space_`; 0 with fewer than 20 effective rows.
     validation_scores_ : ndarray of shape (n_members,)
-        R² of each member alone on rows it has not learned; NaN with fewer than 20 rows.
+        R² of each member alone on rows it has not learned; NaN with fewer than 20
+        effective rows.
     {StructuredPredictor: validation_score_}
     {StructuredPredictor: n_features_in_, feature_names_in_}
 
@@ -68,9 +69,10 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     Notes
     -----
-    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. For kernels,
-    trees and weights, outputs are at most 20 scales from the median. The weights are those of
-    `StructuredPredictor`, with `loss`, the usual weight 1/n_members instead of 2, and ε = 0.
+    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. For kernels and
+    trees, outputs are at most 20 scales from the median; weights and scores use them unchanged. The
+    weights are those of `StructuredPredictor`, with `loss`, the usual weight 1/n_members instead of
+    2, and ε = 0.
 
     References
     ----------
@@ -101,8 +103,14 @@ class StructuredRegressor(RegressorMixin, Mixture):
         self.space_ = RealLine().fit(y, sample_weight)
         self.loss_ = ResidualLoss(self.space_, self.loss, quantile=self.quantile)
         self.loss_.kernel_arguments(1)
-        packed = np.clip(self.space_.pack(y), -FAR, FAR)
+        packed = self.space_.pack(y)
         return packed, check_weights(sample_weight, packed, len(packed))
+
+    def _vertices(self, packed):
+        return np.clip(super()._vertices(packed), -FAR, FAR)
+
+    def _truths(self, training):
+        return super()._vertices(self.space_.pack(training.y))
 
     def _learners(self, X):
         given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}

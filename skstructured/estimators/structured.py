@@ -24,11 +24,17 @@ from skstructured._learners.predictions import (
 from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators._stream import FrozenMember, StreamMixture
+from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain
-from skstructured.estimators.mixture._training import FEWEST_GROUPS
+from skstructured.estimators.mixture._training import (
+    FEWEST_GROUPS,
+    effective_number,
+    independent_units,
+)
 from skstructured.estimators.mixture._trees import BEST, VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
@@ -47,6 +53,9 @@ BY_LOSS = ("arc-cosine", "laplacian")
 
 #: Passes of such kernels; features, at most, of rows of a stream whose columns get bins.
 PASSES, NARROW = 10, 50
+
+#: With few rows, the weight of members whose scores are bounded; the other ones have none.
+WEIGHT_OF_FEW = 0.1
 
 #: Share of the uniform mean that is mixed with means of a stream before they become scores.
 INSIDE = 1e-9
@@ -71,9 +80,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
         vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
         at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
-        place of those with "laplacian" and "arc-cosine". For CSR rows with more than 4,096 columns,
-        for CSR rows of label sequences, and for fewer than 10 sequences, it is the linear model
-        alone. Other members need `embedding_scores` or `predict_mean` over the same space, as all
+        place of those with "laplacian" and "arc-cosine". For CSR rows with more than 4,096 columns
+        and for CSR rows of label sequences it is the linear model alone, and for fewer than 10
+        dense sequences a `ConditionalRandomField`. Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator; the trees of "auto" are then a random forest.
     decoder : str or Decoder, default="min_risk"
@@ -100,12 +109,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees". For label
         sequences "rows" or "windows", and "chain".
     weights_ : ndarray of shape (n_members,)
-        Weights of the members' scores, positive. All equal with fewer than 20 rows. In a stream,
-        weights of mean predictions, with sum 1.
+        Weights of the members' scores, positive. With fewer than 20 effective rows (see Notes) 0.1
+        for "rbf" and "trees" and 0 for the others. In a stream, weights of mean predictions, with
+        sum 1.
     intercept_ : ndarray of shape (dim,)
-        Scores that are added; 0 with fewer than 20 rows, and in a stream.
+        Scores that are added; 0 with fewer than 20 effective rows, and in a stream.
     validation_scores_ : ndarray of shape (n_members,)
-        The `score` of each member alone on rows it has not learned; NaN with fewer than 20 rows.
+        The `score` of each member alone on rows it has not learned; NaN with fewer than 20
+        effective rows.
         For label sequences, of the chain over "rows" and of that over "windows".
     validation_score_ : float
         The score of the mixture on the same rows, each half with the weights of the other half.
@@ -132,16 +143,19 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     .. math:: \min_{z, b} \sum_i w_i S(\sum_e e^{z_e} θ_e(x_i) + b; (1 - ε) y_i + ε m)
         + 0.1 ‖z - \ln 2‖^2 + 0.1 ‖b‖^2,
 
-    with weights w of mean 1 and ``ε = 1/(n + 1)``: as if one more row had the output m. Without it
-    scores would be infinite for separable classes. The scores of the mixture are
-    ``Σ_e a_e θ_e(x) + b``.
+    with weights w whose sum is the effective number n of rows, and ``ε = 1/(n + 1)``: as if one
+    more row had the output m. Without it scores would be infinite for separable classes. The scores
+    of the mixture are ``Σ_e a_e θ_e(x) + b``. The effective number is ``(Σ w)²/Σ w²``, in which
+    copies of a row count as one. Equal rows are copies if at least 90% of them have equal outputs.
 
-    Kernel ridge regression of vertices [3]_ leaves out each row in closed form, with the penalty of
-    the least leave-one-out error. Its standardized features are multiplied by the root of their
-    importance for the trees, of all rows; only this and the penalty know the row that is left out.
-    Estimators and trees leave out one fifth of the rows at a time. With more than 20,000 rows, as
-    many have honest scores. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is
-    mixed with it. No regret bound is known; use `OnlineStructuredPredictor` if you need one.
+    Honest scores leave out one fifth of the rows at a time, with all copies of them; with more than
+    20,000 rows, as many have honest scores. The features of kernel ridge regressions [3]_ are
+    standardized and multiplied by the root of their importance for trees, which have not learned
+    the fifth either. With more than 1.5 `n_landmarks` rows these trees learn `n_landmarks` rows (at
+    most half of all) without honest scores. Only the penalty of a regression, and the number of
+    passes of an estimator, know the rows that are left out. The mean μ of the trees becomes the
+    score ∇Ω(μ), after 1% of ŷ(0) is mixed with it. No regret bound is known; use
+    `OnlineStructuredPredictor` if you need one.
 
     For label sequences, a mixture for classes learns each position alone ("rows"), and a second one
     each position with those before and after ("windows"). For each, a `ConditionalRandomField`
@@ -205,10 +219,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         packed, weight = self._start(y, sample_weight)
         rows = self._sequences(X, reset=True)
         check_same_lengths(rows, packed)
-        few = np.count_nonzero(weight) < FEWEST_GROUPS
-        alone = few or issparse(rows.values) or not self._is_auto()
-        if alone:
-            found = [self._one(X, y, weight)]
+        sequences = np.repeat(np.arange(len(rows)), rows.lengths)
+        units = independent_units(rows.values, sequences)[1]
+        few = effective_number(weight, units) < FEWEST_GROUPS
+        is_sparse = issparse(rows.values)
+        if few or is_sparse or not self._is_auto():
+            found = [self._one(X, y, weight, is_sparse)]
         else:
             found = [self._of_view(view, rows, packed, weight) for view in VIEWS]
         best = self._chain = min(found, key=lambda chain: chain.loss)
@@ -219,17 +235,22 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.validation_score_ = best.score
         return None
 
-    def _one(self, X, y, weight):
-        """The estimator that is given, or the linear model."""
-        seed = self.random_state_.randint(SEEDS)
-        line = OnlineStructuredPredictor(self.space, missing=self.missing, random_state=seed)
-        (name, one), *more = [("linear", line)] if self._is_auto() else self._given()
+    def _one(self, X, y, weight, is_sparse):
+        """The estimator that is given; a random field for few dense rows, or the linear model."""
+        seed, shared = self.random_state_.randint(SEEDS), {"missing": self.missing}
+        if not self._is_auto():
+            pairs = self._given()
+        elif is_sparse or self.missing == "indicator":
+            pairs = [("linear", OnlineStructuredPredictor(self.space, random_state=seed, **shared))]
+        else:
+            pairs = [("chain", ConditionalRandomField(self.space, random_state=seed, **shared))]
+        (name, estimator), *more = pairs
         if more:
             raise ValueError(
                 f"estimators over sequences must be a single one, got {self.estimators!r}."
             )
         weighted = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
-        return RowChain(name, None, clone(one).fit(X, y, **weighted))
+        return RowChain(name, None, clone(estimator).fit(X, y, **weighted))
 
     def _of_view(self, view, *given):
         """The `RowChain` of a view."""
@@ -278,6 +299,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _usual_weight(self, n_members):
         return 2.0
+
+    def _weights_of_few(self, members):
+        is_bounded = [isinstance(member, (KernelRidge, VertexTrees)) for member in members]
+        if not any(is_bounded):
+            return super()._weights_of_few(members)
+        return WEIGHT_OF_FEW * np.array(is_bounded)
 
     def _judge(self, theta, packed, weight):
         y = self.space_.decode(self.space_.unpack(packed))

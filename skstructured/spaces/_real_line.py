@@ -13,10 +13,7 @@ LARGEST = 1e300
 #: The mean |z| of normal z between the quantiles ½ and ⅘ of |z|.
 NORMAL = 0.94852
 
-#: Share of the mean of roots, squared, that the scale is where most outputs are the same.
-LEAST = 0.01
-
-#: Mean distances below this share of the median, or of what stands for them, are rounding.
+#: Distances from the median below this share of it are rounding.
 ROUNDING = 1e-13
 
 
@@ -45,18 +42,18 @@ class RealLine(Component):
         """Take `centre` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
 
         The median m, and the mean of the distances |y − m| that lie between the quantiles ½ and ⅘
-        of them, in units of a standard normal deviate. If more than four fifths of the outputs are
-        the same, 0.01 ``(mean √|y − m|)²``. So a fifth of outliers of any size barely changes it.
+        of them, in units of a standard normal deviate. So a fifth of outliers of any size barely
+        changes it. If more than half of the outputs are the median, the other ones alone count,
+        such as the claims among policies of which most have none.
         """
         y = self._numbers(y)
         weight = check_weights(sample_weight, y, len(y))
         self.centre = float(weighted_quantile(y, weight, 0.5))
         sizes = np.abs(y - self.centre)
-        self.scale = _middle_mean(sizes, weight) / NORMAL
-        least = LEAST * float(np.average(np.sqrt(sizes), weights=weight)) ** 2
-        if self.scale <= ROUNDING * max(abs(self.centre), least):
-            self.scale = least
-        self.scale = self.scale if self.scale > 0.0 else 1.0
+        differs = (sizes > ROUNDING * abs(self.centre)) & (weight > 0.0)
+        if 2.0 * weight[differs].sum() < weight.sum():
+            sizes, weight = sizes[differs], weight[differs]
+        self.scale = _middle_mean(sizes, weight) / NORMAL if differs.any() else 1.0
         self.dim_ = 1
         return self
 

@@ -6,28 +6,32 @@ import numpy as np
 from sklearn.base import clone
 
 
-def ridge_without(K, V, weight, penalty, i, left=()):
-    """Kernel ridge regression at row i by all but it, and but those that are left out with it.
+def ridge_without(kernel, Z, V, weight, penalty, left_out, i):
+    """Kernel ridge regression at row i by all rows that are not left out, a coefficient each.
 
-    Penalties are in units of the mean w k(x, x).
+    Penalties are in units of the mean w k(x, x) of the rows that are learned.
     """
-    n, mean = len(V), np.average(V, axis=0, weights=weight)
-    unit = penalty * np.mean(weight * np.diag(K))
-    rest = [j for j in range(n) if j != i and j not in left]
-    A = K[np.ix_(rest, rest)] * np.sqrt(np.outer(weight[rest], weight[rest]))
-    root = np.sqrt(weight[rest])[:, None]
-    alpha = np.linalg.solve(A + unit * np.eye(len(rest)), root * (V[rest] - mean))
-    return mean + K[i, rest] @ (root * alpha)
+    learned = [j for j in range(len(V)) if j not in left_out]
+    w = weight[learned]
+    mean = sum(w[:, None] * V[learned]) / sum(w)
+    K = kernel(Z[learned])
+    unit = penalty * np.mean([w[j] * K[j, j] for j in range(len(w))])
+    system = K * np.sqrt(np.outer(w, w)) + unit * np.eye(len(w))
+    root = np.sqrt(w)[:, None]
+    alpha = np.linalg.solve(system, root * (V[learned] - mean))
+    return mean + (kernel(Z[[i]]) @ (root * alpha))[0]
 
 
-def ridge_in_span_without(K, own, V, weight, penalty, i, left=()):
-    """The same in the span of landmarks, with kernels K (n, m), and those `own` (m, m) of them."""
-    n, mean = len(V), np.average(V, axis=0, weights=weight)
-    total = np.trace(np.linalg.solve(own, K.T @ (weight[:, None] * K)))
-    rest = [j for j in range(n) if j != i and j not in left]
-    W = weight[rest][:, None]
-    A = K[rest].T @ (W * K[rest]) + penalty * total / n * own
-    return mean + K[i] @ np.linalg.solve(A, K[rest].T @ (W * (V[rest] - mean)))
+def ridge_in_span_without(K, own, V, weight, penalty, left_out, i):
+    """The same in the span of landmarks, with kernels K (n, m), and those `own` (m, m) of them.
+
+    Penalties are in units of the mean k(x, x) of landmarks; `own` has its jitter.
+    """
+    learned = [j for j in range(len(V)) if j not in left_out]
+    mean = np.average(V[learned], axis=0, weights=weight[learned])
+    W = weight[learned][:, None]
+    A = K[learned].T @ (W * K[learned]) + penalty * own
+    return mean + K[i] @ np.linalg.solve(A, K[learned].T @ (W * (V[learned] - mean)))
 
 
 def leaf_means(trees, units, learned, V, weight, i):
@@ -40,10 +44,17 @@ def leaf_means(trees, units, learned, V, weight, i):
     return np.mean(means, axis=0)
 
 
-def objective(z, b, scores, V, weight, loss, usual):
+def effective(weight, names):
+    """(Σ w)²/Σ w² of the weights of rows of one name, added up."""
+    totals = {}
+    for w, name in zip(weight, names, strict=True):
+        totals[name] = totals.get(name, 0.0) + w
+    return sum(totals.values()) ** 2 / sum(w**2 for w in totals.values())
+
+
+def objective(z, b, scores, V, weight, mean, loss, usual):
     """Σ w S(Σ_e e^z_e θ_e + b; (1 − ε) y + ε m) + .1 ‖z − ln u‖² + .1 ‖b‖², row by row."""
     n = sum(weight)
-    mean = sum(w * v for w, v in zip(weight, V, strict=True)) / n
     epsilon = 1.0 / (n + 1.0) if loss.linear_in_outputs else 0.0
     total = 0.1 * sum((one - math.log(usual)) ** 2 for one in z) + 0.1 * sum(one**2 for one in b)
     for i, w in enumerate(weight):
@@ -72,7 +83,7 @@ def mixed_scores(model, learned, X):
     """Σ_e a_e θ_e(x) + b, one member after the other."""
     forests = model.named_estimators_["trees"].forests
     importance = np.mean([one.feature_importances_ for one in forests], axis=0)
-    stretch = np.sqrt(importance * X.shape[1])
+    stretch = np.sqrt(importance / importance.mean())
     theta = model.intercept_
     for a, member in zip(model.weights_, model.estimators_, strict=True):
         theta = theta + a * member_scores(member, model.loss_, learned, stretch, X)
@@ -93,17 +104,18 @@ def honest_scores(members, X, y, weight, parts, scores):
 
 def halves(solve, honest, V, weight, loss, usual):
     """Scores of each half by weights of the other half."""
-    theta = np.empty(V.shape)
+    theta, mean = np.empty(V.shape), np.average(V, axis=0, weights=weight)
     for half in (0, 1):
         other = slice(1 - half, None, 2)
-        a, b = solve(honest[:, other], V[other], weight[other], loss, usual)
+        a, b = solve(honest[:, other], V[other], weight[other], mean, loss, usual)
         theta[half::2] = np.einsum("e,end->nd", a, honest[:, half::2]) + b
     return theta
 
 
 def alone(solve, honest, V, weight, loss, usual):
     """Scores of a member by its own weight and intercept."""
-    a, b = solve(honest[None], V, weight, loss, usual, 10)
+    mean = np.average(V, axis=0, weights=weight)
+    a, b = solve(honest[None], V, weight, mean, loss, usual, 10)
     return a * honest + b
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 
@@ -28,21 +28,25 @@ class CrossFitted(Member):
         """See `Member`."""
         parts, make = training.parts, clone(self.estimator)
         honest = np.zeros((len(parts), training.dim))
-        for part in range(PARTS if parts.max() >= 0 else 0):
-            others, own = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
-            one = self._learned(make, training, others)
-            honest[own] = self._score(one, _safe_indexing(training.rows.X, own))
-            chosen = getattr(one, "n_iter_", None)
-            if getattr(make, "max_iter", None) == "auto" and chosen is not None:
-                make.set_params(max_iter=chosen)
-        self.fitted = self._learned(make, training)
+        for part in training.folds:
+            learned = parts != part
+            fold = self._fold(make, training, learned)
+            honest[~learned] = self._score(fold, _safe_indexing(training.rows.X, ~learned))
+            n_passes = getattr(fold, "n_iter_", None)
+            if getattr(make, "max_iter", None) == "auto" and n_passes is not None:
+                make.set_params(max_iter=n_passes)
+        self.fitted = self._fit(make, training.rows.X, training.y, training.sample_weight)
         return honest[training.judged]
 
-    def _learned(self, make, training, which=None):
-        given = [training.rows.X, training.y, training.sample_weight]
-        if which is not None:
-            given = [None if part is None else _safe_indexing(part, which) for part in given]
-        X, y, weight = given
+    def _fold(self, make, training, learned):
+        """An estimator that has learned some rows; if it has a space, it knows all classes."""
+        X, y, weight = training.rows.X, training.y, training.sample_weight
+        if hasattr(make, "space"):
+            return self._fit(make, X, y, learned * (1.0 if weight is None else weight))
+        arrays = [None if a is None else _safe_indexing(a, learned) for a in (X, y, weight)]
+        return self._fit(make, *arrays)
+
+    def _fit(self, make, X, y, weight):
         weighted = {} if weight is None else {"sample_weight": weight}
         return self._fitted_to(clone(make), X, y, **weighted)
 

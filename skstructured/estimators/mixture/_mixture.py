@@ -18,9 +18,14 @@ from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
+    EXACT,
+    FEWEST,
+    FEWEST_GROUPS,
     Member,
     StandardRows,
     Training,
+    effective_number,
+    independent_units,
     parts_of,
 )
 from skstructured.estimators.mixture._trees import VertexTrees
@@ -60,7 +65,7 @@ class Mixed(NamedTuple):
 
     def _chunk(self, X):
         pairs, rows = zip(self.weights, self.members, strict=True), self.rows._replace(X=X)
-        return sum(a * member.scores(rows) for a, member in pairs) + self.intercept
+        return sum(a * member.scores(rows) for a, member in pairs if a > 0.0) + self.intercept
 
 
 class Mixture(BaseEstimator):
@@ -69,7 +74,7 @@ class Mixture(BaseEstimator):
     A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
     weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
     class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
-    and `_usual_weight(n_members)`.
+    `_usual_weight(n_members)`; and, if need be, `_weights_of_few(members)`.
     """
 
     #: CSR rows with more columns are learned by the first member alone.
@@ -124,8 +129,13 @@ class Mixture(BaseEstimator):
         members = self._members(given[0])
         training = self._training(*given, alone=len(members) == 1)
         honest, training = self._fit_members(members, training, given[2])
-        weights = self._weights(honest, training, given[2])
-        self._mixed = Mixed([one for _, one in members], *weights, training.rows._replace(X=None))
+        fitted_members = [member for _, member in members]
+        if training.folds:
+            weights = self._weights(honest, training, given[2])
+        else:
+            weights = self._weights_of_few(fitted_members), np.zeros(training.dim)
+            self.validation_score_ = np.nan
+        self._mixed = Mixed(fitted_members, *weights, training.rows._replace(X=None))
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -153,17 +163,51 @@ class Mixture(BaseEstimator):
     def _training(self, X, y, packed, weight, groups, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()
-        given = None if np.ptp(weight) == 0.0 else weight
-        parts = np.full(len(weight), -1)
-        if not alone:
-            parts = parts_of(packed, self.random_state_, groups)
-        scale, V = None, self.loss_.space.unpack(packed)
+        V, scale = self._vertices(packed), None
         if self._is_auto():
             rows = Rows.from_array(X)
             scale = scale_of(self, rows.width, True)
             scale.count_all(rows, weight)
         origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
-        return Training(StandardRows(X, scale), y, V, weight, given, parts, origin, groups)
+        training = Training(
+            StandardRows(X, scale), y, V, weight, None if np.ptp(weight) == 0.0 else weight,
+            np.full(len(V), -1), origin,
+        )  # fmt: skip
+        return training if alone else self._in_parts(training, packed, groups)
+
+    def _in_parts(self, training, packed, groups):
+        """The `Training` with parts that are left out, if there are enough rows, or groups."""
+        n, landmarks = len(training.V), self._landmarks()
+        units, copies = independent_units(training.rows.X, groups, training.V)
+        weight = training.weight
+        if groups is not None:
+            weight = np.bincount(np.unique(groups, return_inverse=True)[1], weight)
+        n_effective = effective_number(weight, copies)
+        if n_effective < (FEWEST if groups is None else FEWEST_GROUPS):
+            return training
+        reserved = landmarks / n if self._is_auto() and n > EXACT * landmarks else 0.0
+        codes = packed if np.ndim(packed) == 1 else None
+        parts = parts_of(units, self.random_state_, codes, min(reserved, 0.5))
+        training = training._replace(
+            parts=parts, units=units, effective_share=n_effective / len(weight)
+        )
+        if reserved == 0.0:
+            return training
+        unjudged = np.flatnonzero(parts < 0)
+        places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
+        return training._replace(reserved=unjudged[places.astype(int)])
+
+    def _weights_of_few(self, members):
+        """Weights of members without honest scores."""
+        return np.full(len(members), 1.0 / len(members))
+
+    def _landmarks(self):
+        """Landmarks of each kernel."""
+        return max(self.n_landmarks // self._shared_by, 1)
+
+    def _vertices(self, packed):
+        """What kernels and trees learn."""
+        return self.loss_.space.unpack(packed)
 
     def _truths(self, training):
         """What the loss compares the scores of rows with."""
@@ -178,9 +222,8 @@ class Mixture(BaseEstimator):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
         *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
-        landmarks = max(self.n_landmarks // self._shared_by, 1)
         for name, seed in zip(names, seeds, strict=False):
-            members.append((name, KernelRidge(name, landmarks, seed)))
+            members.append((name, KernelRidge(name, self._landmarks(), seed)))
         return [*members, ("trees", self._trees(last))]
 
     def _given(self):
@@ -200,7 +243,7 @@ class Mixture(BaseEstimator):
         trees = isinstance(last, VertexTrees)
         done = [self._learned(name, last, training, packed)] if trees else []
         if trees:
-            training = training._replace(rows=training.rows._replace(stretch=last.stretch()))
+            training = last.stretched(training)
         with one_blas_thread(effective_n_jobs(self.n_jobs) > 1):
             found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._learned)(*pair, training, packed)
@@ -224,19 +267,18 @@ class Mixture(BaseEstimator):
 
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
-        at, usual = training.judged[part], self._usual_weight(len(honest))
-        given = honest[:, part], self._truths(training)[at], training.weight[at]
-        return mixing_weights(*given, self.loss_, usual, steps)
+        indices, usual = training.judged[part], self._usual_weight(len(honest))
+        truths, weight = self._truths(training), training.weight
+        mean = np.average(truths, axis=0, weights=weight)
+        weight = training.effective_share * weight[indices]
+        return mixing_weights(
+            honest[:, part], truths[indices], weight, mean, self.loss_, usual, steps
+        )
 
     def _weights(self, honest, training, packed):
         """Weights and intercept of the mixture; its score is of halves by those of the other."""
-        few, judged, self.validation_score_ = len(honest), training.judged, np.nan
-        if few == 1 or len(judged) == 0:
-            usual = 1.0 if few == 1 else self._usual_weight(few)
-            return np.full(few, usual), np.zeros(training.dim)
-        honest, halves = np.array(honest), np.arange(len(judged)) % 2
-        if training.groups is not None:
-            halves = np.unique(training.groups[judged], return_inverse=True)[1] % 2
+        honest, judged = np.array(honest), training.judged
+        halves = np.unique(training.units[judged], return_inverse=True)[1] % 2
         theta = np.empty((len(judged), training.dim))
         for half in (0, 1):
             a, b = self._least(honest, training, halves != half)

@@ -1,13 +1,11 @@
-"""Kernel ridge regression of vertices, which leaves out each row in closed form."""
+"""Kernel ridge regression of vertices, which leaves out each part of the rows."""
 
-import itertools
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, get_lapack_funcs, solve, solve_triangular
+from scipy.linalg import get_lapack_funcs
 
-from skstructured.estimators.crf._objective import block_bounds
 from skstructured.estimators.kernel._expansion import WIDE
 from skstructured.estimators.kernel._values import (
     LAPLACIAN,
@@ -15,14 +13,20 @@ from skstructured.estimators.kernel._values import (
     kernel_function,
     width_of,
 )
-from skstructured.estimators.mixture._training import CHUNK, Member, StandardRows, Training
+from skstructured.estimators.mixture._training import (
+    CHUNK,
+    EXACT,
+    Member,
+    StandardRows,
+    Training,
+)
 from skstructured.extend._types import Floats
 
-#: Penalties, in units of the mean k(x, x), and the place of the first that is tried.
-PENALTIES, FIRST = 10.0 ** np.arange(-4.0, 2.6, 0.5), 6
+#: Penalties, in units of the mean k(x, x).
+PENALTIES = 10.0 ** np.arange(-4.0, 2.6, 0.5)
 
-#: Rows, in units of `n_landmarks`, up to which leaving out every row is quicker than a span.
-EXACT = 1.5
+#: Step between the first penalties that are tried, and the penalty without honest scores.
+COARSE, DEFAULT_PENALTY = 3, 0.1
 
 #: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
 JITTER, TINY = 1e-6, 1e-20
@@ -59,17 +63,63 @@ class RowKernel(NamedTuple):
         return values
 
 
+class Ridge(NamedTuple):
+    """Coefficients c of the scores ``k(x)ᵀ c + mean`` for every penalty, from a linear system.
+
+    ``c = s (A + λuP)⁻¹ B``, with the penalty λ.
+
+    Attributes
+    ----------
+    kernel : RowKernel
+        Kernels k(x) with m rows.
+    A : ndarray of shape (m, m)
+    B : ndarray of shape (m, dim)
+    P : ndarray of shape (m, m) or None
+        None is the identity.
+    unit : float
+        Mean k(x, x) u.
+    s : ndarray of shape (m, 1)
+    mean : ndarray of shape (dim,)
+        Mean vertex of the rows that are learned.
+    """
+
+    kernel: RowKernel
+    A: Floats
+    B: Floats
+    P: Floats | None
+    unit: float
+    s: Floats
+    mean: Floats
+
+    @classmethod
+    def of_rows(cls, name: str, Z: Floats, V: Floats, weight: Floats) -> Self:
+        """The system of rows, each of which has a coefficient."""
+        kernel, root = RowKernel.of(name, Z, weight), np.sqrt(weight)[:, None]
+        A, mean = root * kernel(Z) * root.T, np.average(V, axis=0, weights=weight)
+        return cls(kernel, A, root * (V - mean), None, np.trace(A) / len(A), root, mean)
+
+    def coefs(self, penalty: float, precision: Any = np.float64) -> Floats:
+        """Coefficients (m, dim); inf if the system is singular in this precision."""
+        matrix, shift = self.A.astype(precision, order="F"), penalty * self.unit
+        if self.P is None:
+            matrix[np.diag_indices(len(matrix))] += shift
+        else:
+            matrix += shift * self.P
+        factor, solve = get_lapack_funcs(("potrf", "potrs"), (matrix,))
+        L, failed = factor(matrix, lower=True, overwrite_a=True, clean=False)
+        if failed:
+            return np.full(self.B.shape, np.inf)
+        return self.s * solve(L, self.B.astype(precision), lower=True)[0]
+
+
 class KernelRidge(Member):
-    r"""Regress vertices by kernels, with the penalty of the least leave-one-out error.
+    r"""Regress vertices by kernels, with the penalty of the least error on rows of other parts.
 
     With weights w of rows, their mean m, K̃ = √w K √w and R = √w(V − m), the scores are
-    ``f(x) = m + k(x)ᵀ √w (K̃ + λI)⁻¹ R``, and without row i they are at x_i
-
-    .. math:: v_i - (v_i - f(x_i))/(1 - h_i), \quad h = diag(K̃ (K̃ + λI)^{-1}).
-
-    Above 1.5 `n_landmarks` rows, f is in the span of `n_landmarks` rows, drawn at random. The mean
-    prediction at scores of 0 is taken off. Rows B of a group are left out together: their errors
-    are ``(I - H_BB)⁻¹ (V_B - f(X_B))``, with H = K̃ (K̃ + λI)⁻¹; λ is that of single rows.
+    ``f(x) = m + k(x)ᵀ √w (K̃ + λI)⁻¹ R``. Above 1.5 `n_landmarks` rows, f is in the span of
+    `n_landmarks` rows, drawn at random, and the first part chooses λ. The mean prediction at scores
+    of 0 is taken off. The rows of a part are scored by the regression of all others, whose features
+    are stretched by trees that have not learned the part either.
 
     References
     ----------
@@ -83,109 +133,89 @@ class KernelRidge(Member):
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        V, weight = training.V, training.weight
-        n, rng = len(V), np.random.RandomState(self.seed)
-        exact = n <= EXACT * self.n_landmarks
-        some = np.arange(n) if exact else np.sort(rng.permutation(n)[: self.n_landmarks])
-        mean = np.average(V, axis=0, weights=weight)
-        root, self.shift = np.sqrt(weight)[:, None], mean - training.origin
-        self.kernel = RowKernel.of(self.name, training.rows.chunk(some), weight[some])
-        learn = self._exact if exact else self._in_span
-        errors = learn(training, root, root * (V - mean)) / root[training.judged]
-        return V[training.judged] - errors - training.origin
+        is_exact = len(training.V) <= EXACT * self.n_landmarks
+        systems = self._of_rows(training) if is_exact else self._in_span(training)
+        *folds, everything = systems
+        penalty = self._penalty(training, folds if is_exact else folds[:1])
+        honest = np.zeros(training.V.shape)
+        for part, ridge in enumerate(folds):
+            indices = np.flatnonzero(training.parts == part)
+            K = ridge.kernel(training.rows_of_fold(part).chunk(indices))
+            honest[indices] = K @ ridge.coefs(penalty) + ridge.mean
+        self.kernel, self.coefs = everything.kernel, everything.coefs(penalty)
+        self.shift = everything.mean - training.origin
+        return honest[training.judged] - training.origin
 
-    def _exact(self, training, root, R):
-        """Left-out errors of judged rows times √w; sets coefficients."""
-        K = root * self.kernel(self.kernel.Z) * root.T
-        single, rough = K.astype(np.float32), R.astype(np.float32)
+    def _of_rows(self, training):
+        """Systems of the rows that are not in each part, and of all rows."""
+        V, weight, parts = training.V, training.weight, training.parts
+        systems = []
+        for part in training.folds:
+            others = np.flatnonzero(parts != part)
+            Z = training.rows_of_fold(part).chunk(others)
+            systems.append(Ridge.of_rows(self.name, Z, V[others], weight[others]))
+        Z = training.rows.chunk(slice(None))
+        return [*systems, Ridge.of_rows(self.name, Z, V, weight)]
+
+    def _in_span(self, training):
+        """The same in the span of landmarks, from sums over each part."""
+        V, weight, m = training.V, training.weight, self.n_landmarks
+        rng = np.random.RandomState(self.seed)
+        landmarks = np.sort(rng.permutation(len(V))[:m])
+        kernel = RowKernel.of(self.name, training.rows.chunk(landmarks), weight[landmarks])
+        P = kernel(kernel.Z)
+        unit = np.trace(P) / m
+        P[np.diag_indices(m)] += JITTER * unit
+        sums = [self._sums(training, kernel, part) for part in (-1, *training.folds)]
+        total = tuple(map(sum, zip(*sums, strict=True)))
+        systems = []
+        for own in [*sums[1:], (0.0, 0.0, 0.0)]:
+            A, B, moments = (every - part for every, part in zip(total, own, strict=True))
+            mean = moments[1:] / moments[0]
+            B = B[:, 1:] - B[:, :1] * mean
+            systems.append(Ridge(kernel, A, B, P, unit, np.ones((m, 1)), mean))
+        return systems
+
+    def _sums(self, training, kernel, part):
+        """Sums of w k(x) k(x)ᵀ, w k(x) (1, v)ᵀ and w (1, v) over the rows of a part."""
+        V = np.column_stack([np.ones(len(training.V)), training.V])
+        indices, m = np.flatnonzero(training.parts == part), len(kernel.Z)
+        A, B = np.zeros((m, m)), np.zeros((m, V.shape[1]))
+        for start in range(0, len(indices), CHUNK):
+            chunk = indices[start : start + CHUNK]
+            root = np.sqrt(training.weight[chunk])[:, None]
+            K = root * kernel(training.rows.chunk(chunk))
+            A += K.T @ K
+            B += K.T @ (root * V[chunk])
+        return A, B, training.weight[indices] @ V[indices]
+
+    def _penalty(self, training, folds):
+        """The penalty of the lowest error of folds, in single precision for exact systems."""
+        tests = []
+        for part, ridge in enumerate(folds):
+            indices = np.flatnonzero(training.parts == part)
+            K = ridge.kernel(training.rows_of_fold(part).chunk(indices))
+            tests.append((ridge, K, training.V[indices] - ridge.mean, training.weight[indices]))
 
         @cache
         def error(place):
-            return np.sum(left_out(single, rough, PENALTIES[place])[0] ** 2, dtype=np.float64)
+            total = 0.0
+            for ridge, K, R, weight in tests:
+                precision = np.float32 if ridge.P is None else np.float64
+                total += weight @ np.sum((K @ ridge.coefs(PENALTIES[place], precision) - R) ** 2, 1)
+            return np.nan_to_num(total, nan=np.inf)
 
-        place = lowest(error, FIRST, len(PENALTIES))
-        errors, alpha, inverse = left_out(K, R, PENALTIES[place])
-        self.coefs = root * alpha
-        if training.groups is not None:
-            for start, stop in itertools.pairwise(training.cuts):
-                own = inverse[start:stop, start:stop]  # its lower triangle
-                errors[start:stop] = solve(own, alpha[start:stop], assume_a="pos", lower=True)
-        return errors[training.judged]
-
-    def _in_span(self, training, root, R):
-        """Left-out errors of judged rows times √w, in the span of landmarks; sets coefficients."""
-        m, dim, judged = len(self.kernel.Z), R.shape[1], training.judged
-        G, B = np.zeros((m, m)), np.zeros((m, dim))
-        for start in range(0, len(R), CHUNK):
-            part = slice(start, start + CHUNK)
-            K = root[part] * self.kernel(training.rows.chunk(part))
-            G += K.T @ K
-            B += K.T @ R[part]
-        own = self.kernel(self.kernel.Z)
-        own[np.diag_indices(m)] += JITTER * np.trace(own) / m
-        L = cholesky(own, lower=True, overwrite_a=True)
-        half = solve_triangular(L, G, lower=True)
-        G = solve_triangular(L, half.T, lower=True)
-        w, U = eigh(0.5 * (G + G.T), overwrite_a=True)
-        turn = solve_triangular(L, U, lower=True, trans=1)  # kernels to coordinates in U
-        UB = turn.T @ B
-        shares = 1.0 / (np.maximum(w, 0.0)[:, None] + PENALTIES * w.sum() / len(R))
-        single, narrow = turn.astype(np.float32), shares.astype(np.float32)
-        each = np.hstack([share[:, None] * UB for share in shares.T]).astype(np.float32)
-        errors = np.empty((len(PENALTIES), len(judged), dim), dtype=np.float32)
-        for start in range(0, len(judged), CHUNK):
-            rows = judged[start : start + CHUNK]
-            K = root[rows] * self.kernel(training.rows.chunk(rows))
-            P = K.astype(np.float32) @ single
-            left, fitted = 1.0 - (P * P) @ narrow, P @ each
-            missed = R[rows][:, None] - fitted.reshape(len(rows), len(PENALTIES), dim)
-            errors[:, start : start + CHUNK] = (missed / left[:, :, None]).transpose(1, 0, 2)
-        best = int(np.argmin(np.einsum("lnd,lnd->l", errors, errors, dtype=np.float64)))
-        self.coefs = turn @ (shares[:, best : best + 1] * UB)
-        if training.groups is not None:
-            turn = (turn * np.sqrt(shares[:, best])).astype(np.float32)
-            return self._of_groups(training, root, R, turn)
-        return errors[best].astype(np.float64)
-
-    def _of_groups(self, training, root, R, turn):
-        """Left-out errors of judged rows times √w, without the group; `turn` of the smoother."""
-        errors = np.empty(R.shape)
-        for first, last in itertools.pairwise(block_bounds(training.cuts)):
-            cuts = training.cuts[first : last + 1]
-            rows = slice(cuts[0], cuts[-1])
-            K = root[rows] * self.kernel(training.rows.chunk(rows))
-            P, missed = K.astype(np.float32) @ turn, R[rows] - K @ self.coefs
-            for start, stop in itertools.pairwise(cuts - cuts[0]):
-                left = np.eye(stop - start) - P[start:stop] @ P[start:stop].T
-                missed[start:stop] = solve(left, missed[start:stop], assume_a="pos")
-            errors[rows] = missed
-        return errors[training.judged]
+        return PENALTIES[lowest(error, len(PENALTIES))] if tests else DEFAULT_PENALTY
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
         return self.kernel(rows.chunk(slice(None))) @ self.coefs + self.shift
 
 
-def left_out(K, R, penalty):
-    """Errors R − f of ridge regression without each row, coefficients, and (K + λI)⁻¹ below.
-
-    Errors are inf if K is singular.
-    """
-    A = K.copy(order="F")
-    A[np.diag_indices(len(A))] += penalty * np.trace(K) / len(K)
-    factor, solve_by, invert = get_lapack_funcs(("potrf", "potrs", "potri"), (A,))
-    L, failed = factor(A, lower=True, overwrite_a=True, clean=False)
-    if failed:
-        return np.full(R.shape, np.inf), R, A
-    alpha, _ = solve_by(L, R, lower=True)
-    inverse, _ = invert(L, lower=True, overwrite_c=True)
-    return alpha / np.diag(inverse)[:, None], alpha, inverse
-
-
-def lowest(error, at, stop):
-    """A place below `stop` whose error is lower than its neighbors', downhill from `at`."""
-    while True:
-        last, near = at, range(max(at - 1, 0), min(at + 2, stop))
-        at = min(near, key=error)
-        if at == last:
-            return at
+def lowest(error, n_places):
+    """A place with a lower error than its neighbors, downhill from the lowest of every third."""
+    place, last = min(range(1, n_places, COARSE), key=error), -1
+    while place != last:
+        last = place
+        place = min(range(max(place - 1, 0), min(place + 2, n_places)), key=error)
+    return place

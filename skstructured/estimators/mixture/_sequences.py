@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf.estimator import ConditionalRandomField
-from skstructured.estimators.mixture._training import FEWEST_GROUPS, parts_of
+from skstructured.estimators.mixture._training import independent_units, parts_of
 from skstructured.extend._types import Floats, Ints
 
 #: Log probabilities of positions are at least this.
@@ -64,13 +64,14 @@ class RowChain(NamedTuple):
     @classmethod
     def fitted(cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats) -> Self:
         """The chain of a view, which learns from honest scores of a mixture."""
-        given = [np.repeat(one, X.lengths) for one in (weight, np.arange(len(X)))]
         mixture.best_thresholds = True  # labels can depend on steps in few of many columns
-        theta = mixture._fit(VIEWS[view](X), y.values, *given)
+        sequences = np.repeat(np.arange(len(X)), X.lengths)
+        rows, units = VIEWS[view](X), independent_units(X.values, sequences)[1]
+        theta = mixture._fit(rows, y.values, np.repeat(weight, X.lengths), sequences)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
         chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
-        parts = parts_of(weight, np.random.RandomState(seed), fewest=FEWEST_GROUPS)
+        parts = parts_of(units, np.random.RandomState(seed))
         return cls(view, mixture, chain, *held_out(chain, Z, y, weight, parts))
 
     def estimators(self) -> list[tuple[str, Any]]:

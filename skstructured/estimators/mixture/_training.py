@@ -4,17 +4,24 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
-#: Parts of the rows; of fewer rows, or of fewer groups of them, none is left out, and of more than
-#: `MOST` only so many are.
+#: Parts of the rows. With fewer effective rows, or groups of them, none is left out; with more than
+#: `MOST` rows only so many are.
 PARTS, FEWEST, FEWEST_GROUPS, MOST = 5, 20, 10, 20_000
 
-#: Rows that are scored at a time, and rows of a group, at most, that are left out together.
-CHUNK, LONGEST = 4000, 1000
+#: Rows, in units of `n_landmarks`, up to which kernel ridge regressions have a coefficient per row.
+EXACT = 1.5
+
+#: Share of equal rows that have equal outputs if they are copies.
+COPIES = 0.9
+
+#: Rows that are scored at a time.
+CHUNK = 4000
 
 
 class StandardRows(NamedTuple):
@@ -60,9 +67,15 @@ class Training(NamedTuple):
         The part that leaves out each row, −1 for rows that are always learned.
     origin : ndarray of shape (dim,)
         The mean prediction at scores of 0.
-    groups : ndarray of shape (n,) or None
-        Which sequence or query a row is of, if rows are not independent; those of one stand
-        together, and are left out together.
+    units : ndarray of shape (n,)
+        Which unit a row is in; the rows of a unit are left out together. See `independent_units`.
+    effective_share : float
+        Effective number of units, in units of the number of rows or groups.
+    stretches : list of ndarray or None
+        What the features of kernels that have not learned each part are multiplied by.
+    reserved : ndarray or None
+        Rows that no part leaves out, from which stretches are learned; None if there are few rows,
+        and each part has its own stretch.
     """
 
     rows: StandardRows
@@ -72,7 +85,10 @@ class Training(NamedTuple):
     sample_weight: Given
     parts: Ints
     origin: Floats
-    groups: Array | None = None
+    units: Ints = np.zeros(0, dtype=int)
+    effective_share: float = 1.0
+    stretches: list[Floats] | None = None
+    reserved: Ints | None = None
 
     @property
     def dim(self) -> int:
@@ -85,11 +101,14 @@ class Training(NamedTuple):
         return np.flatnonzero(self.parts >= 0)
 
     @property
-    def cuts(self) -> Ints:
-        """Bounds of the groups, and of parts of long ones."""
-        n, group = len(self.V), np.asarray(self.groups)
-        bounds = np.flatnonzero(group[1:] != group[:-1]) + 1
-        return np.unique([*bounds, *range(0, n, LONGEST), n])
+    def folds(self) -> range:
+        """Parts that are left out, if any."""
+        return range(PARTS if self.parts.max() >= 0 else 0)
+
+    def rows_of_fold(self, part: int) -> StandardRows:
+        """Rows as they are stretched without a part."""
+        stretches = self.stretches
+        return self.rows if stretches is None else self.rows._replace(stretch=stretches[part])
 
 
 class Member(ABC):
@@ -107,23 +126,80 @@ class Member(ABC):
         """Scores (n, dim) of new rows."""
 
 
-def parts_of(
-    packed: Any, rng: np.random.RandomState, groups: Array | None = None, fewest: int = FEWEST
-) -> Ints:
-    """The part of every row, −1 if it is always learned; rows of a group are in the same part.
+def independent_units(
+    X: Any, groups: Array | None = None, V: Floats | None = None
+) -> tuple[Ints, Ints]:
+    """The unit of every row (n,), and of every row or group: equal ones are in one unit.
 
-    Without groups, classes are spread over all parts, and the only row of a class is in none.
+    A model that has learned a row knows the output of its copies. If the outputs V of equal rows
+    differ, they are no copies, but rows of few values, and every row is a unit. Groups are the
+    values of `groups`; the rows of a group stand together.
     """
-    if groups is not None:
-        names, places = np.unique(groups, return_inverse=True)
-        return parts_of(np.asarray(names, dtype=float), rng, fewest=FEWEST_GROUPS)[places]
-    parts, order = np.full(len(packed), -1), rng.permutation(len(packed))
-    if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
-        order = order[np.argsort(packed[order], kind="stable")]
-        _, place, count = np.unique(packed[order], return_inverse=True, return_counts=True)
-        order = order[count[place] > 1]
-    if len(order) > MOST:
-        order = order[np.linspace(0, len(order) - 1, MOST).astype(int)]
-    if len(order) >= fewest:
-        parts[order] = np.arange(len(order)) % PARTS
-    return parts
+    keys = _keys_of_rows(X)
+    if groups is None:
+        units = _numbered(keys)
+        if V is not None and not _are_copies(units, V):
+            units = np.arange(len(keys))
+        return units, units
+    _, firsts, places = np.unique(groups, return_index=True, return_inverse=True)
+    starts = np.sort(firsts)
+    spans = zip(starts, [*starts[1:], len(groups)], strict=True)
+    units = np.empty(len(firsts), dtype=int)
+    units[places[starts]] = _numbered([tuple(keys[i:j]) for i, j in spans])
+    return units[places], units
+
+
+def _are_copies(units: Ints, V: Floats) -> bool:
+    """Whether rows that equal an earlier one have its output, `COPIES` of them at least."""
+    firsts = np.unique(units, return_index=True)[1][units]
+    repeats = np.flatnonzero(firsts < np.arange(len(units)))
+    if len(repeats) == 0:
+        return False
+    return bool(np.mean((V[repeats] == V[firsts[repeats]]).all(axis=1)) >= COPIES)
+
+
+def _keys_of_rows(X: Any) -> list[int]:
+    """Numbers that are the same for equal rows."""
+    if issparse(X):
+        X = X.copy()
+        X.eliminate_zeros()
+        X.sort_indices()
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return [hash((X.indices[i:j].tobytes(), X.data[i:j].tobytes())) for i, j in spans]
+    starts = range(0, len(X), CHUNK)
+    chunks = (np.ascontiguousarray(X[start : start + CHUNK]) + 0.0 for start in starts)  # no -0.0
+    return [hash(row.tobytes()) for chunk in chunks for row in chunk]
+
+
+def _numbered(keys: list) -> Ints:
+    """The place of every key among the distinct ones, in their order."""
+    places: dict = {}
+    return np.array([places.setdefault(key, len(places)) for key in keys], dtype=int)
+
+
+def effective_number(weight: Floats, units: Ints) -> float:
+    """How many units of equal weight are as informative: ``(Σ w)²/Σ w²`` of the units' weights."""
+    totals = np.bincount(units, weight)
+    return float(totals.sum() ** 2 / (totals @ totals))
+
+
+def parts_of(
+    units: Ints, rng: np.random.RandomState, codes: Ints | None = None, reserved: float = 0.0
+) -> Ints:
+    """The part of every row, −1 if it is always learned; rows of a unit are in the same part.
+
+    Units of about the same mean code, such as those of a class, are spread over all parts: a model
+    that has learned few of a class would not expect them where they are. A share of the rows is
+    `reserved`: always learned.
+    """
+    counts = np.bincount(units)
+    order = rng.permutation(len(counts))
+    if codes is not None:
+        order = order[np.argsort((np.bincount(units, codes) / counts)[order], kind="stable")]
+    n_judged = min(MOST, int((1.0 - reserved) * len(order)))
+    if len(order) > n_judged:
+        order = order[np.linspace(0, len(order) - 1, n_judged).astype(int)]
+    blocks = [rng.permutation(PARTS) for _ in range(0, len(order), PARTS)]
+    parts = np.full(len(counts), -1)
+    parts[order] = np.concatenate(blocks)[: len(order)]
+    return parts[units]

@@ -69,12 +69,19 @@ class VertexTrees(Member):
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
         given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
         self.forests = []
-        for part in range(PARTS if parts.max() >= 0 else 0):
+        for part in training.folds:
             rows, own = np.flatnonzero(parts != part), parts == part
             self.forests.append(self._fitted(self.n_trees, part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
+        if training.reserved is None:
+            self.stretches = [stretch_of(forest) for forest in self.forests]
+        else:
+            rows = training.reserved
+            forest = self._fitted(self.n_trees, PARTS + 1, *(array[rows] for array in given))
+            self.stretches = [stretch_of(forest)] * PARTS
         if FEW < len(V) <= ROWS or not self.forests:
             self.forests = [self._fitted(PARTS * self.n_trees, PARTS, *given)]
+            self.stretches = self.stretches or [stretch_of(self.forests[0])]
         return self.loss.link(means[training.judged])
 
     def _fitted(self, n_trees, place, X, V, weight):
@@ -86,10 +93,11 @@ class VertexTrees(Member):
         )  # fmt: skip
         return trees.fit(X, V, weight)
 
-    def stretch(self) -> Floats:
-        """Roots (p,) of the features' importances, in units of their mean."""
-        importance = np.mean([one.feature_importances_ for one in self.forests], axis=0)
-        return np.sqrt(importance * len(importance)) if importance.any() else np.ones(1)
+    def stretched(self, training: Training) -> Training:
+        """Training rows whose features are stretched by their importance for the trees."""
+        stretch = np.sqrt(np.mean(np.square(self.stretches), axis=0))
+        rows = training.rows._replace(stretch=stretch)
+        return training._replace(rows=rows, stretches=self.stretches if training.folds else None)
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
@@ -120,3 +128,10 @@ class VertexTrees(Member):
             X.data = X.data / self._span[X.indices]
             return X.astype(np.float32)
         return np.clip((X - self._low) / self._span, -FAR, FAR).astype(np.float32)
+
+
+def stretch_of(forest: Any) -> Floats:
+    """Roots (p,) of the importances of features, in units of their mean; none is below 0."""
+    importances = np.maximum(forest.feature_importances_, 0.0)
+    mean = importances.mean()
+    return np.sqrt(importances / mean) if mean > 0.0 else np.ones_like(importances)

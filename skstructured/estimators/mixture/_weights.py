@@ -19,16 +19,23 @@ SCALES = range(-6, 1)
 
 
 def mixing_weights(
-    scores: Floats, V: Floats, weight: Floats, loss: Any, usual: float, steps: int = STEPS
+    scores: Floats,
+    V: Floats,
+    weight: Floats,
+    mean: Floats,
+    loss: Any,
+    usual: float,
+    steps: int = STEPS,
 ) -> tuple[Floats, Floats]:
     r"""Weights a > 0 of members, and an intercept b, of the least loss.
 
-    With scores θ_e(x_i) of members, vertices y_i of mean m, and weights w_i of sum n,
+    With scores θ_e(x_i) of members, vertices y_i, and weights w_i of sum n,
 
     .. math:: \min_{z, b} \sum_i w_i S(\sum_e e^{z_e} θ_e(x_i) + b; (1 - ε) y_i + ε m)
         + 0.1 ‖z - \ln u‖^2 + 0.1 ‖b‖^2, \quad ε = 1/(n + 1),
 
-    and a = exp z, with the usual weight u. The truth is mixed with m as if one more row had it,
+    and a = exp z, with the usual weight u. The truth is mixed with the mean m of all training rows,
+    those without honest scores included, as if one more row had it,
     without which the scale of scores is infinite if classes are separable. For losses that are not
     linear in y, ε is 0.
 
@@ -37,6 +44,8 @@ def mixing_weights(
     scores : ndarray of shape (n_members, n, dim)
     V : ndarray of shape (n, dim)
     weight : ndarray of shape (n,)
+    mean : ndarray of shape (dim,)
+        Mean vertex m.
     loss : FenchelYoung or Surrogate
     usual : float
         Weight u of a member without rows.
@@ -51,7 +60,7 @@ def mixing_weights(
     few, n, dim = scores.shape
     rows, centre = weight.sum(), np.log(usual)
     share = loss.linear_in_outputs / (rows + 1.0)
-    truth = (1.0 - share) * V + share * (weight @ V / rows)
+    truth = (1.0 - share) * V + share * mean
     flat = np.ascontiguousarray(scores.reshape(few, -1))
 
     def objective(z):

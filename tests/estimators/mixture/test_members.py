@@ -6,20 +6,21 @@ from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Ridge as LinearRidge
 from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.estimators.mixture import _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
-from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, left_out, lowest
+from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, Ridge, lowest
 from skstructured.estimators.mixture._training import (
-    FEWEST,
-    FEWEST_GROUPS,
     PARTS,
     StandardRows,
     Training,
+    effective_number,
+    independent_units,
     parts_of,
 )
 from skstructured.estimators.mixture._trees import TREES, VertexTrees
@@ -53,8 +54,9 @@ def training_of(X, y, kind, weight=None, stretch=None, seed=0):
     packed, given = space.pack(y), None if np.ptp(weight) == 0.0 else weight
     V = space.unpack(packed)
     origin = loss.mean(np.zeros((1, V.shape[1])))[0]
-    parts = parts_of(packed, np.random.RandomState(seed))
-    return Training(rows, y, V, weight, given, parts, origin), loss
+    units = np.arange(len(X))
+    parts = parts_of(units, np.random.RandomState(seed), packed if packed.ndim == 1 else None)
+    return Training(rows, y, V, weight, given, parts, origin, units), loss
 
 
 def weighted(rng, n=30):
@@ -62,63 +64,117 @@ def weighted(rng, n=30):
 
 
 class TestParts:
-    @pytest.mark.parametrize("n", [FEWEST, 137, 1000])
+    @pytest.mark.parametrize("n", [20, 137, 1000])
     def test_hold_out_each_row_once_with_all_classes(self, n):
         codes = np.arange(n) % 4
-        parts = parts_of(codes, np.random.RandomState(0))
+        parts = parts_of(np.arange(n), np.random.RandomState(0), codes)
         counts = np.bincount(parts, minlength=PARTS)
         assert len(counts) == PARTS and np.ptp(counts) <= 1
         for part in range(PARTS):
             assert set(codes[parts == part]) == set(range(4))
 
-    @pytest.mark.parametrize("n", [30, 300])
-    def test_every_class_is_always_learned(self, n):
-        codes = np.concatenate([np.zeros(n, int), [1, 2, 2, 3, 3, 3]])
+    def test_the_only_row_of_a_class_is_judged_too(self):
+        codes = np.concatenate([np.zeros(30, int), [1, 2, 2, 3, 3, 3]])
         for seed in range(20):
-            parts = parts_of(codes, np.random.RandomState(seed))
-            assert parts[n] == -1 and (parts >= 0).sum() == n + 5
+            parts = parts_of(np.arange(36), np.random.RandomState(seed), codes)
+            assert (parts >= 0).all()
             for part in range(PARTS):
-                assert set(codes[parts != part]) == {0, 1, 2, 3}
-
-    def test_of_very_few_rows_there_are_none(self):
-        parts = parts_of(np.zeros(FEWEST - 1, int), np.random.RandomState(0))
-        np.testing.assert_array_equal(parts, np.full(FEWEST - 1, -1))
+                assert {0, 2, 3} <= set(codes[parts != part])
 
     def test_of_many_rows_some_are_always_learned(self, monkeypatch):
         monkeypatch.setattr(_training, "MOST", 50)
         codes = np.arange(400) % 4
-        parts = parts_of(codes, np.random.RandomState(0))
+        parts = parts_of(np.arange(400), np.random.RandomState(0), codes)
         np.testing.assert_array_equal(np.bincount(parts[parts >= 0]), np.full(PARTS, 10))
         assert min(np.bincount(codes[parts >= 0])) >= 10
 
-    def test_groups_are_held_out_as_a_whole(self):
-        groups = np.repeat(np.arange(40) * 7, np.arange(40) % 3 + 1)
-        parts = parts_of(np.zeros(len(groups), int), np.random.RandomState(0), groups)
-        whole = [set(parts[groups == group]) for group in np.unique(groups)]
-        assert all(len(of_one) == 1 for of_one in whole)
-        counts = np.bincount([of_one.pop() for of_one in whole])
-        np.testing.assert_array_equal(counts, np.full(PARTS, 8))
-        for count in (FEWEST_GROUPS - 1, FEWEST_GROUPS):
-            groups = np.arange(2 * count) // 2
-            few = parts_of(np.zeros(2 * count, int), np.random.RandomState(0), groups)
-            assert (few >= 0).all() == (count == FEWEST_GROUPS) == (few >= 0).any()
+    def test_a_share_is_reserved(self):
+        parts = parts_of(np.arange(400), np.random.RandomState(0), reserved=0.3)
+        assert (parts < 0).sum() == 120
 
-    def test_numbers_are_no_classes(self):
-        assert (parts_of(np.linspace(0.0, 1.0, 50), np.random.RandomState(0)) >= 0).all()
+    def test_units_are_held_out_as_a_whole(self):
+        units = np.repeat(np.arange(40), np.arange(40) % 3 + 1)
+        parts = parts_of(units, np.random.RandomState(0))
+        of_units = [set(parts[units == unit]) for unit in range(40)]
+        assert all(len(of_unit) == 1 for of_unit in of_units)
+        counts = np.bincount([of_unit.pop() for of_unit in of_units])
+        np.testing.assert_array_equal(counts, np.full(PARTS, 8))
+
+    def test_classes_of_units_are_spread_over_parts(self):
+        """A part with more of a class than the others is one in which it is expected less."""
+        units = np.repeat(np.arange(50), 3)
+        codes = np.repeat(np.arange(50) % 2, 3)
+        for seed in range(5):
+            parts = parts_of(units, np.random.RandomState(seed), codes)
+            shares = [codes[parts == part].mean() for part in range(PARTS)]
+            np.testing.assert_allclose(shares, 0.5)
+
+    def test_numbers_in_order_do_not_make_parts_differ(self):
+        """Of each five neighbors any may be in the first part."""
+        codes, means = np.arange(100), []
+        for seed in range(40):
+            parts = parts_of(codes, np.random.RandomState(seed), codes)
+            means.append([codes[parts == part].mean() for part in range(PARTS)])
+        assert np.ptp(np.mean(means, axis=0)) < 4.0 * np.std(means) / np.sqrt(40)
+
+
+class TestUnits:
+    @pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix])
+    def test_copies_are_one_unit(self, kind, rng, monkeypatch):
+        monkeypatch.setattr(_training, "CHUNK", 4)
+        Z = np.round(rng.randn(9, 3), 1) * [[1], [0], [1], [1], [1], [1], [1], [1], [1]]
+        copies = np.array([0, 1, 2, 0, 4, 1, 0, 7, 8])
+        rows = kind(Z[copies])
+        units, same = independent_units(rows, V=Z[copies])
+        np.testing.assert_array_equal(units, np.unique(copies, return_inverse=True)[1])
+        np.testing.assert_array_equal(same, units)
+
+    def test_zeros_of_any_kind_are_equal(self):
+        rows = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 2.0]])
+        np.testing.assert_array_equal(independent_units(rows)[0], [0, 0, 1])
+        explicit = sparse.csr_matrix(([0.0, 1.0, 1.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+        np.testing.assert_array_equal(independent_units(explicit)[0], [0, 0])
+        swapped = sparse.csr_matrix(([2.0, 1.0, 1.0, 2.0], [1, 0, 0, 1], [0, 2, 4]), shape=(2, 2))
+        np.testing.assert_array_equal(independent_units(swapped)[0], [0, 0])
+        assert swapped.indices[0] == 1  # unchanged
+
+    def test_missing_values_are_equal(self):
+        rows = np.array([[np.nan, 1.0], [np.nan, 1.0], [2.0, np.nan]])
+        np.testing.assert_array_equal(independent_units(rows)[0], [0, 0, 1])
+
+    @pytest.mark.parametrize(("n_equal", "are_copies"), [(20, True), (18, True), (17, False)])
+    def test_equal_rows_whose_outputs_differ_are_no_copies(self, n_equal, are_copies):
+        rows, V = np.repeat(np.arange(20.0), 2)[:, None], np.zeros((40, 1))
+        V[2 * n_equal + 1 :: 2] = 1.0
+        units, _ = independent_units(rows, V=V)
+        np.testing.assert_array_equal(units, np.arange(40) // 2 if are_copies else np.arange(40))
+
+    def test_equal_groups_are_one_unit(self):
+        rows = np.array([1.0, 2, 1, 2, 2, 1, 1])[:, None]
+        groups = np.array([7, 7, 3, 3, 5, 5, 9])
+        units, of_groups = independent_units(rows, groups)
+        np.testing.assert_array_equal(units, [0, 0, 0, 0, 1, 1, 2])
+        np.testing.assert_array_equal(of_groups, [0, 1, 0, 2])  # 3, 5, 7, 9
+
+    def test_effective_number(self, rng):
+        assert effective_number(np.full(12, 3.0), np.arange(12)) == pytest.approx(12.0)
+        assert effective_number(np.ones(12), np.arange(12) // 2) == pytest.approx(6.0)
+        weight, names = rng.exponential(size=30), rng.randint(8, size=30)
+        assert effective_number(weight, names) == pytest.approx(mixing.effective(weight, names))
 
 
 class TestRidge:
     @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
     @pytest.mark.parametrize("space", SPACES)
-    def test_leaves_out_each_row(self, name, space, rng):
+    def test_leaves_out_each_part(self, name, space, rng):
+        """The stretch of features is that of the part, too."""
         kind, y = SPACES[space]
         training, _ = training_of(X, y, kind, weighted(rng), stretch=np.array([2.0, 1.0, 0.3]))
+        training = training._replace(stretches=list(rng.exponential(size=(PARTS, 3))))
         ridge = KernelRidge(name, 30, 0)
         honest = ridge.fit(training) + training.origin
-        K = ridge.kernel(ridge.kernel.Z)
         literal = np.array([
-            [mixing.ridge_without(K, training.V, training.weight, p, i) for i in range(30)]
-            for p in PENALTIES
+            [self.literal(name, training, p, i) for i in range(30)] for p in PENALTIES
         ])  # fmt: skip
         distances = np.abs(literal - honest).max(axis=(1, 2))
         best = int(np.argmin(distances))
@@ -127,52 +183,44 @@ class TestRidge:
         near = errors[max(best - 1, 0) : best + 2].min()
         assert errors[best] <= near * (1.0 + 1e-4)  # it was found in single precision
 
+    def literal(self, name, training, penalty, i):
+        Z = training.rows_of_fold(training.parts[i]).chunk(slice(None))
+        left_out = np.flatnonzero(training.parts == training.parts[i])
+        learned = np.setdiff1d(np.arange(len(Z)), left_out)
+        kernel = _ridge.RowKernel.of(name, Z[learned], training.weight[learned])
+        return mixing.ridge_without(
+            kernel, Z, training.V, training.weight, penalty, set(left_out), i
+        )
+
     @pytest.mark.parametrize("name", ["rbf", "laplacian"])
-    def test_leaves_out_each_row_in_the_span_of_landmarks(self, name, rng, monkeypatch):
-        monkeypatch.setattr(_ridge, "CHUNK", 7)
+    @pytest.mark.parametrize("case", ["all", "some", "heavy"])
+    def test_leaves_out_each_part_in_the_span_of_landmarks(self, name, case, rng, monkeypatch):
+        monkeypatch.setattr(_ridge, "CHUNK", 4)
         kind, y = SPACES["multiclass"]
-        training, _ = training_of(X, y, kind, weighted(rng))
+        heavy = np.where((np.arange(30) < 3) & (case == "heavy"), 1e6, 1.0)
+        training, _ = training_of(X, y, kind, heavy * weighted(rng))
+        if case == "some":
+            training.parts[rng.permutation(30)[:9]] = -1
         ridge = KernelRidge(name, 12, 3)
         honest = ridge.fit(training) + training.origin
         K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
         own = own + JITTER * np.trace(own) / 12 * np.eye(12)
+        unit, parts = np.trace(own) / 12 / (1.0 + JITTER), training.parts
         literal = np.array([
             [
-                mixing.ridge_in_span_without(K, own, training.V, training.weight, p, i)
-                for i in range(30)
+                mixing.ridge_in_span_without(
+                    K, own, training.V, training.weight, p * unit,
+                    set(np.flatnonzero(parts == parts[i])), i,
+                )
+                for i in training.judged
             ]
             for p in PENALTIES
         ])  # fmt: skip
-        errors = np.einsum("n,pnd->p", training.weight, (literal - training.V) ** 2)
+        errors = (literal - training.V[training.judged]) ** 2
+        first = parts[training.judged] == 0
+        errors = np.einsum("n,pnd->p", training.weight[parts == 0], errors[:, first])
         assert len(ridge.kernel.Z) == 12
-        np.testing.assert_allclose(honest, literal[np.argmin(errors)], atol=2e-4)
-
-    @pytest.mark.parametrize("landmarks", [12, 30])
-    def test_leaves_out_each_group(self, landmarks, rng, monkeypatch):
-        """Three rows at a time, and of longer groups as many as are left out together."""
-        monkeypatch.setattr(_training, "LONGEST", 8)
-        kind, y = SPACES["ranking"]
-        groups = np.r_[np.repeat(np.arange(4), 3), np.full(10, 9), np.repeat([4, 5], 4)]
-        training, _ = training_of(X, y, kind, weighted(rng))
-        training = training._replace(groups=groups)
-        lefts = [(0, 3), (3, 6), (6, 8), (8, 9), (9, 12), (12, 16), (16, 22), (22, 24), (24, 26)]
-        lefts = [range(*ends) for ends in [*lefts, (26, 30)]]
-        np.testing.assert_array_equal(training.cuts, [*(rows.start for rows in lefts), 30])
-        ridge = KernelRidge("rbf", landmarks, 0)
-        honest = ridge.fit(training) + training.origin
-        K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
-        own = own + JITTER * np.trace(own) / landmarks * np.eye(landmarks)
-        left_of = {i: rows for rows in lefts for i in rows}
-        if landmarks == 30:
-            given = mixing.ridge_without, (K,)
-        else:
-            given = mixing.ridge_in_span_without, (K, own)
-        V, w = training.V, training.weight
-        literal = np.array([
-            [given[0](*given[1], V, w, p, i, left_of[i]) for i in range(30)] for p in PENALTIES
-        ])  # fmt: skip
-        distance = np.abs(literal - honest).max(axis=(1, 2)).min()
-        assert distance < (1e-8 if landmarks == 30 else 2e-4)  # in single precision
+        np.testing.assert_allclose(honest, literal[np.argmin(errors)], atol=1e-6)
 
     @pytest.mark.parametrize("landmarks", [12, 30])
     def test_scores_minimize_its_objective(self, landmarks, rng):
@@ -193,38 +241,40 @@ class TestRidge:
     def test_landmarks_that_are_the_same_row_are_no_trouble(self):
         same = np.repeat(X[:6], 5, axis=0)
         training, _ = training_of(same, np.repeat(np.arange(6) % 3, 5), Simplex)
-        exact, some = (KernelRidge("rbf", m, 0).fit(training) for m in (30, 20))
-        np.testing.assert_allclose(some, exact, atol=0.05)
+        exact, some = (KernelRidge("rbf", m, 0).fit(training) for m in (30, 19))
+        np.testing.assert_allclose(some, exact, atol=0.1)
 
-    def test_judges_only_rows_of_parts(self, rng):
+    def test_judges_only_rows_of_parts(self):
         kind, y = SPACES["multiclass"]
         training, _ = training_of(X, y, kind)
-        parts = training.parts.copy()
-        parts[::3] = -1
+        training.parts[::3] = -1
         for landmarks in (10, 30):
-            all_rows = KernelRidge("rbf", landmarks, 0).fit(training)
-            some = KernelRidge("rbf", landmarks, 0).fit(training._replace(parts=parts))
-            if landmarks == 30:
-                np.testing.assert_allclose(some, all_rows[parts >= 0], atol=1e-12)
-            assert len(some) == (parts >= 0).sum()
+            assert len(KernelRidge("rbf", landmarks, 0).fit(training)) == 20
+        nothing = training._replace(parts=np.full(30, -1))
+        assert KernelRidge("rbf", 30, 0).fit(nothing).shape == (0, 3)
 
-    @pytest.mark.parametrize(("landmarks", "kept"), [(20, 30), (19, 19)])
-    def test_is_exact_up_to_half_as_many_rows_more(self, landmarks, kept):
+    @pytest.mark.parametrize(("landmarks", "n_rows"), [(20, 30), (19, 19)])
+    def test_is_exact_up_to_half_as_many_rows_more(self, landmarks, n_rows):
         kind, y = SPACES["multiclass"]
         training, _ = training_of(X, y, kind)
         ridge = KernelRidge("rbf", landmarks, 0)
         ridge.fit(training)
-        assert len(ridge.kernel.Z) == kept
+        assert len(ridge.kernel.Z) == n_rows
 
-    def test_singular_matrices_have_infinite_errors(self):
-        K = np.array([[1.0, 2.0], [2.0, 1.0]])
-        assert np.isinf(left_out(K, np.ones((2, 1)), 0.0)[0]).all()
+    def test_singular_systems_have_infinite_coefficients(self):
+        A = np.array([[1.0, 2.0], [2.0, 1.0]])
+        ridge = Ridge(None, A, np.ones((2, 1)), None, 1.0, np.ones((2, 1)), np.zeros(1))
+        assert np.isinf(ridge.coefs(0.0)).all() and np.isfinite(ridge.coefs(2.0)).all()
 
-    @pytest.mark.parametrize("best", [0, 3, 9])
-    def test_walks_downhill(self, best):
-        asked = []
-        assert lowest(lambda at: asked.append(at) or abs(at - best), 6, 10) == best
-        assert min(asked) >= 0 and max(asked) <= 9
+    @pytest.mark.parametrize("best", [0, 3, 9, 13])
+    def test_walks_downhill_from_the_best_of_every_third(self, best):
+        tried = []
+        assert lowest(lambda at: tried.append(at) or abs(at - best), 14) == best
+        assert min(tried) >= 0 and max(tried) <= 13
+
+    def test_a_valley_far_from_the_usual_penalty_is_found(self):
+        errors = [9.0, 9, 9, 9, 9, 2, 1, 2, 9, 9, 0.5, 0.2, 0.4, 9]
+        assert lowest(errors.__getitem__, 14) == 11
 
     def test_rows_far_apart_are_as_quick_as_others(self):
         kernel = _ridge.RowKernel.of("rbf", X, np.ones(30))
@@ -336,18 +386,45 @@ class TestTrees:
         dense = VertexTrees(loss, None, 0, None)
         assert np.corrcoef(dense.fit(training).ravel(), honest.ravel())[0, 1] > 0.8
 
-    def test_stretch_is_the_root_of_importance(self, rng):
+    def test_stretch_of_a_part_is_of_trees_that_have_not_learned_it(self, rng):
         given = rng.randn(200, 4)
         training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
+        trees = KeptTrees(loss, None, 0, None)
+        trees.fit(training)
+        stretched = trees.stretched(training)
+        for part, forest in enumerate(trees.kept):
+            importances = forest.feature_importances_
+            stretch = stretched.rows_of_fold(part).stretch
+            np.testing.assert_allclose(stretch**2, importances / importances.mean())
+        mean = np.mean([forest.feature_importances_ for forest in trees.kept], axis=0)
+        np.testing.assert_allclose(stretched.rows.stretch**2, mean / mean.mean())
+        assert np.argmax(stretched.rows.stretch) == 1
+
+    def test_stretch_of_many_rows_is_of_reserved_ones(self, rng):
+        given = rng.randn(90, 4)
+        training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
+        training.parts[:40] = -1
+        training = training._replace(reserved=np.arange(40))
+        trees = KeptTrees(loss, None, 0, None)
+        trees.fit(training)
+        stretches = [trees.stretched(training).rows_of_fold(k).stretch for k in range(PARTS)]
+        y = training.V.copy()
+        y[40:] = y[::-1][:50]  # the outputs of judged rows do not matter
+        trees.fit(training._replace(V=y))
+        for stretch in stretches:
+            np.testing.assert_array_equal(stretch, trees.stretched(training).rows.stretch)
+
+    def test_columns_that_no_tree_splits_are_not_stretched(self):
+        training, loss = training_of(np.ones((30, 2)), np.arange(30) % 2, Simplex)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        stretch = trees.stretch()
-        mean = np.mean([one.feature_importances_ for one in trees.forests], axis=0)
-        np.testing.assert_allclose(stretch**2, 4.0 * mean)
-        assert np.argmax(stretch) == 1 and np.mean(stretch**2) == pytest.approx(1.0)
-        training, loss = training_of(np.ones((30, 2)), np.arange(30) % 2, Simplex)
-        trees.fit(training)
-        np.testing.assert_array_equal(trees.stretch(), [1.0])  # no feature was split
+        np.testing.assert_array_equal(trees.stretched(training).rows.stretch, [1.0, 1.0])
+
+    def test_importances_that_round_below_0_are_0(self):
+        class Forest:
+            feature_importances_ = np.array([-1e-17, 0.25, 0.75])
+
+        np.testing.assert_allclose(_trees.stretch_of(Forest()) ** 2, [0.0, 0.75, 2.25])
 
 
 class TestEstimators:
@@ -371,10 +448,10 @@ class TestEstimators:
     def test_regressors_predict_in_units_of_the_loss(self, rng):
         y = 100.0 + 7.0 * X[:, 0] + rng.randn(30)
         training, loss = training_of(X, y, RealLine)
-        member = CrossFittedRegressor(Ridge(), loss)
+        member = CrossFittedRegressor(LinearRidge(), loss)
         honest = member.fit(training)
         rest = training.parts != training.parts[4]
-        alone = Ridge().fit(X[rest], y[rest]).predict(X[4:5])
+        alone = LinearRidge().fit(X[rest], y[rest]).predict(X[4:5])
         assert honest[4, 0] == pytest.approx(loss.space.pack(alone)[0])
 
     def test_classes_that_a_part_lacks_have_the_lowest_scores(self):
@@ -387,6 +464,16 @@ class TestEstimators:
         proba = alone.predict_proba(X[y == 1])
         proba = np.column_stack([proba[:, 0], proba.min(axis=1), proba[:, 1]])
         np.testing.assert_allclose(honest[y == 1], loss.link(proba), atol=1e-9)
+
+    @pytest.mark.parametrize("kind", [Simplex, OrdinalChain])
+    def test_predictors_know_classes_that_a_part_lacks(self, kind):
+        y = np.arange(30) % 4
+        training, loss = training_of(X, y, kind)
+        parts = np.where(y == 2, 0, 1 + np.arange(30) // 4 % 4)
+        name = "multiclass" if kind is Simplex else "ordinal"
+        member = CrossFitted(sk.OnlineStructuredPredictor(name, max_iter=2, random_state=0), loss)
+        honest = member.fit(training._replace(parts=parts))
+        assert honest.shape == training.V.shape and np.isfinite(honest).all()
 
     @slow_as_python
     def test_passes_are_chosen_once(self):
@@ -402,7 +489,7 @@ class TestEstimators:
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind)
         with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):
-            CrossFitted(Ridge(), loss).fit(training)
+            CrossFitted(LinearRidge(), loss).fit(training)
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
         with pytest.raises(ValueError, match="must have embedding_scores or predict_mean"):

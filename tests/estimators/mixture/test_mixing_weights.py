@@ -30,7 +30,8 @@ def case(name, rng, few=2):
     loss = ResidualLoss(space) if kind is RealLine else FenchelYoung(space)
     V = space.unpack(space.pack(y))
     scores = np.array([V - V.mean(axis=0) + (1 + e) * rng.randn(*V.shape) for e in range(few)])
-    return scores, V, rng.exponential(size=N) + 0.01, loss, usual
+    mean = V[rng.randint(N, size=N)].mean(axis=0)  # of other rows too
+    return scores, V, rng.exponential(size=N) + 0.01, mean, loss, usual
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -68,40 +69,40 @@ def test_are_sought_from_the_scale_of_the_least_loss(unit, rng, monkeypatch):
 
 
 def test_a_member_that_knows_gets_the_weight(rng):
-    _, V, weight, loss, usual = case("simplex", rng)
+    _, V, weight, mean, loss, usual = case("simplex", rng)
     told = np.array([V, np.roll(V, 1, axis=1)])
-    a, _ = mixing_weights(told, V, weight, loss, usual)
+    a, _ = mixing_weights(told, V, weight, mean, loss, usual)
     assert a[0] > 4.0 * a[1]
 
 
 def test_separable_classes_have_finite_scales(rng):
     """One more row is thought to have said the mean."""
-    _, V, weight, loss, usual = case("simplex", rng)
-    a, b = mixing_weights(V[None], V, weight, loss, usual)
+    _, V, weight, mean, loss, usual = case("simplex", rng)
+    a, b = mixing_weights(V[None], V, weight, mean, loss, usual)
     mu = loss.mean(a[0] * V + b)
     assert 0.5 / N < 1.0 - mu[V > 0].mean() < 3.0 / N
 
 
 def test_units_of_members_do_not_matter(rng):
-    scores, V, weight, loss, usual = case("ordinal", rng)
-    first = mixing_weights(scores, V, 100.0 * weight, loss, usual)
-    second = mixing_weights(8.0 * scores, V, 100.0 * weight, loss, usual / 8.0)
+    scores, V, weight, mean, loss, usual = case("ordinal", rng)
+    first = mixing_weights(scores, V, 100.0 * weight, mean, loss, usual)
+    second = mixing_weights(8.0 * scores, V, 100.0 * weight, mean, loss, usual / 8.0)
     np.testing.assert_allclose(first[0], 8.0 * second[0], rtol=1e-3)
 
 
 def test_heavy_rows_count_as_many(rng):
-    scores, V, _, loss, usual = case("hypercube", rng)
+    scores, V, _, mean, loss, usual = case("hypercube", rng)
     weight = np.ones(N)
     weight[3] = 4.0
     rows = np.r_[np.arange(N), [3, 3, 3]]
-    once = mixing_weights(scores, V, weight, loss, usual)
-    often = mixing_weights(scores[:, rows], V[rows], np.ones(N + 3), loss, usual)
+    once = mixing_weights(scores, V, weight, mean, loss, usual)
+    often = mixing_weights(scores[:, rows], V[rows], np.ones(N + 3), mean, loss, usual)
     for one, other in zip(once, often, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
 def test_without_rows_of_meaning_are_the_usual_ones(rng):
-    scores, V, _, loss, usual = case("simplex", rng)
-    a, b = mixing_weights(0.0 * scores, V, np.full(N, 1e-12), loss, usual)
+    scores, V, _, mean, loss, usual = case("simplex", rng)
+    a, b = mixing_weights(0.0 * scores, V, np.full(N, 1e-12), mean, loss, usual)
     np.testing.assert_allclose(a, usual, rtol=1e-6)
     np.testing.assert_allclose(b, 0.0, atol=1e-6)
