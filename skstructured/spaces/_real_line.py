@@ -10,21 +10,28 @@ from skstructured._base.validation import check_weights
 #: Largest |y|: differences and sums of a few are finite.
 LARGEST = 1e300
 
-#: The mean |z| of normal z between the quantiles ½ and ⅘ of |z|.
-NORMAL = 0.94852
+#: E z²/E|z| of normal z for which |z| is between its quantiles ½ and ⅘.
+NORMAL = 0.97996
 
-#: Distances from the median below this share of it are rounding.
+#: Distances below this share of the median, or of the mean of their roots, squared, are rounding.
 ROUNDING = 1e-13
 
 
-def _middle_mean(sizes, weight):
-    """The weighted mean of sizes (n,) from their median to the fifth largest of each five."""
+def _middle_size(sizes, weight):
+    """The mean of sizes (n,) from their median to the fifth largest of each five.
+
+    Each counts as much as it is large, so those of 0 do not count.
+    """
     order = np.argsort(sizes)
     below = np.cumsum(weight[order])
     start = np.searchsorted(2.0 * below, below[-1], side="right")
     stop = np.searchsorted(5.0 * below, 4.0 * below[-1], side="right")
     middle = order[start : max(stop, start + 1)]
-    return float(np.average(sizes[middle], weights=weight[middle]))
+    largest = sizes[middle].max()
+    if largest == 0.0:
+        return 0.0
+    shares = sizes[middle] / largest
+    return largest * float(np.average(shares, weights=weight[middle] * shares))
 
 
 class RealLine(Component):
@@ -41,19 +48,22 @@ class RealLine(Component):
     def fit(self, y, sample_weight=None):
         """Take `centre` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
 
-        The median m, and the mean of the distances |y − m| that lie between the quantiles ½ and ⅘
-        of them, in units of a standard normal deviate. So a fifth of outliers of any size barely
-        changes it. If more than half of the outputs are the median, the other ones alone count,
-        such as the claims among policies of which most have none.
+        The median m, and ``Σ d²/Σ d`` of the distances d = |y − m| that lie between the quantiles ½
+        and ⅘ of them, in units of a standard normal deviate. So a fifth of outliers of any size
+        barely changes it. If at least four fifths of the outputs are the median, the other ones
+        alone count, such as claims among policies of which most have none.
         """
         y = self._numbers(y)
         weight = check_weights(sample_weight, y, len(y))
         self.centre = float(weighted_quantile(y, weight, 0.5))
         sizes = np.abs(y - self.centre)
-        differs = (sizes > ROUNDING * abs(self.centre)) & (weight > 0.0)
-        if 2.0 * weight[differs].sum() < weight.sum():
-            sizes, weight = sizes[differs], weight[differs]
-        self.scale = _middle_mean(sizes, weight) / NORMAL if differs.any() else 1.0
+        usual = float(np.average(np.sqrt(sizes), weights=weight)) ** 2
+        rounding = ROUNDING * max(abs(self.centre), usual)
+        self.scale = _middle_size(sizes, weight) / NORMAL
+        if self.scale <= rounding:
+            differ = (sizes > rounding) & (weight > 0.0)
+            is_varied = differ.any()
+            self.scale = _middle_size(sizes[differ], weight[differ]) / NORMAL if is_varied else 1.0
         self.dim_ = 1
         return self
 

@@ -121,13 +121,13 @@ class TestWeights:
         model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
         model.fit(X, y, weight)
         space = RealLine().fit(y, weight)
-        loss, weight = ResidualLoss(space, "quantile", quantile=0.8), weight / weight.mean()
-        V = space.pack(y)[:, None]
-        parts = parts_of(y, np.random.RandomState(1))
+        loss, V = ResidualLoss(space, "quantile", quantile=0.8), space.pack(y)[:, None]
+        parts = parts_of(np.arange(80), np.random.RandomState(1), space.pack(y))
         honest = mixing.honest_scores(
             members, X, y, weight, parts, lambda one: space.pack(one.predict(X))[:, None]
         )
-        a, b = mixing_weights(honest, V, weight, loss, 0.5)
+        weight = weight * mixing.effective(weight, range(80)) / weight.sum()
+        a, b = mixing_weights(honest, V, weight, np.zeros(1), loss, 0.5)
         np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
         np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
 
@@ -159,6 +159,24 @@ class TestWeights:
         model.fit(X[: FEWEST - 1], y[: FEWEST - 1])
         np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
         assert np.isnan(model.validation_score_)
+
+    @slow_as_python
+    @pytest.mark.parametrize("share", [0.25, 0.21, 0.16, 0.07])
+    def test_outputs_that_are_mostly_the_same_are_not_cut(self, share, rng):
+        X = rng.randn(900, 2)
+        y = (X[:, 0] > np.quantile(X[:, 0], 1.0 - share)) * np.exp(1.0 + 0.3 * X[:, 1])
+        model = sk.StructuredRegressor(random_state=0).fit(X[:400], y[:400])
+        predicted = model.predict(X[400:])
+        assert predicted.sum() == pytest.approx(y[400:].sum(), rel=0.1)
+        assert r2_score(y[400:], predicted) > 0.85
+
+    @slow_as_python
+    def test_validation_scores_are_of_outputs_as_they_are(self, rng):
+        """Kernels and trees learn outputs that are cut; R² is about those that are not."""
+        X = rng.randn(900, 2)
+        y = np.exp(2.5 * (0.8 * X[:, 0] + 0.6 * rng.randn(900)))
+        model = sk.StructuredRegressor(random_state=0).fit(X[:300], y[:300])
+        assert model.validation_score_ < 0.5 and model.score(X[300:], y[300:]) < 0.5
 
     def test_a_regressor_mixes_predictions(self):
         X = np.random.RandomState(0).randn(24, 4)

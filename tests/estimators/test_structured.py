@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import f1_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -207,12 +207,13 @@ class TestWeights:
         members, weight = quick(), rng.rand(60) + 0.1
         model = given(random_state=3).fit(_X, CLASSES, weight)
         loss, V = FenchelYoung(Simplex().fit(CLASSES)), np.eye(3)[CLASSES]
-        weight = weight / weight.mean()
-        parts = parts_of(CLASSES, np.random.RandomState(3))
+        parts = parts_of(np.arange(60), np.random.RandomState(3), CLASSES)
         honest = mixing.honest_scores(
             members, _X, CLASSES, weight, parts, lambda one: loss.link(one.predict_proba(_X))
         )
-        a, b = mixing_weights(honest, V, weight, loss, 2.0)
+        weight = weight * mixing.effective(weight, range(60)) / weight.sum()
+        mean = np.average(V, axis=0, weights=weight)
+        a, b = mixing_weights(honest, V, weight, mean, loss, 2.0)
         np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
         np.testing.assert_allclose(model.intercept_, b, atol=1e-3)
 
@@ -251,19 +252,41 @@ class TestWeights:
         first, second = (one.predict_proba(_X)[:, 1].mean() for one in (first, fitted()))
         assert first > second
 
-    def test_are_equal_with_very_few_rows(self):
+    def test_of_other_members_are_equal_with_very_few_rows(self):
         few = slice(FEWEST - 1)
         model = given().fit(_X[few], CLASSES[few])
-        np.testing.assert_array_equal(model.weights_, [2.0, 2.0])
+        np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
         assert np.all(model.intercept_ == 0.0) and np.isnan(model.validation_scores_).all()
         assert np.isnan(model.validation_score_)
         more = given().fit(_X[:FEWEST], CLASSES[:FEWEST])
-        assert np.isfinite(more.validation_scores_).all() and more.weights_[0] != 2.0
+        assert np.isfinite(more.validation_scores_).all() and more.weights_[0] != 0.5
+
+    @pytest.mark.parametrize("kind", ["weights", "copies"])
+    def test_few_effective_rows_are_few(self, kind):
+        rows, weight = np.arange(FEWEST), np.ones(FEWEST)
+        if kind == "weights":
+            weight[0] = 3.0
+        else:
+            rows[-1] = 0
+        model = given().fit(_X[rows], CLASSES[rows], weight)
+        assert np.isnan(model.validation_score_)
 
     @slow_as_python
-    def test_of_members_of_auto_are_equal_with_very_few_rows(self):
+    @pytest.mark.parametrize("n", [6, 10, 14, 19])
+    def test_few_rows_of_noise_have_modest_probabilities(self, n):
+        """Whoever knows nothing has a log-loss of ln 2 = .693."""
+        losses = []
+        for seed in range(8):
+            rng = np.random.RandomState(seed)
+            y, y_test = np.r_[0, 1, rng.randint(2, size=n - 2)], rng.randint(2, size=500)
+            model = sk.StructuredPredictor(random_state=seed).fit(rng.randn(n, 4), y)
+            np.testing.assert_array_equal(model.weights_, [0.0, 0.0, 0.0, 0.1, 0.1])
+            losses.append(log_loss(y_test, model.predict_proba(rng.randn(500, 4))))
+        assert np.mean(losses) < 0.705
+
+    @slow_as_python
+    def test_few_rows_with_a_signal_are_learned(self):
         model = sk.StructuredPredictor(random_state=0).fit(_X[:15], CLASSES[:15])
-        np.testing.assert_array_equal(model.weights_, np.full(5, 2.0))
         assert model.score(_X[:15], CLASSES[:15]) > 0.8
 
     def test_rows_of_weight_zero_are_neither_learned_nor_judged(self, rng):

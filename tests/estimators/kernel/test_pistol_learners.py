@@ -297,10 +297,20 @@ class TestRegressors:
         z = np.random.RandomState(0).randn(100_000)
         assert RealLine().fit(3.0 * z + 7.0).scale == pytest.approx(3.0, rel=0.02)
         y = np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # distances 3, 2, 0, 4, 12: the middle 3 and 4
-        assert RealLine().fit(y).scale == pytest.approx(3.5 / 0.94852, rel=1e-12)
+        assert RealLine().fit(y).scale == pytest.approx((9.0 + 16.0) / 7.0 / 0.97996, rel=1e-12)
+
+    @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e290])
+    @pytest.mark.parametrize("others", [1, 5, 19, 21, 45])
+    def test_outputs_that_are_the_median_do_not_make_the_unit_small(self, others, unit):
         y = np.zeros(100)
-        y[0] = 5.0
-        assert RealLine().fit(y).scale == pytest.approx(0.01 * 5.0 * 0.01**2, rel=1e-12)
+        y[:others] = 5.0 * unit
+        assert RealLine().fit(y).scale == pytest.approx(5.0 * unit / 0.97996, rel=1e-12)
+        weight = np.where(np.arange(100) < others, 0.5, 1.0)
+        assert RealLine().fit(y, weight).scale == pytest.approx(5.0 * unit / 0.97996, rel=1e-12)
+
+    def test_outputs_that_are_all_the_same_have_the_unit_1(self):
+        assert RealLine().fit(np.full(9, 4.0)).scale == 1.0
+        assert RealLine().fit(np.r_[4.0, 5.0], np.r_[1.0, 0.0]).scale == 1.0
 
     @pytest.mark.parametrize("size", [1e2, 1e9, 1e12])
     @pytest.mark.parametrize("many", [3, 60])
