@@ -254,10 +254,8 @@ class MappedRounds(MappedScale):
 
     inner: Any
 
-    @property
-    def centred(self) -> bool:
-        """Weights are those of transformed rows, and have no intercept folded in."""
-        return False
+    #: Weights are those of transformed rows, and have no intercept folded in.
+    centred = False
 
     def set_width(self, batch: Batch) -> None:
         """Take the width of the kernel from some of the rows."""

@@ -9,6 +9,7 @@ take K² instead of K³.
 """
 
 import math
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -326,11 +327,7 @@ class FolkloreMatrix(FullMatrix):
     def __init__(self, K, width, lam, B, R=0.0):
         super().__init__(class_basis(K), width, lam)
         self.reach = reach_of(K, B, R)
-
-    @property
-    def constants(self):
-        """What the kernel is handed besides."""
-        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
+        self.constants = self.reach, 1.0 / (lam * K)
 
 
 @kernel
@@ -391,6 +388,4 @@ class ClassBlocks(SecondOrderRounds):
         self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
         self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
 
-    @property
-    def _learned(self):
-        return self.P, self.G, self.numbers
+    _learned = property(attrgetter("P", "G", "numbers"))

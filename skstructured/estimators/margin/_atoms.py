@@ -390,10 +390,7 @@ def best_mixture(k, rows, marks, count, tables, p, x):
 def grow(places, weights, count, vertex):
     """Add a vertex if it is new; the end of the vertices."""
     for c in range(count):
-        same = True
-        for j in range(len(vertex)):
-            same = same and places[c, j] == vertex[j]
-        if same:
+        if np.array_equal(places[c], vertex):
             return count
     places[count, :], weights[count] = vertex, 0.0
     return count + 1

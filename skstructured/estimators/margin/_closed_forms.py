@@ -46,11 +46,7 @@ def excess_level(z, total):
 @kernel
 def _sorted(z):
     """Entries of z, the largest first."""
-    order, ordered = np.empty(len(z)), np.empty(len(z))
-    sort_descending(z, order, ordered)
-    for s in range(len(z)):
-        ordered[s] = z[int(order[s])]
-    return ordered
+    return -np.sort(-z)
 
 
 @kernel
