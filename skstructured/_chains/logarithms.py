@@ -246,15 +246,8 @@ def weigh_steps(pair, at, first, many, work):
 
 
 @kernel
-def weigh_step(pair, at, i, work):
-    """The same of one label; returns the logarithm of the factor, and the sum."""
-    weigh_steps(pair, at, i, np.int64(1), work)
-    return work[TOPS, 0], work[TOTALS, 0]
-
-
-@kernel
 def weigh_start(k, work):
-    """The same of the first label, with work[AHEAD] that of the first row."""
+    """The same of the first label, with work[AHEAD] of the first row; log factor, and the sum."""
     copy_into(work[SCORES, :k], work[AHEAD, :k])
     work[TOPS, 0] = row_max(work, SCORES)
     _exp_scores(work, np.int64(1))
@@ -357,7 +350,8 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
     for row in range(start, stop - 1):
         look_ahead(unary, beta, row + 1, work)
         i, j, at = labels[row], labels[row + 1], row if pair.shape[0] > 1 else 0
-        top, total = weigh_step(pair, at, i, work)
+        weigh_steps(pair, at, i, np.int64(1), work)
+        top, total = work[TOPS, 0], work[TOTALS, 0]
         if total == 0.0:
             return -np.inf
         value += (pair[at, i, j] + work[AHEAD, j] - top) - math.log(total)

@@ -49,8 +49,7 @@ def forward(unary, start, length, E, top, alpha, tilt):
         return log_z
     for m in range(length):
         if m == 0:
-            for j in range(alpha.shape[1]):
-                alpha[m, j] = 1.0
+            alpha[m, :] = 1.0
         else:
             row_times(alpha, m - 1, E, alpha, m)
         total = multiply_row(alpha, m, tilt, m)
@@ -106,9 +105,7 @@ def pairs_of(start, length, E, alpha, tilt, each):
 def add_pairs(length, E, alpha, tilt, weight, products, total):
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
-    for i in range(k):
-        for j in range(k):
-            products[i, j] = 0.0
+    products[:] = 0.0
     add_products(alpha, tilt, length - 1, products)
     for i in range(k):
         for j in range(k):
@@ -150,9 +147,7 @@ def _scaled(unary, start, stop, top, parts, mu):
 @kernel
 def _nothing(start, stop, mu, each):
     """Marginals if no path is possible: zeros."""
-    for row in range(start, stop):
-        for j in range(mu.shape[1]):
-            mu[row, j] = 0.0
+    mu[start:stop] = 0.0
     if each.shape[0] > 0:
         each[start : stop - 1] = 0.0
 

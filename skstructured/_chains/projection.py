@@ -16,7 +16,7 @@ import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import copy_into, move_towards
+from skstructured._engine.state import copy_into, inner, move_towards
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
 #: distance of a vertex from the span of the others, which is a rational number, or 0.
@@ -42,15 +42,6 @@ def _shared(labels, i, other):
     return count
 
 
-@kernel(fastmath=FASTMATH)
-def _product(L, i, j, many):
-    """Scalar product of the first entries of two rows."""
-    total = 0.0
-    for t in range(many):
-        total += L[i, t] * L[j, t]
-    return total
-
-
 @kernel
 def _factor_row(shared, L, n):
     """Row n of the Cholesky factor, of the products of a vertex with those before it and itself.
@@ -58,8 +49,8 @@ def _factor_row(shared, L, n):
     Returns whether it is independent of them.
     """
     for j in range(n):
-        L[n, j] = (shared[j] - _product(L, n, j, j)) / L[j, j]
-    left = shared[n] - _product(L, n, n, n)
+        L[n, j] = (shared[j] - inner(L[n, :j], L[j])) / L[j, j]
+    left = shared[n] - inner(L[n, :n], L[n])
     L[n, n] = math.sqrt(max(left, 0.0))
     return left > DEPENDENT
 
@@ -82,10 +73,7 @@ def _drop_row(L, i, n):
 def _solve(L, n, x):
     """x ← A⁻¹ x by the factor L of A, rows of which are read in both directions."""
     for i in range(n):
-        total = 0.0
-        for t in range(i):
-            total += L[i, t] * x[t]
-        x[i] = (x[i] - total) / L[i, i]
+        x[i] = (x[i] - inner(L[i, :i], x)) / L[i, i]
     for i in range(n - 1, -1, -1):
         value = x[i] / L[i, i]
         x[i] = value

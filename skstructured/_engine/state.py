@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self, TypeAlias
 import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_zeros
 
@@ -298,3 +298,12 @@ def clear(target):
     """Target = 0; as ``target[:] = 0.0``, and ``np.zeros``, for the same reason."""
     for k in range(target.shape[0]):
         target[k] = 0.0
+
+
+@kernel(fastmath=FASTMATH)
+def inner(x, y):
+    """<x, y>; BLAS takes numba longer to prepare, and short rows longer to call."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total

@@ -14,7 +14,7 @@ from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
-from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, new_state
+from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, clear, new_state
 from skstructured._learners.predictions import has_probabilities_of
 from skstructured._learners.weights import linear_scores
 from skstructured.bandits._base import (
@@ -129,8 +129,7 @@ def play_round(theta, truth, g, params, work):
     if kind != BANDITRON:
         share = max(gap(theta, kind), share)
     action, propensity = draw(theta, share, work)
-    for k in range(theta.shape[0]):
-        g[k] = 0.0
+    clear(g)
     add_move(theta, action, kind, truth[action] / propensity, g)
     return truth[action]
 

@@ -12,6 +12,7 @@ origin of the rewards does not matter either.
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -424,9 +425,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         check_is_fitted(self, "t_")
         return self._noise()
 
-    @property
-    def _scale(self) -> RunningScale:
-        return self._ridge.scale
+    _scale = property(attrgetter("_ridge.scale"))
 
     def _weights(self):
         if not hasattr(self, "t_"):

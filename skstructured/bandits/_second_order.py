@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -37,10 +39,7 @@ class SOBAModel(BanditModel):
     def __init__(self, K, width, alpha):
         self.weights = SecondOrderWeights(K, width, alpha)
 
-    @property
-    def W(self):
-        """Weights A⁻¹b."""
-        return self.weights.W
+    W = property(attrgetter("weights.W"), doc="Weights A⁻¹b.")
 
     def distribution(self, theta, Z, rho):
         return mix_uniform(theta, rho)

@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from skstructured._base.validation import check_choice, check_integer, check_real, check_weights
 from skstructured.bandits._base import check_entries, read_numbers, refuse, warn_of_certainty
 from skstructured.bandits._item_base import places_of, read_actions, rows_of
+from skstructured.evaluation._conformity import places
 from skstructured.extend._types import Floats, Given, Ints
 from skstructured.items._reading import Items, read_items
 
@@ -76,14 +77,13 @@ def read_actions_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
         return places_of(actions, lengths, ", or labels with classes=…")
     given, classes = np.asarray(actions), np.asarray(classes)
     check_entries("actions", given, len(lengths))
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    if classes.ndim != 1 or len(place) != len(classes):
+    if classes.ndim != 1 or len(set(classes.tolist())) != len(classes):
         raise ValueError(f"classes must be distinct labels, (K,), got {classes.tolist()!r}.")
     if (lengths != len(classes)).any():
         raise ValueError(f"policy must have a column for each of the {len(classes)} classes.")
-    places = np.array([place.get(label, -1) for label in given.tolist()], dtype=np.intp)
-    refuse(places < 0, given, "actions", f"one of the classes {classes[:10].tolist()}", "round")
-    return places
+    codes = places(given, classes)
+    refuse(codes < 0, given, "actions", f"one of the classes {classes[:10].tolist()}", "round")
+    return codes
 
 
 class Log(NamedTuple):

@@ -130,27 +130,24 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
 
 def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
-    n, turn, size = rounds.X.shape[0], _turn(learner, *how), max(BLOCK * (how[1] == 1), how[1])
+    n, size = rounds.X.shape[0], max(BLOCK * (how[1] == 1), how[1])
     losses = np.empty((3, n))
     for start in range(0, n, size):
         now = np.arange(start, min(start + size, n))
-        losses[:, now] = turn(rounds, now, rng)
+        losses[:, now] = _turn(learner, *how, rounds, now, rng)
         if progress is not None:
             progress(done + int(now[-1]) + 1, total)
     return losses
 
 
-def _turn(learner, play, batch_size):
-    """How rounds are played and learned that are given together."""
+def _turn(learner, play, batch_size, rounds, now, rng):
+    """Play and learn rounds that are given together; their losses."""
     answers = play == "predict"
+    draws = () if answers else (rng,)
     if batch_size == 1:
         together = learner.answer_and_learn if answers else learner.play_and_learn
-        return (lambda rounds, now, rng: together(rounds, now)) if answers else together
-    return functools.partial(_played_before_learned, learner, answers)
-
-
-def _played_before_learned(learner, answers, rounds, now, rng):
-    losses = learner.answer(rounds, now) if answers else learner.play(rounds, now, rng)
+        return together(rounds, now, *draws)
+    losses = (learner.answer if answers else learner.play)(rounds, now, *draws)
     learner.learn(rounds, now)
     return losses
 
@@ -210,7 +207,7 @@ def warm_up(estimator, X, y, classes=None, play="predict"):
     """Load (or compile) the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
     rounds = learner.begin(X, y, classes)
-    _turn(learner, play, 1)(rounds, np.arange(1), None)
+    _turn(learner, play, 1, rounds, np.arange(1), None)
 
 
 def random_stop(

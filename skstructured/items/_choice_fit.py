@@ -427,8 +427,8 @@ def _warn_of_unknown(unknown, constant, learner):
         return
     kinds = {"the same for all items of each round": constant}
     kinds["collinear within the rounds"] = unknown & ~constant
-    found = [(_listed(np.flatnonzero(kinds[kind]), learner), kind) for kind in kinds]
-    parts = [f"{names}: {kind}" for names, kind in found if names]
+    marked = [(np.flatnonzero(kinds[kind]), kind) for kind in kinds if kinds[kind].any()]
+    parts = [f"{_listed(features, learner)}: {kind}" for features, kind in marked]
     warnings.warn(
         f"The choices do not determine the weights of {'; '.join(parts)}. The weights of least "
         "norm are used, 0 for features that do not vary, and their standard errors are NaN. Drop "

@@ -217,8 +217,7 @@ def prepare_items(data, indices, indptr, width, first, M, Theta, options, terms,
         score_columns(rows_of(data, width, first, M), Theta, raw)
     for m in range(M):
         if not dense:
-            for c in range(raw.shape[1]):
-                raw[m, c] = 0.0
+            clear(raw[m])
             add_position(data, indices, indptr, width, first + m, Theta, raw, m)
         if intercept > 0:
             for c in range(raw.shape[1]):
@@ -243,8 +242,7 @@ def gather_items(data, indices, indptr, width, first, g, options, slot, touched,
         count = width
     if options[INTERCEPT] > 0:
         touched[count] = width
-        for c in range(G.shape[1]):
-            G[count, c] = 0.0
+        clear(G[count])
         for m in range(M):
             add_scaled(G, count, 1.0, g, m)
         count += 1
@@ -256,10 +254,8 @@ class MappedRounds(MappedScale):
 
     inner: Any
 
-    @property
-    def centred(self) -> bool:
-        """Weights are those of transformed rows, and have no intercept folded in."""
-        return False
+    #: Weights are those of transformed rows, and have no intercept folded in.
+    centred = False
 
     def set_width(self, batch: Batch) -> None:
         """Take the width of the kernel from some of the rows."""

@@ -8,10 +8,14 @@ import numpy as np
 from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, check_batch, stacked_batch
+from skstructured._learners.predictions import (
+    DecodedPredictions,
+    check_batch,
+    stacked_batch,
+    with_rows,
+)
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._types import Array, Floats, Given
@@ -269,11 +273,7 @@ class ItemLearner(OnlineEstimator):
         return super().certificate(delta)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
-        tags.target_tags.required = True
-        return tags
+        return with_rows(super().__sklearn_tags__(), self)
 
 
 def any_rounds(X: Any, qid: Given) -> Any:

@@ -24,6 +24,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._engine.rows import LONGEST
+from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
 from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
@@ -74,11 +75,8 @@ def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
 
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
-    lengths = np.diff(offsets)
-    top = np.repeat(np.maximum.reduceat(numbers, offsets[:-1]), lengths)
-    rows = np.flatnonzero(numbers == top)
-    rounds = np.repeat(np.arange(len(lengths)), lengths)[rows]
-    return rows[np.unique(rounds, return_index=True)[1]]
+    rounds = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.lexsort((-numbers, rounds))[offsets[:-1]]
 
 
 def weights_of(items: Items, sample_weight: Any) -> Floats:
@@ -289,8 +287,7 @@ class ConditionalLogit(BaseEstimator):
         check_integer("max_iter", self.max_iter)
         if not isinstance(self.standardize, str) or self.standardize != "auto":
             check_bool("standardize", self.standardize)
-        if not isinstance(self.verbose, (bool, np.bool_)):
-            check_integer("verbose", self.verbose, lowest=0)
+        is_verbose(self)
 
     def _fit(self, X, y, qid, available, sample_weight, clusters):
         items, matrix = self._read(X, qid, available, reset=True)

@@ -277,7 +277,4 @@ class ItemStructuredPredictor(ItemLearner):
 
 def _rows_of_pairs(x: Any) -> Any:
     """A round's pairs (m, m, p) as rows (m², p)."""
-    if np.ndim(x) != 3:
-        return x
-    x = np.asarray(x)
-    return x.reshape(-1, x.shape[-1])
+    return np.reshape(x, (-1, np.shape(x)[-1])) if np.ndim(x) == 3 else x

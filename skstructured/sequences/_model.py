@@ -8,7 +8,7 @@ from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
-from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS
+from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
@@ -73,15 +73,6 @@ def add_position(data, indices, indptr, width, row, Theta, out, m):
     add_dense(data, row * width, np.int64(1), width, Theta, out, m)
 
 
-@kernel(fastmath=FASTMATH)
-def dense_product(data, width, one, other):
-    """<x, z> of two dense rows."""
-    x, z, total = data[one * width :], data[other * width :], 0.0
-    for j in range(width):
-        total += x[j] * z[j]
-    return total
-
-
 @kernel
 def sparse_product(data, indices, indptr, one, other):
     """<x, z> of two CSR rows, whose columns are sorted."""
@@ -103,7 +94,7 @@ def row_product(data, indices, indptr, width, one, other):
     """<x, z> of two rows."""
     if indptr.shape[0] > 0:
         return sparse_product(data, indices, indptr, one, other)
-    return dense_product(data, width, one, other)
+    return inner(data[one * width : (one + 1) * width], data[other * width :])
 
 
 @kernel
@@ -134,8 +125,7 @@ def touch(j, slot, touched, count, G):
     if slot[j] < 0:
         slot[j] = count
         touched[count] = j
-        for k in range(G.shape[1]):
-            G[count, k] = 0.0
+        clear(G[count])
         count += 1
     return slot[j], count
 
@@ -145,8 +135,7 @@ def _gather_dense(data, width, first, gap, slot, touched, G):
     """Σ_m x_m gap_mᵀ of dense rows into G, a row for each feature that is not 0; how many."""
     count = np.int64(0)
     for j in range(width):
-        for k in range(G.shape[1]):
-            G[count, k] = 0.0
+        clear(G[count])
         if add_dense(data, first * width + j, width, gap.shape[0], gap, G, count):
             slot[j], touched[count] = count, j
             count += 1
@@ -194,8 +183,7 @@ def prepare_sequence(
     add_scaled(raw, np.int64(0), 1.0, Theta, start)
     add_scaled(raw, M - 1, 1.0, Theta, start + 1)
     for i in range(Theta.shape[0] - start - 2):
-        for k in range(raw.shape[1]):
-            raw[M + i, k] = Theta[start + 2 + i, k]
+        copy_into(raw[M + i], Theta[start + 2 + i])
 
 
 @kernel

@@ -101,9 +101,9 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             width = getattr(transformer, "n_features_in_", None)
             other: Any = [{}] if width is None else np.zeros((1, width))
             return around_empty(
-                X, lambda rest: self._rebuilt(_stack(rest), transformer.transform), other
+                X, lambda rest: _rebuilt(_stack(rest), transformer.transform), other
             )
-        return self._rebuilt(_stack(X), transformer.transform)
+        return _rebuilt(_stack(X), transformer.transform)
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
         """Fit the transformer, and transform the sequences."""
@@ -112,7 +112,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return self.fit(X, y).transform(X)
         stacked = _stack(X)
         labels = _labels(stacked, y)
-        found = self._rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
+        found = _rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
         self.transformer_ = made
         return found
 
@@ -154,17 +154,6 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)
 
-    @staticmethod
-    def _rebuilt(stacked, transform):
-        values = _applied(transform, stacked)
-        values = values if sparse.issparse(values) else np.asarray(values)
-        if values.shape[0] != stacked.offsets[-1]:
-            raise ValueError(
-                f"transformer must return one row for each of the {stacked.offsets[-1]} positions, "
-                f"got {values.shape[0]} rows."
-            )
-        return Stacked(values, stacked.lengths)
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "transformer_") or not get_tags(self.transformer).requires_fit
 
@@ -184,6 +173,18 @@ def _applied(method, stacked, *labels):
             raise
         wanted = "dicts of features at every position for this transformer"
         raise ValueError(f"X must hold {wanted}, got {row!r}. {OF_DICTS}") from error
+
+
+def _rebuilt(stacked, transform):
+    """The rows of all positions, transformed, as sequences."""
+    values = _applied(transform, stacked)
+    values = values if sparse.issparse(values) else np.asarray(values)
+    if values.shape[0] != stacked.offsets[-1]:
+        raise ValueError(
+            f"transformer must return one row for each of the {stacked.offsets[-1]} positions, "
+            f"got {values.shape[0]} rows."
+        )
+    return Stacked(values, stacked.lengths)
 
 
 class _Rows(list):

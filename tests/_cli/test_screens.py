@@ -212,9 +212,9 @@ def test_what_is_warmed_up_is_what_is_timed(play, options, cli, monkeypatch):
     """Also of real numbers: compiling is in no time."""
     seen, turn = [], validation._turn
 
-    def spied(learner, play, batch_size):
+    def spied(learner, play, *given):
         seen.append(play)
-        return turn(learner, play, batch_size)
+        return turn(learner, play, *given)
 
     monkeypatch.setattr(validation, "_turn", spied)
     cli.said(people() if options else homes()[["area", "price"]], *options)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import copy_into
 from skstructured.experts.hedge import hedge_weights
 from skstructured.losses.gap import best_class
 
@@ -283,8 +284,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, 
         if expert != code:
             state[MISTAKES] += weight
         if i == leader:
-            for k in range(K):
-                logs[k] = s[k]
+            copy_into(logs, s)
 
 
 @kernel

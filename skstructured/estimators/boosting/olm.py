@@ -118,15 +118,13 @@ class OtherLearners(State):
         """Positions (n,) of the classes that weak learner i answers; 0 before the first round."""
         if not self.fitted:
             return np.zeros(rows.n_rows, dtype=np.int64)
-        given = np.asarray(self.learners[i].predict(rows.matrix))
-        found = given.astype(np.int64)
-        known = np.isin(found, self.classes).all()
-        if found.shape != (rows.n_rows,) or np.any(found != given) or not known:
+        answers = np.asarray(self.learners[i].predict(rows.matrix))
+        if answers.shape != (rows.n_rows,) or not np.isin(answers, self.classes).all():
             raise ValueError(
                 f"estimator must predict one of the classes it was given, 0 to "
                 f"{len(self.classes) - 1}, for every row; {self.learners[i]!r} did not."
             )
-        return found
+        return answers.astype(np.int64)
 
     def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
         """The `Call` that counts the row of `order` as played, `live` rounds after the first."""

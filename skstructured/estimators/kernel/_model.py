@@ -80,18 +80,13 @@ class KernelModel(Model):
 
     def _new_expansion(self, Z=None, weight=None):
         """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
-        c = (1 + self.averaged) * self.space.dim_
-        support = support_for(self._function(Z, weight), c, self.scale.columns, self.dtype)
-        return Expansion(self.space.dim_, support)
-
-    def _function(self, Z=None, weight=None):
-        """The kernel, with a width chosen by weighted rows Z, if there are any."""
-        foreign = foreign_kernel(self.kernel, self.intercept)
-        if foreign is not None:
-            return foreign
-        p = self.width if Z is None else Z.shape[1]
-        width = width_of(self.gamma, self.kernel, p, Z, weight)
-        return kernel_function(self.kernel, width, self.coef0, self.degree, self.intercept)
+        c, columns = (1 + self.averaged) * self.space.dim_, self.scale.columns
+        function = foreign_kernel(self.kernel, self.intercept)
+        if function is None:
+            p = self.width if Z is None else Z.shape[1]
+            given = width_of(self.gamma, self.kernel, p, Z, weight), self.coef0, self.degree
+            function = kernel_function(self.kernel, *given, self.intercept)
+        return Expansion(self.space.dim_, support_for(function, c, columns, self.dtype))
 
     def check(self, learner, batch, stream):
         """See `Model`."""

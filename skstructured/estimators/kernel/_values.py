@@ -16,6 +16,7 @@ from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import check_integer, check_positive, check_real, is_precomputed
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import acos_of, exp_of
+from skstructured._engine.state import clear, inner
 
 
 @kernel(inline=True)
@@ -47,8 +48,7 @@ def _sums(squares, block, z, out):
     Four features to a sweep; by differences, so near rows lose no digits.
     """
     quads = z.shape[0] // 4 * 4
-    for i in range(out.shape[0]):
-        out[i] = 0.0
+    clear(out)
     for a in range(0, quads, 4):
         x0, x1, x2, x3 = block[a], block[a + 1], block[a + 2], block[a + 3]
         z0, z1, z2, z3 = z[a], z[a + 1], z[a + 2], z[a + 3]
@@ -68,8 +68,7 @@ def _sums(squares, block, z, out):
 @kernel(fastmath=FASTMATH)
 def _distances(block, z, out):
     """Out = Σ_a |x_ia − z_a| of every row of the block."""
-    for i in range(out.shape[0]):
-        out[i] = 0.0
+    clear(out)
     for a in range(z.shape[0]):
         for i in range(out.shape[0]):
             out[i] += abs(block[a, i] - z[a])
@@ -137,10 +136,7 @@ def finish_products(kind, numbers, x_sq, z_sq, out):
 def _add_scores(coefs, start, values, out):
     """Out_k ← out_k + Σ_i coefs_k,start+i values_i."""
     for k in range(out.shape[0]):
-        row, total = coefs[k, start : start + values.shape[0]], 0.0
-        for i in range(values.shape[0]):
-            total += row[i] * values[i]
-        out[k] += total
+        out[k] += inner(values, coefs[k, start:])
 
 
 @kernel

@@ -22,7 +22,6 @@ from skstructured._base.validation import (
     read_rows,
     unchanged_on_error,
 )
-from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
 from skstructured._learners.batch_scaling import scale_of
@@ -109,14 +108,8 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
         return FenchelYoung(space, "shannon", scale=unit)
 
-    def _unfitted_space(self):
-        return Simplex()
-
     def _unfitted_loss(self):
         return FenchelYoung(Simplex(), "shannon", scale=1.0)
-
-    def _task(self):
-        return "multiclass"
 
     def _decoder(self):
         return resolve_decoder(self.decoder)
@@ -240,8 +233,3 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    @property
-    def longest_row(self) -> float:
-        """The largest norm of an unchanged row."""
-        return LONGEST

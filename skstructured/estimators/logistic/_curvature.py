@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.state import inner
 
 #: Steps of the table in ln(1 + a), and where it ends; what is beyond is bounded.
 PER_UNIT, UNITS = 128, 16
@@ -68,15 +69,6 @@ def largest_curvature(a):
     below = (1.0 + 2.0 * u) * rest * rest * TABLE[at, 0] + u * rest * rest * TABLE[at, 1]
     above = (3.0 - 2.0 * u) * u * u * TABLE[at + 1, 0] - u * u * rest * TABLE[at + 1, 1]
     return (1.0 - MARGIN) / (2.0 + a - below - above)
-
-
-@kernel(fastmath=FASTMATH)
-def inner(x, y):
-    """<x, y>; BLAS takes numba longer to prepare, and short rows longer to call."""
-    total = 0.0
-    for a in range(x.shape[0]):
-        total += x[a] * y[a]
-    return total
 
 
 def reach_of(K, B, R=0.0):

@@ -13,8 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from skstructured._base.validation import writable
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import State, at_once
-from skstructured.estimators.logistic._curvature import inner
+from skstructured._engine.state import State, at_once, clear, copy_into, inner
 
 #: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
 LOOK, DRIFT = 1024, 1e-10
@@ -103,8 +102,7 @@ def products(P, x, V, S):
     blocks = V.reshape((r, r, p))
     for i in range(r):
         rows = panel(P, i, r, p).reshape((p, r - i, p))
-        for b in range((i + 1) * p, r * p):
-            V[i, b] = 0.0
+        clear(V[i, (i + 1) * p :])
         for a in range(p):
             blocks[i, i, a] = inner(rows[a, 0], x)
         _both_products(rows, x, i, blocks)
@@ -140,8 +138,7 @@ def add_waiting(A, waiting, factors, numbers, scaled):
 def wait(x, h, factor, A, waiting, factors, numbers, scaled):
     """Let factor h ⊗ xxᵀ wait, and add all that wait to A when there is no more room."""
     at, m = int(numbers[COUNT]), 0
-    for a in range(x.shape[0]):
-        waiting[at, a] = x[a]
+    copy_into(waiting[at], x)
     for i in range(h.shape[0]):
         for j in range(i, h.shape[0]):
             factors[m, at] = factor * h[i, j]

@@ -122,8 +122,7 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
     Down from `value`, or if rounding hides that, from `residual`. A step that fails leaves q.
     """
     q, u, before, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
-    for k in range(K):
-        before[k] = q[k]
+    copy_into(before, q)
     for _ in range(MOST_HALVINGS):
         for k in range(K):
             q[k] = before[k] + length * u[k]
@@ -132,18 +131,8 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
         if new < value or (hidden and _residual(A, s, work) < residual):
             return new, True
         length *= 0.5
-    for k in range(K):
-        q[k] = before[k]
+    copy_into(q, before)
     return _value(A, g, cold, z, s, work), False
-
-
-@kernel
-def _is_zero(v):
-    """Whether all entries are 0."""
-    zero = True
-    for k in range(v.shape[0]):
-        zero = zero and v[k] == 0.0
-    return zero
 
 
 @kernel
@@ -156,7 +145,7 @@ def _settle(A, g, cold, enough, unit, z, s, work):
     value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
     for step in range(MOST_STEPS + 1):
         residual = _residual(A, s, work)
-        if not (goes_down or lost) and _is_zero(work[STEP]):
+        if not (goes_down or lost or work[STEP].any()):
             lost = True
             copy_into(work[Q_NOW], s)
             value, goes_down = _value(A, g, cold, z, s, work), True

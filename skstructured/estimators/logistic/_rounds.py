@@ -9,12 +9,14 @@ take K² instead of K³.
 """
 
 import math
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.logistic._curvature import curvature, inner, reach_of
+from skstructured._engine.state import clear, copy_into, inner
+from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     RESIDUAL,
@@ -80,8 +82,7 @@ def scratch(r, K, p):
 def _over_classes(Q, S, A, sums):
     """A = QᵀSQ."""
     r = Q.shape[0]
-    for j in range(r):
-        sums[j] = 0.0
+    clear(sums)
     for k in range(r, -1, -1):  # rows: A[k, :r] = (QᵀS)_k, sums those of c_i S_i for i ≥ k
         for j in range(r):
             if k < r:
@@ -175,8 +176,7 @@ def means_of_cells(space):
     """The `centre`: of each class the mean logit of its cell, by shares; `score` is used up."""
     s, z, inside, sums = space.share, space.logit, space.centre, space.score
     cell, mass = space.cell, space.mass
-    for k in range(s.shape[0]):
-        sums[k] = 0.0
+    clear(sums)
     for k in range(s.shape[0]):
         if s[k] > 0.0:
             sums[cell[k]] += s[k] / mass[cell[k]] * z[k]
@@ -200,8 +200,7 @@ def gram_of(M, rank, h):
 def cholesky(h, M, r):
     """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
     for i in range(r):
-        for j in range(r):
-            M[i, j] = 0.0
+        clear(M[i, :r])
     for c in range(r):
         pivot = h[c, c]
         for m in range(c):
@@ -225,8 +224,7 @@ def woodbury(space, factor, rank):
     product, M, F, T = space.S, space.root, space.factor, space.triangle
     r = M.shape[0]
     for i in range(r):
-        for c in range(rank):
-            T[i, c] = 0.0
+        clear(T[i, :rank])
         for j in range(r):
             for c in range(rank):
                 T[i, c] += product[i, j] * M[j, c]
@@ -281,8 +279,7 @@ def learn_row(x, w, kappa, learned, Q, space):
     gram_of(M, rank, space.hessian)
     woodbury(space, w * kappa, rank)
     for m in range(rank):  # L_m = Σ_j F_jm V_j
-        for b in range(L.shape[1]):
-            L[m, b] = 0.0
+        clear(L[m])
     add_products(L[:rank], 1.0, F, space.V, np.int64(0), F.shape[0])
     downdate(P, L, F.shape[0], rank)
     means_of_cells(space)
@@ -307,8 +304,7 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits)
             logits[t, k] = space.logit[k] - less
         if learns and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
-            for k in range(Q.shape[1]):
-                space.target[k] = truth[t, k]
+            copy_into(space.target, truth[t])
             learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
@@ -331,11 +327,7 @@ class FolkloreMatrix(FullMatrix):
     def __init__(self, K, width, lam, B, R=0.0):
         super().__init__(class_basis(K), width, lam)
         self.reach = reach_of(K, B, R)
-
-    @property
-    def constants(self):
-        """What the kernel is handed besides."""
-        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
+        self.constants = self.reach, 1.0 / (lam * K)
 
 
 @kernel
@@ -366,8 +358,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
             scores[k] = 0.5 * w * q[k]
             g[k] = 0.5 * scores[k] - 0.5 * inner(V[k], G[k])
         residual = improper_logits(scores, g, z, s, work)
-        for k in range(K):
-            logits[t, k] = z[k]
+        copy_into(logits[t], z)
         if not (learns and w > 0.0):
             continue
         numbers[RESIDUAL] = max(numbers[RESIDUAL], residual)
@@ -397,6 +388,4 @@ class ClassBlocks(SecondOrderRounds):
         self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
         self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
 
-    @property
-    def _learned(self):
-        return self.P, self.G, self.numbers
+    _learned = property(attrgetter("P", "G", "numbers"))

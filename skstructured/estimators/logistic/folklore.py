@@ -37,13 +37,9 @@ def grid_of(B):
 
 
 def alpha_of(learner, B):
-    """The parameter `alpha`, by default that of theory if rows have a bound R, and 1.5/B if not."""
-    theory = (
-        1.5 / B
-        if learner.feature_norm is None
-        else 2.0 * check_size("feature_norm", learner.feature_norm) / B
-    )
-    return check_size("alpha", learner.alpha, theory)
+    """The parameter `alpha`, by default 2R/B, R the bound on rows, or 3/4 without one."""
+    norm = check_size("feature_norm", learner.feature_norm, 0.75)
+    return check_size("alpha", learner.alpha, 2.0 * norm / B)
 
 
 def longest_row_of(learner: Any) -> float:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import clear, copy_into
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
@@ -104,11 +105,9 @@ def mean_shares(Q, points, space):
             half[i, j] = 0.5 * S[i, j]
     cholesky(half, C, r)
     size = FEW if width <= NARROW else POINTS
-    for k in range(K):
-        mean[k] = 0.0
+    clear(mean)
     for n in range(size):
-        for k in range(K):
-            z[k] = m[k]
+        copy_into(z, m)
         for i in range(r):
             total = 0.0
             for j in range(i + 1):

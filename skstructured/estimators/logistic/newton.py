@@ -10,8 +10,8 @@ from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import clear, copy_into, inner
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._curvature import inner
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     FullMatrix,
@@ -66,8 +66,7 @@ def in_the_box(S, u, bound, multipliers, z):
 def _newton_step(W, V, d, q, gamma, L):
     """L = A⁻¹g/√(1 + q) for g = d ⊗ x and q = gᵀA⁻¹g, and W ← W − (A + ggᵀ)⁻¹g/γ."""
     root = 1.0 / math.sqrt(1.0 + q)
-    for b in range(L.shape[1]):
-        L[0, b] = 0.0
+    clear(L[0])
     add_products(L[:1], root, d.reshape((d.shape[0], 1)), V, np.int64(0), d.shape[0])
     for b in range(L.shape[1]):
         W[0, b] -= root * L[0, b] / gamma
@@ -90,8 +89,7 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
             products(P, x, V, S)
         if not inside:
             in_the_box(S, u, reach, m, z)
-        for k in range(K):
-            logits[t, k] = z[k]
+        copy_into(logits[t], z)
         if not live:
             continue
         if not inside:

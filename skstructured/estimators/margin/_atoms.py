@@ -17,6 +17,7 @@ from numba import int64, types
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.addresses import VECTOR, address, function_at
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
+from skstructured._engine.state import inner
 
 #: Entries of the tableau of a game closer to 0 than this count as 0.
 ZERO = 1e-11
@@ -57,15 +58,6 @@ def _vertex_of(k, theta, vertex):
 def oracle_address(function):
     """What compiled loops are handed of an oracle; interpreted ones get the function itself."""
     return address(function, VERTEX_ORACLE) if hasattr(function, "py_func") else function
-
-
-@kernel(fastmath=FASTMATH)
-def dot(x, y):
-    """<x, y>."""
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
 
 
 @kernel(fastmath=FASTMATH)
@@ -340,13 +332,13 @@ def rest_of(columns, weights, count, mu):
 def add_column(c, game, columns, mu, v, tables):
     """Products of column c with those before it, less μ; its score; and its costs Aμ + b."""
     (k, (A, a, b), q, K), (G, s, costs, bent) = game, tables
-    s[c] = dot(v, columns[c]) + dot(a, columns[c])
+    s[c] = inner(v, columns[c]) + inner(a, columns[c])
     costs[c, :] = b
     add_costs(k, A, False, columns[c], costs[c])
     bend(k, q, K, columns[c] - mu, bent[c])
-    own = dot(bent[c], mu)
+    own = inner(bent[c], mu)
     for t in range(c + 1):
-        G[c, t] = dot(bent[c], columns[t]) - own
+        G[c, t] = inner(bent[c], columns[t]) - own
         G[t, c] = G[c, t]
 
 
@@ -357,7 +349,7 @@ def payoffs_of(k, rows, r, costs):
         return costs[:, r].copy()
     paid = np.empty(len(costs))
     for c in range(len(costs)):
-        paid[c] = dot(rows[r], costs[c])
+        paid[c] = inner(rows[r], costs[c])
     return paid
 
 
@@ -398,10 +390,7 @@ def best_mixture(k, rows, marks, count, tables, p, x):
 def grow(places, weights, count, vertex):
     """Add a vertex if it is new; the end of the vertices."""
     for c in range(count):
-        same = True
-        for j in range(len(vertex)):
-            same = same and places[c, j] == vertex[j]
-        if same:
+        if np.array_equal(places[c], vertex):
             return count
     places[count, :], weights[count] = vertex, 0.0
     return count + 1
@@ -481,7 +470,7 @@ def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
 
     `row` is the best prediction for the point; it is empty if the loss is linear.
     """
-    (A, a, b), reached = loss, dot(v, point) + dot(loss[1], point)
+    (A, a, b), reached = loss, inner(v, point) + inner(loss[1], point)
     if len(row) > 0:
         costs[:] = b
         add_costs(k, A, False, point, costs)
@@ -489,11 +478,11 @@ def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
             cheapest_labels(k, costs, row)
         else:
             best_output(k, -costs, row)
-        reached += dot(costs, row)
+        reached += inner(costs, row)
     costs[:] = v + a
     add_costs(k, A, True, nu, costs)
     best_output(k, costs, column)
-    return dot(costs, column) + dot(nu, b), reached
+    return inner(costs, column) + inner(nu, b), reached
 
 
 def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
@@ -532,7 +521,7 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
         upper, reached = evaluated(best_output, k, loss, here, point, mixed, costs, column, row)
         gap, pull = upper - reached, v - here
-        value = reached + dot(pull, point) - 0.5 * dot(pull, point - mu)
+        value = reached + inner(pull, point) - 0.5 * inner(pull, point - mu)
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
             allowed = max(SLACK * gap, max(slack, rounding))

@@ -4,6 +4,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
@@ -310,9 +311,8 @@ def kernels_within(inputs, cache_size):
     rows = [slice(*pair) for pair in itertools.pairwise(offsets)]
     if K is not None:
         return [np.ascontiguousarray(K[own, own]) for own in rows]
-    blocks = (Z[own] @ Z[own].T for own in rows)
-    dense = (block.toarray() if hasattr(block, "toarray") else block for block in blocks)
-    return [np.ascontiguousarray(block + float(intercept)) for block in dense]
+    blocks = (safe_sparse_dot(Z[own], Z[own].T, dense_output=True) for own in rows)
+    return [np.ascontiguousarray(block + float(intercept)) for block in blocks]
 
 
 #: Scores that follow the moves are computed anew after so many passes.

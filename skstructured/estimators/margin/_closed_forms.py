@@ -8,7 +8,8 @@ from numba import float64, types
 
 from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
-from skstructured.estimators.margin._atoms import axpy, dot, solve_saddle
+from skstructured._engine.state import inner
+from skstructured.estimators.margin._atoms import axpy, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
@@ -45,11 +46,7 @@ def excess_level(z, total):
 @kernel
 def _sorted(z):
     """Entries of z, the largest first."""
-    order, ordered = np.empty(len(z)), np.empty(len(z))
-    sort_descending(z, order, ordered)
-    for s in range(len(z)):
-        ordered[s] = z[int(order[s])]
-    return ordered
+    return -np.sort(-z)
 
 
 @kernel
@@ -151,7 +148,7 @@ def game(A, v, ell, q, mu, out):
         out[:], nu[:] = 0.0, 1.0 / k
         out[np.argmax(v)] = 1.0
     for j in range(k):
-        upper = max(upper, v[j] + dot(nu, A[:, j].copy()))
+        upper = max(upper, v[j] + inner(nu, A[:, j].copy()))
         G[j, j] = q
     if q > 0.0:
         reached = h_plus(GAME, A, v, mu, ell)
@@ -231,7 +228,7 @@ def linear_matching(A, v, ell, q, mu, out):
         matching_projection(mu + theta / q, np.zeros(dim), out, np.empty(0), work)
         return 0.0
     best_matching(0, theta, out)
-    return dot(theta, out)
+    return inner(theta, out)
 
 
 @kernel
@@ -242,7 +239,7 @@ def linear_ranks(A, v, ell, q, mu, out):
         rank_projection(mu + theta / q, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
         return 0.0
     rank_vertex(theta, out)
-    return dot(theta, out)
+    return inner(theta, out)
 
 
 #: What solves the blocks of each kind.
