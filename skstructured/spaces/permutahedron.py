@@ -45,7 +45,7 @@ def _check_width(y, size):
         raise ValueError(f"y must rank at least two items (one column each), got {m} column.")
     if size is not None and m != size:
         raise ValueError(
-            f"y must have {size} columns, one per item, as at the first call; got {m}."
+            f"y must have {size} columns, one per item, as in training; got {m}."
         )
     return m
 

@@ -10,7 +10,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
-from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces._labels import LabelSpace, relative_costs
 
 
 class Chains(Ragged):
@@ -155,10 +155,10 @@ class LabelSequence(LabelSpace):
     def _costs(self, k):
         return 1.0 - np.eye(k) if self.cost_matrix is None else super()._costs(k)
 
-    def pack(self, y: Outputs) -> Ragged:
+    def pack(self, y: Outputs, accepts_unseen: bool = False) -> Ragged:
         """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
         stacked = stack_labels(y)
-        return Ragged(super().pack(stacked.values), stacked.offsets)
+        return Ragged(super().pack(stacked.values, accepts_unseen), stacked.offsets)
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of packed outputs: a list, or an array if all have the same length."""
@@ -246,12 +246,13 @@ class LabelSequence(LabelSpace):
         return mean_of(self.position_costs(self.chains(mu)[0], truth.values), truth.offsets)
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
-        """Mean cost over the positions of each sequence, in [0, 1].
+        """Mean cost over the positions of each sequence, in [0, 1]; 1 at unseen true labels.
 
         Parameters
         ----------
         y_pred, y_true : list of label arrays
-            Predicted and true labels, of the same lengths.
+            Predicted and true labels, of the same lengths. True ones may be labels that `fit` has
+            not seen.
 
         Returns
         -------
@@ -260,11 +261,11 @@ class LabelSequence(LabelSpace):
         Raises
         ------
         ValueError
-            For unknown labels, and lengths that differ.
+            For unknown predicted labels, missing true ones, and lengths that differ.
         """
-        predicted, truth = self.pack(y_pred), self.pack(y_true)
+        predicted, truth = self.pack(y_pred), self.pack(y_true, accepts_unseen=True)
         check_same_lengths(predicted, truth)
-        return self.expected_loss(predicted, truth)
+        return mean_of(relative_costs(self.costs_, predicted.values, truth.values), truth.offsets)
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.

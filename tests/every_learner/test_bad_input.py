@@ -69,7 +69,7 @@ LATER = [
     ("classes", {"y": CLASSES[:-1]}, r"inconsistent numbers of samples: \[12, 11\]"),
     ("classes", {"y": np.r_[CLASSES[:-1] * 1.0, np.nan]}, "not among the classes: nan"),
     ("classes", {"y": SETS}, "1d array"),
-    ("classes", {"classes": [0, 1]}, "differ from those of the first call"),
+    ("classes", {"classes": [0, 1]}, "differ from the fitted classes"),
     ("grades", {"y": np.r_[CLASSES[:-1], 1.5]}, "not among the classes: 1.5"),
     ("label sets", {"y": SETS * 2}, "only 0 and 1, got 2 in row"),
     ("label sets", {"y": SETS - 0.5}, "only 0 and 1, got"),

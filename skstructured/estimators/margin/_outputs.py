@@ -34,7 +34,7 @@ from skstructured.spaces import (
     Permutahedron,
     Simplex,
 )
-from skstructured.spaces._labels import check_costs
+from skstructured.spaces._labels import check_costs, relative_costs
 from skstructured.spaces.permutahedron import rank_vertex
 from skstructured.spaces.sequence import mean_of
 
@@ -179,9 +179,9 @@ class SequenceOutputs:
 
     def losses(self, predicted, y):
         """Costs of positions as shares of the largest, and the offsets of sequences."""
-        first, second = self.space.pack(predicted), self.space.pack(y)
+        first, second = self.space.pack(predicted), self.space.pack(y, accepts_unseen=True)
         check_same_lengths(first, second)
-        return self.A[first.values, second.values] / self.A.max(), second.offsets
+        return relative_costs(self.A, first.values, second.values), second.offsets
 
     def loss(self, predicted, y):
         """Mean costs of sequences, (n,)."""
@@ -345,9 +345,9 @@ class ClassOutputs(RowOutputs):
 
     def loss(self, predicted, y):
         """Costs divided by the largest one, of every row."""
-        first, second = self.space.pack(predicted), self.space.pack(y)
+        first, second = self.space.pack(predicted), self.space.pack(y, accepts_unseen=True)
         check_lengths(len(first), len(second))
-        return self.A[first, second] / self.A.max()
+        return relative_costs(self.A, first, second)
 
 
 class LabelSetOutputs(RowOutputs):
