@@ -330,10 +330,17 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If X and y differ in length, if groups are missing or not expected, or if the estimator
+            raises one.
         """
         kind = self._kind()
-        read = kind.read(y)
-        scores = kind.scores(kind.numbers(X), read)
+        read, P = kind.read(y), kind.numbers(X)
+        check_lengths(len(P), len(read))
+        scores = kind.scores(P, read)
         covered = np.empty(len(scores), dtype=bool)
         for rows, q in self._parts(groups, len(scores)):
             limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
