@@ -30,9 +30,11 @@ WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 @contextlib.contextmanager
 def matrices_refused(X: Any, words: str = WORDS) -> Iterator[None]:
-    """Add advice to the error for an X of strings (`words`), or whose rows are matrices."""
+    """Add advice to errors for an X of strings (`words`), of huge numbers, or of matrices."""
     try:
         yield
+    except OverflowError as error:
+        raise ValueError(f"X has a number beyond float64: {error}.") from error
     except ValueError as error:
         if "could not convert string" in str(error):
             raise ValueError(f"{error}. {words}") from error
@@ -178,6 +180,8 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
     if sample_weight is None:
         return np.ones(n)
     given = np.asarray(sample_weight)
+    if given.dtype.kind in "OSU":
+        given = sample_weight = floats_of("sample_weight", given)
     if given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
         if not stream:
             check_positive_sum("sample_weight", given)
@@ -201,6 +205,24 @@ def check_lengths(n_rows: int, n_outputs: int) -> None:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
         )
+
+
+def floats_of(name: str, values: Any) -> Floats:
+    """`values` as float64; a ValueError that calls them `name` if they are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from error
+
+
+def unique_values(name: str, values: Array, **options: Any) -> Any:
+    """`np.unique`; a ValueError that calls the values `name` if they cannot be sorted."""
+    try:
+        return np.unique(values, **options)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must be all numbers or all strings, without missing values: {error}."
+        ) from error
 
 
 def check_real(name: str, value: object, allowed: Callable[[float], bool], wanted: str) -> float:

@@ -2,10 +2,12 @@
 
 import contextlib
 import importlib.util
+import io
 import pkgutil
 import shlex
 import time
 import warnings
+from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
@@ -18,7 +20,7 @@ from skstructured._cli.files import WIDE, load_pandas
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
-from skstructured.checkpoints import save_checkpoint
+from skstructured.checkpoints import check_path, save_checkpoint, write_whole
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.regressor import StructuredRegressor
@@ -190,9 +192,16 @@ def class_lines(options, table, rows, learner):
     if rows is table and result.changed_:
         yield CHANGES
     if options.plot:
-        RegretDisplay.from_result(result).figure_.savefig(options.plot)
+        _draw(result, options.plot)
         yield f"Picture          {options.plot}"
     return learner if table.chunks is None else result.estimator
+
+
+def _draw(result, path):
+    """Draw a run into a file, which is written as a whole or not at all."""
+    picture, kind = io.BytesIO(), Path(path).suffix[1:] or None
+    RegretDisplay.from_result(result).figure_.savefig(picture, format=kind)
+    write_whole(check_path(path), picture.getbuffer())
 
 
 def _kept(options, table, learner):

@@ -14,7 +14,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
+from skstructured._base.validation import (
+    check_integer,
+    check_lengths,
+    check_real,
+    check_weights,
+    unique_values,
+)
 from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
@@ -29,12 +35,7 @@ def check_groups(groups: Any, n: int) -> Array:
 
 def distinct(groups: Array) -> Array:
     """The groups in order; a ValueError if some are missing."""
-    try:
-        known = np.unique(groups)
-    except TypeError as error:
-        raise ValueError(
-            f"groups must be all numbers or all strings, without missing values: {error}."
-        ) from error
+    known = unique_values("groups", groups)
     assert_all_finite(known, input_name="groups")
     return known
 
@@ -402,6 +403,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _check(self) -> None:
         """A ValueError for a parameter that is out of its range."""
+        if not hasattr(self.estimator, "get_params"):
+            raise ValueError(f"estimator must be an estimator, got {self.estimator!r}.")
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")

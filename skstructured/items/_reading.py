@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._base.validation import check_lengths
+from skstructured._base.validation import check_lengths, floats_of, unique_values
 from skstructured.extend._types import Array, Floats, Ints
 
 #: What X may be, for errors.
@@ -193,16 +193,31 @@ def _stacked(X: Any) -> Ragged:
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
         raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
-    given = column_or_1d(qid, warn=True)
-    check_lengths(_num_samples(X), len(given))
+    given, n = _column("qid", qid), _num_samples(X)
+    if given.dtype.kind in "iu" and given.sum() == n > len(given):
+        raise ValueError(
+            f"qid must have the round of each of the {n} rows of X. Its {len(given)} numbers add "
+            f"up to {n}, so they look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
+        )
+    check_lengths(n, len(given))
+    if n == 0:
+        raise ValueError("X has 0 rows, at least 1 is required.")
     if given.dtype.kind == "f" and np.isnan(given).any():
         raise ValueError("qid must not have missing values, got NaN.")
-    names, first, inverse = np.unique(given, return_index=True, return_inverse=True)
+    names, first, inverse = unique_values("qid", given, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
-    hidden = None if available is None else _mask(column_or_1d(available, warn=True), len(given))
+    hidden = None if available is None else _mask(_column("available", available), n)
     X = X if hasattr(X, "shape") else np.asarray(X)
     return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, hidden)
+
+
+def _column(name: str, values: Any) -> Array:
+    """Values as a 1-d array; a ValueError calls them `name`."""
+    try:
+        return column_or_1d(values, warn=True)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y should", f"{name} should")) from error
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
@@ -221,10 +236,7 @@ def _mask(available: Array, n: int) -> Array:
 
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
     """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
-    try:
-        found = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {np.asarray(numbers).dtype}.") from None
+    found = floats_of(name, numbers)
     wrong = ~(np.isfinite(found) & (found >= lowest))
     if wrong.any():
         least = "" if lowest == -np.inf else f" of at least {lowest:g}"

@@ -523,3 +523,41 @@ def test_vertices_of_unfitted_spaces_say_what_to_call():
     for space in (sk.spaces.Simplex(), sk.spaces.Hypercube(), sk.spaces.OrdinalChain()):
         with pytest.raises(ValueError, match="does not know its size yet"):
             space.vertices()
+
+
+# --- errors name the parameter --------------------------------------------------------------------
+
+QID = np.repeat(np.arange(4), 3)
+
+#: A learner, what it is given in place of what is good, and the error.
+NAMED = (
+    (sk.ListwiseRanker(), {"X": X[:0], "y": CLASSES[:0], "qid": QID[:0]}, "X has 0 rows"),
+    (sk.ListwiseRanker(), {"qid": np.array([None] * 12)}, "qid must be all numbers or all str"),
+    (sk.ListwiseRanker(), {"qid": np.array([1, "a"] * 6, dtype=object)}, "qid must be all num"),
+    (sk.ListwiseRanker(), {"qid": "abc"}, "qid should be a 1d array"),
+    (sk.ListwiseRanker(), {"available": "x"}, "available should be a 1d array"),
+    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 3]}, r"4 numbers .* look like group sizes: pass np"),
+    (sk.ConditionalLogit(), {"qid": [6, 6]}, r"look like group sizes: pass np\.repeat"),
+    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 4]}, r"inconsistent numbers of samples: \[12, 4\]"),
+    (sk.OnlineStructuredPredictor(), {"X": [[10**400, 1]] * 12}, "X has a number beyond float64"),
+    (sk.OnlineStructuredPredictor(), {"sample_weight": "balanced"}, "sample_weight must be num"),
+    (sk.OnlineStructuredPredictor(), {"sample_weight": ["a"] * 12}, "sample_weight must be num"),
+    (
+        sk.OnlineStructuredPredictor(class_weight={0: "a", 1: 1.0, 2: 1.0}),
+        {},
+        "class_weight must be numbers: could not convert string to float: 'a'",
+    ),
+    (
+        sk.StructuredPredictor(estimators=[("a", None)]),
+        {},
+        r"estimators must be .* got \[\('a', No",
+    ),
+)
+
+
+@pytest.mark.parametrize(("learner", "given", "message"), NAMED)
+def test_errors_name_the_parameter(learner, given, message):
+    ranks = isinstance(learner, (sk.ListwiseRanker, sk.ConditionalLogit))
+    good = {"X": X, "y": CLASSES} | ({"qid": QID} if ranks else {})
+    with pytest.raises(ValueError, match=message):
+        clone(learner).fit(**good | given)
