@@ -179,10 +179,8 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
     """
     if sample_weight is None:
         return np.ones(n)
-    given = np.asarray(sample_weight)
-    if given.dtype.kind in "OSU":
-        given = sample_weight = floats_of("sample_weight", given)
-    if given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
+    given = floats_of("sample_weight", sample_weight)
+    if given.shape == (n,) and not given.any():
         if not stream:
             check_positive_sum("sample_weight", given)
         return np.zeros(n)
@@ -213,16 +211,6 @@ def floats_of(name: str, values: Any) -> Floats:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}.") from error
-
-
-def unique_values(name: str, values: Array, **options: Any) -> Any:
-    """`np.unique`; a ValueError that calls the values `name` if they cannot be sorted."""
-    try:
-        return np.unique(values, **options)
-    except TypeError as error:
-        raise ValueError(
-            f"{name} must be all numbers or all strings, without missing values: {error}."
-        ) from error
 
 
 def check_real(name: str, value: object, allowed: Callable[[float], bool], wanted: str) -> float:

@@ -7,7 +7,6 @@ import pkgutil
 import shlex
 import time
 import warnings
-from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
@@ -192,16 +191,11 @@ def class_lines(options, table, rows, learner):
     if rows is table and result.changed_:
         yield CHANGES
     if options.plot:
-        _draw(result, options.plot)
+        picture, kind = io.BytesIO(), options.plot.rpartition(".")[2]
+        RegretDisplay.from_result(result).figure_.savefig(picture, format=kind)
+        write_whole(check_path(options.plot), picture.getbuffer())
         yield f"Picture          {options.plot}"
     return learner if table.chunks is None else result.estimator
-
-
-def _draw(result, path):
-    """Draw a run into a file, which is written as a whole or not at all."""
-    picture, kind = io.BytesIO(), Path(path).suffix[1:] or None
-    RegretDisplay.from_result(result).figure_.savefig(picture, format=kind)
-    write_whole(check_path(path), picture.getbuffer())
 
 
 def _kept(options, table, learner):

@@ -8,11 +8,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import (
-    check_positive_sum,
-    check_range_of_weights,
-    floats_of,
-)
+from skstructured._base.validation import check_positive_sum, check_range_of_weights, floats_of
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of

@@ -8,22 +8,17 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import (
-    check_integer,
-    check_lengths,
-    check_real,
-    check_weights,
-    unique_values,
-)
+from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
+from skstructured.items._reading import unique_values
 
 
 def check_groups(groups: Any, n: int) -> Array:
@@ -33,19 +28,11 @@ def check_groups(groups: Any, n: int) -> Array:
     return column_or_1d(groups)
 
 
-def distinct(groups: Array) -> Array:
-    """The groups in order; a ValueError if some are missing."""
-    known = unique_values("groups", groups)
-    assert_all_finite(known, input_name="groups")
-    return known
-
-
 def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """X and y in a form whose rows can be selected; a ValueError if they do not fit."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    check_lengths(_num_samples(X), _num_samples(y))
     return indexable(X, y)
 
 
@@ -229,7 +216,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         counted = np.flatnonzero(weight > 0.0)
         if groups is not None:
             groups = check_groups(groups, _num_samples(X))
-            known = distinct(groups[counted])
+            known = unique_values("groups", groups[counted])
         learned, held_out = self._split(counted)
         given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)

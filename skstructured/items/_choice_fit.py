@@ -301,11 +301,9 @@ def separating_direction(margins: Matrix, weights: Floats) -> Floats | None:
 
 def separating_features(margins: Matrix, direction: Floats) -> Ints:
     """Features that separate the choices, each alone; else those of the direction, by size."""
-    low, high = margins.min(axis=0), margins.max(axis=0)
-    if sparse.issparse(margins):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
+    margins, size = sparse.csc_matrix(margins), np.abs(direction)
+    low, high = margins.min(axis=0).toarray()[0], margins.max(axis=0).toarray()[0]
     alone = np.flatnonzero((low >= 0.0) != (high <= 0.0))
-    size = np.abs(direction)
     return alone if len(alone) else np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._base.validation import check_lengths, floats_of, unique_values
+from skstructured._base.validation import check_lengths, floats_of
 from skstructured.extend._types import Array, Floats, Ints
 
 #: What X may be, for errors.
@@ -193,31 +193,32 @@ def _stacked(X: Any) -> Ragged:
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
         raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
-    given, n = _column("qid", qid), _num_samples(X)
-    if given.dtype.kind in "iu" and given.sum() == n > len(given):
+    given, n = np.ravel(qid), _num_samples(X)
+    if len(given) != n or n == 0:
+        are_sizes = given.dtype.kind in "iu" and given.sum() == n > 0
+        hint = " They look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
         raise ValueError(
-            f"qid must have the round of each of the {n} rows of X. Its {len(given)} numbers add "
-            f"up to {n}, so they look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
+            f"qid must have the round of each row of X, at least one: X has {n} rows, qid has "
+            f"{len(given)} entries.{hint if are_sizes else ''}"
         )
-    check_lengths(n, len(given))
-    if n == 0:
-        raise ValueError("X has 0 rows, at least 1 is required.")
-    if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError("qid must not have missing values, got NaN.")
     names, first, inverse = unique_values("qid", given, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
-    hidden = None if available is None else _mask(_column("available", available), n)
+    hidden = None if available is None else _mask(np.ravel(available), n)
     X = X if hasattr(X, "shape") else np.asarray(X)
     return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, hidden)
 
 
-def _column(name: str, values: Any) -> Array:
-    """Values as a 1-d array; a ValueError calls them `name`."""
+def unique_values(name: str, values: Array, **options: Any) -> Any:
+    """`np.unique` of values; a ValueError that calls them `name` if some are missing or mixed."""
     try:
-        return column_or_1d(values, warn=True)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y should", f"{name} should")) from error
+        found = np.unique(values, **options)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must be all numbers or all strings, without missing values: {error}."
+        ) from error
+    assert_all_finite(values, input_name=name)
+    return found
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:

@@ -41,8 +41,7 @@ def check_permutations(y, first, convention, other, size=None):
 
 def _rankings(y):
     """Rankings as an array, NaN included; a ValueError for numbers that are not in rows."""
-    given = {"dtype": None, "ensure_all_finite": "allow-nan", "input_name": "y"}
-    y = check_array(y, ensure_2d=False, **given)
+    y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y")
     if y.ndim != 2:
         raise ValueError(
             f"y must have a row for each ranking and a column for each item, got shape {y.shape}. "

@@ -106,7 +106,7 @@ ONE_ROW = [
     ({"sample_weight": [-1.0]}, "Negative"),
     ({"sample_weight": [1e30]}, "sample_weight must be"),
     ({"sample_weight": [1.0, 1.0]}, "sample_weight"),
-    ({"classes": [0, 1]}, "differ from those of the first"),
+    ({"classes": [0, 1]}, "differ from the fitted classes"),
 ]
 LATER += [("default", {"X": X[:1], "y": [0]} | wrong, message) for wrong, message in ONE_ROW]
 
@@ -531,14 +531,18 @@ QID = np.repeat(np.arange(4), 3)
 
 #: A learner, what it is given in place of what is good, and the error.
 NAMED = (
-    (sk.ListwiseRanker(), {"X": X[:0], "y": CLASSES[:0], "qid": QID[:0]}, "X has 0 rows"),
+    (
+        sk.ListwiseRanker(),
+        {"X": X[:0], "y": CLASSES[:0], "qid": QID[:0]},
+        "qid must .* X has 0 rows",
+    ),
     (sk.ListwiseRanker(), {"qid": np.array([None] * 12)}, "qid must be all numbers or all str"),
     (sk.ListwiseRanker(), {"qid": np.array([1, "a"] * 6, dtype=object)}, "qid must be all num"),
-    (sk.ListwiseRanker(), {"qid": "abc"}, "qid should be a 1d array"),
-    (sk.ListwiseRanker(), {"available": "x"}, "available should be a 1d array"),
-    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 3]}, r"4 numbers .* look like group sizes: pass np"),
-    (sk.ConditionalLogit(), {"qid": [6, 6]}, r"look like group sizes: pass np\.repeat"),
-    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 4]}, r"inconsistent numbers of samples: \[12, 4\]"),
+    (sk.ListwiseRanker(), {"qid": "abc"}, "X has 12 rows, qid has 1 entries"),
+    (sk.ListwiseRanker(), {"available": "x"}, "available must have one bool per item"),
+    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 3]}, r"4 entries\. They look like group sizes: pass"),
+    (sk.ConditionalLogit(), {"qid": [6, 6]}, r"look like group sizes: pass np\.repeat\(np"),
+    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 4]}, "qid has 4 entries.$"),
     (sk.OnlineStructuredPredictor(), {"X": [[10**400, 1]] * 12}, "X has a number beyond float64"),
     (sk.OnlineStructuredPredictor(), {"sample_weight": "balanced"}, "sample_weight must be num"),
     (sk.OnlineStructuredPredictor(), {"sample_weight": ["a"] * 12}, "sample_weight must be num"),

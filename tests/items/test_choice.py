@@ -513,7 +513,7 @@ def test_bad_input_leaves_what_was_fitted():
     cases = [
         ((X, y), "qid is missing"),
         ((X, y, qid[:-1]), "inconsistent numbers"),
-        ((X, y, np.where(qid == 3, np.nan, qid)), "qid must not have missing values"),
+        ((X, y, np.where(qid == 3, np.nan, qid)), "Input qid contains NaN"),
         ((X, chosen, qid), "inconsistent numbers"),
         ((X, 0 * y, qid), "one available item of each round, the chosen one: round 0 has 0"),
         ((X, np.ones_like(y), qid), "the chosen one: round"),

@@ -177,15 +177,11 @@ class SequenceOutputs:
         """The label sequences of the largest scores."""
         return self.space.decode(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
 
-    def losses(self, predicted, y):
-        """Costs of positions as shares of the largest, and the offsets of sequences."""
+    def loss(self, predicted, y):
+        """Mean costs of sequences as shares of the largest, (n,)."""
         first, second = self.space.pack(predicted), self.space.pack(y, accepts_unseen=True)
         check_same_lengths(first, second)
-        return relative_costs(self.A, first.values, second.values), second.offsets
-
-    def loss(self, predicted, y):
-        """Mean costs of sequences, (n,)."""
-        return mean_of(*self.losses(predicted, y))
+        return mean_of(relative_costs(self.A, first.values, second.values), second.offsets)
 
 
 class RowOutputs:
