@@ -163,8 +163,8 @@ class MarginLearner(BatchPredictor):
         """
         predicted = self.predict(X)
         if over_sequences(self):
-            weight = 1.0 if sample_weight is None else np.asarray(sample_weight)
-            sample_weight = weight * [*map(len, predicted)]
+            lengths = np.array([*map(len, predicted)])
+            sample_weight = lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
         return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
 
     def __sklearn_tags__(self):
