@@ -67,15 +67,14 @@ def class_codes(y, classes, accepts_unseen=False, fractions=False):
     unknown = classes[codes] != y
     if np.any(unknown):
         shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
-        known = ", ".join(repr(v) for v in classes[:10].tolist())
-        more = ", …" if len(classes) > 10 else ""
+        known = ", ".join(map(repr, classes[:10].tolist())) + ", …" * (len(classes) > 10)
         integers = y.dtype.kind != "f" or not (y[unknown] % 1.0 > 0.0).any()
         if accepts_unseen and (integers or fractions):
             _refuse_missing(y)
             return np.where(unknown, -1, codes)
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
-            f"the classes are {known}{more}. They are fixed by fit, or by classes= in the first "
+            f"the classes are {known}. They are fixed by fit, or by classes= in the first "
             "call of partial_fit." + ("" if integers else f" {NUMBERS}.")
         )
     return codes
@@ -206,14 +205,22 @@ class LabelSpace(OutputSpace):
         given = np.ravel(classes).tolist()  # type: ignore[arg-type]
         if set(given) != set(self.classes_.tolist()):
             raise ValueError(
-                f"classes={given!r} differ from the fitted classes, "
-                f"{self.classes_.tolist()!r:0.200}."
+                f"classes={given!r} differ from the fitted ones, {self.classes_.tolist()!r:.200}."
             )
 
     def pack(self, y: Outputs, accepts_unseen: bool = False) -> Packed:
-        """Positions (n,) of labels `y` in `classes_`.
+        """Positions of labels in `classes_`; a ValueError lists unknown labels.
 
-        A ValueError lists labels that are not among the classes; with `accepts_unseen` they are −1.
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels.
+        accepts_unseen : bool, default=False
+            Whether labels that are not among the classes are −1 instead of an error.
+
+        Returns
+        -------
+        ndarray of shape (n,)
         """
         self._dimension()
         codes = class_codes(y, self.classes_[self._sorter], accepts_unseen, self._fractions)
@@ -246,8 +253,3 @@ class LabelSpace(OutputSpace):
         truth = self.pack(y_true, accepts_unseen=True)
         loss = self.expected_loss(self.encode(y_pred), self.unpack(truth))
         return np.where(truth < 0, 1.0, loss)
-
-
-def relative_costs(A, predicted, truth):
-    """Costs A[predicted, truth] over the largest one, which is that of unseen labels (−1)."""
-    return np.where(truth < 0, 1.0, A[predicted, truth] / A.max())

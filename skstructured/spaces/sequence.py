@@ -10,7 +10,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
-from skstructured.spaces._labels import LabelSpace, relative_costs
+from skstructured.spaces._labels import LabelSpace
 
 
 class Chains(Ragged):
@@ -156,7 +156,19 @@ class LabelSequence(LabelSpace):
         return 1.0 - np.eye(k) if self.cost_matrix is None else super()._costs(k)
 
     def pack(self, y: Outputs, accepts_unseen: bool = False) -> Ragged:
-        """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
+        """Positions of labels in `classes_`; ValueErrors list unknown labels.
+
+        Parameters
+        ----------
+        y : list of label arrays
+            Labels of sequences.
+        accepts_unseen : bool, default=False
+            Whether labels that are not among the classes are −1 instead of an error.
+
+        Returns
+        -------
+        Ragged
+        """
         stacked = stack_labels(y)
         return Ragged(super().pack(stacked.values, accepts_unseen), stacked.offsets)
 
@@ -265,7 +277,8 @@ class LabelSequence(LabelSpace):
         """
         predicted, truth = self.pack(y_pred), self.pack(y_true, accepts_unseen=True)
         check_same_lengths(predicted, truth)
-        return mean_of(relative_costs(self.costs_, predicted.values, truth.values), truth.offsets)
+        costs = self.costs_[predicted.values, truth.values]
+        return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.

@@ -69,7 +69,7 @@ LATER = [
     ("classes", {"y": CLASSES[:-1]}, r"inconsistent numbers of samples: \[12, 11\]"),
     ("classes", {"y": np.r_[CLASSES[:-1] * 1.0, np.nan]}, "not among the classes: nan"),
     ("classes", {"y": SETS}, "1d array"),
-    ("classes", {"classes": [0, 1]}, "differ from the fitted classes"),
+    ("classes", {"classes": [0, 1]}, "differ from the fitted ones"),
     ("grades", {"y": np.r_[CLASSES[:-1], 1.5]}, "not among the classes: 1.5"),
     ("label sets", {"y": SETS * 2}, "only 0 and 1, got 2 in row"),
     ("label sets", {"y": SETS - 0.5}, "only 0 and 1, got"),
@@ -106,7 +106,7 @@ ONE_ROW = [
     ({"sample_weight": [-1.0]}, "Negative"),
     ({"sample_weight": [1e30]}, "sample_weight must be"),
     ({"sample_weight": [1.0, 1.0]}, "sample_weight"),
-    ({"classes": [0, 1]}, "differ from the fitted classes"),
+    ({"classes": [0, 1]}, "differ from the fitted ones"),
 ]
 LATER += [("default", {"X": X[:1], "y": [0]} | wrong, message) for wrong, message in ONE_ROW]
 
