@@ -159,6 +159,7 @@ class MarginLearner(BatchPredictor):
     def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`; costs count as shares of the largest one.
 
+        Labels that `fit` has not seen count as wrong, with the largest cost.
         Of sequences it is that of all their positions, of which those of weight w count w times.
         """
         predicted = self.predict(X)
