@@ -198,8 +198,8 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
         are_sizes = given.dtype.kind in "iu" and given.sum() == n > 0
         hint = " They look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
         raise ValueError(
-            f"qid must have the round of each row of X, at least one: X has {n} rows, qid has "
-            f"{len(given)} entries.{hint if are_sizes else ''}"
+            "qid must have the round of each row of X, at least one: found inconsistent numbers of "
+            f"samples: [{n}, {len(given)}].{hint if are_sizes else ''}"
         )
     names, first, inverse = unique_values("qid", given, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
