@@ -5,6 +5,7 @@ Without FILE the data are scikit-learn's digits. To predict with a saved model:
   python -m skstructured predict MODEL FILE
 """
 
+import errno
 import inspect
 import os
 import sys
@@ -145,7 +146,7 @@ def _check_save(path):
 def main(arguments=None):
     """Run the command; returns the exit status. Errors are one line.
 
-    2 for a bad file, column or option, 141 if the reader of the output closed it.
+    2 for a bad file, column or option, 130 for Ctrl-C, 141 if the reader of the output closed it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if hasattr(sys.stdout, "reconfigure"):  # names of columns may have letters that it has not
@@ -159,8 +160,14 @@ def main(arguments=None):
         return 0
     except BrokenPipeError:  # the reader has enough, as `| head` has
         return _close_quietly()
+    except KeyboardInterrupt:
+        print("Interrupted", file=sys.stderr)
+        return 128 + 2
     except OSError as error:
         place = "" if error.filename is None else f": {error.filename}"
+        if error.errno == errno.ENOSPC and not place:
+            place = ": standard output"  # files have names
+            _close_quietly()
         message = f"{error.strerror or error}{place}"
     except MemoryError as error:
         message = f"not enough memory: {error}"
@@ -198,8 +205,19 @@ def _learn(options, given):
     from skstructured._cli import report, tables  # takes long: after the errors of files
 
     lines = report.lines_of(options, given, tables.read(options, first))
-    for line in lines if options.save is None else list(lines):
+    for line in lines if options.save is None else _all_at_once(lines):
         print(line, flush=True)
+
+
+def _all_at_once(lines):
+    """Yield lines once all are known; if a file cannot be written, those before the error."""
+    known = []
+    try:
+        known.extend(lines)
+    except OSError:
+        yield from known
+        raise
+    yield from known
 
 
 def _close_quietly():

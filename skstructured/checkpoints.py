@@ -233,8 +233,10 @@ def write_whole(path, content):
             os.fsync(file.fileno())
         os.replace(temporary, path)
         _sync_folder(path.parent)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # no space is left
+            error.filename = str(path)
         raise
 
 

@@ -30,9 +30,11 @@ WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 @contextlib.contextmanager
 def matrices_refused(X: Any, words: str = WORDS) -> Iterator[None]:
-    """Add advice to the error for an X of strings (`words`), or whose rows are matrices."""
+    """Add advice to errors for an X of strings (`words`), of huge numbers, or of matrices."""
     try:
         yield
+    except OverflowError as error:
+        raise ValueError(f"X has a number beyond float64: {error}.") from error
     except ValueError as error:
         if "could not convert string" in str(error):
             raise ValueError(f"{error}. {words}") from error
@@ -177,8 +179,8 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
     """
     if sample_weight is None:
         return np.ones(n)
-    given = np.asarray(sample_weight)
-    if given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
+    given = floats_of("sample_weight", sample_weight)
+    if given.shape == (n,) and not given.any():
         if not stream:
             check_positive_sum("sample_weight", given)
         return np.zeros(n)
@@ -201,6 +203,14 @@ def check_lengths(n_rows: int, n_outputs: int) -> None:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
         )
+
+
+def floats_of(name: str, values: Any) -> Floats:
+    """`values` as float64; a ValueError that calls them `name` if they are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from error
 
 
 def check_real(name: str, value: object, allowed: Callable[[float], bool], wanted: str) -> float:

@@ -154,13 +154,17 @@ def _objects(path, lines):
     """JSON objects, one per line."""
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
+            pairs = json.loads(line, object_pairs_hook=tuple)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
-        if not isinstance(row, dict):
+        if not isinstance(pairs, tuple):
             raise ValueError(f"{path} row {number} is not a JSON object.")
-        for name, value in row.items():
-            if isinstance(value, (list, dict)):
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+            raise ValueError(f"{path} row {number} has the name {twice!r} more than once.")
+        for name, value in pairs:
+            if isinstance(value, (list, tuple)):
                 raise ValueError(f"{path} row {number} has several values in column {name!r}.")
         yield row
 

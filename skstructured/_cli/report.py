@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import io
 import pkgutil
 import shlex
 import time
@@ -18,7 +19,7 @@ from skstructured._cli.files import WIDE, load_pandas
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
-from skstructured.checkpoints import save_checkpoint
+from skstructured.checkpoints import check_path, save_checkpoint, write_whole
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.regressor import StructuredRegressor
@@ -190,7 +191,9 @@ def class_lines(options, table, rows, learner):
     if rows is table and result.changed_:
         yield CHANGES
     if options.plot:
-        RegretDisplay.from_result(result).figure_.savefig(options.plot)
+        picture, kind = io.BytesIO(), options.plot.rpartition(".")[2]
+        RegretDisplay.from_result(result).figure_.savefig(picture, format=kind)
+        write_whole(check_path(options.plot), picture.getbuffer())
         yield f"Picture          {options.plot}"
     return learner if table.chunks is None else result.estimator
 

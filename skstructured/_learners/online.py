@@ -394,7 +394,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer).specialised()
         if space.task is not None or hasattr(space, "classes_"):
-            self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
+            self.classes_ = getattr(space, "classes_", space._names_of_labels())
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
         self._model = self._new_model()

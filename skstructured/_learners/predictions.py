@@ -355,6 +355,8 @@ class DecodedPredictions:
     def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`: the accuracy, for "simplex".
 
+        Labels that `fit` has not seen count as wrong, with the largest loss, 1.
+
         Raises
         ------
         ValueError

@@ -8,7 +8,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import check_positive_sum, check_range_of_weights
+from skstructured._base.validation import check_positive_sum, check_range_of_weights, floats_of
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
@@ -152,6 +152,8 @@ def check_class_weight(learner: Any, stream: bool) -> None:
     given = learner.class_weight
     if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
         raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
+    if isinstance(given, dict):
+        floats_of("class_weight", [*given.values()])
     if learner.space_.task != "multiclass":
         name = type(learner.space_).__name__
         raise ValueError(f"class_weight is only supported for classes; got the space {name}.")

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
 
 from skstructured._engine.compiled import kernel
@@ -19,6 +19,11 @@ FIRST, BINS, COARSE, PAIRS = 300, 16, 8, 60
 
 #: The share of the weights that is spread evenly after each row.
 SHARE = 1e-3
+
+
+def as_dense(X: Any) -> Array:
+    """Rows as a dense array: bins are of columns that the stream has dense."""
+    return X.toarray() if issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def edges_of(X: Array, bins: int) -> list[Floats]:
@@ -88,7 +93,7 @@ class StreamMember:
         self.learner, self.bins = learner, bins
 
     def _rows(self, X: Features) -> Any:
-        return X if self.bins is None else self.bins.transform(np.asarray(X, dtype=np.float64))
+        return X if self.bins is None else self.bins.transform(as_dense(X))
 
     @property
     def began(self) -> bool:
@@ -224,7 +229,7 @@ class StreamMixture:
 
     def _wait(self, X: Any, y: Any, weight: Floats) -> None:
         """Keep the first rows; if they are enough, begin with bins."""
-        self._waiting.append((X, y, weight))
+        self._waiting.append((as_dense(X), y, weight))
         if sum(len(X) for X, *_ in self._waiting) == FIRST:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))

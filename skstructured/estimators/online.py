@@ -152,8 +152,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         The last and the averaged weights. The intercept is the last column; indicators of missing
         values, if any, come before it. `average_weights_` is only set with `average`.
     classes_ : ndarray
-        Class labels (simplex, ordinal), label indices 0 … d−1 (hypercube), or positions 0 … m−1
-        (birkhoff). Not set for spaces without labels.
+        Class labels (simplex, ordinal); label indices 0 … d−1, or the names of the columns of a
+        data frame y (hypercube); or positions 0 … m−1 (birkhoff). Not set for spaces without
+        labels.
     space_, loss_, optimizer_ : components
         The fitted space, loss and optimizer.
     expert_weights_, expert_losses_ : ndarray of shape (n_experts,)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged, check_same_lengths
@@ -269,7 +269,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
         self.loss_ = of_chains if over_sequences(self) else FenchelYoung(self.space_)
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
-            self.classes_ = getattr(self.space_, "classes_", np.arange(self.space_.dim_))
+            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
         self._take_decoder()
         packed = self.space_.pack(y)
         self.t_ = len(packed)
@@ -338,6 +338,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             For the same errors as `fit`, and for labels not in `classes`.
         """
         if hasattr(self, "_model"):
+            _check_n_features(self, X, reset=False)  # by the name of this class
             self._learn_stream(self._model.read(X, y, classes, sample_weight))
             return self
         with unchanged_on_error(self, aside=True) as new:
@@ -460,6 +461,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         check_is_fitted(self)
         with lock_of(self):
             if hasattr(self, "_model"):
+                _check_n_features(self, X, reset=False)
                 return self._of_means(self._model.predict_mean(X))
             if over_sequences(self):
                 return self._decode(self._chain.scores(self._sequences(X)))

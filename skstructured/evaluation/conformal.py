@@ -8,7 +8,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -18,6 +18,7 @@ from skstructured._base.validation import check_integer, check_lengths, check_re
 from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
+from skstructured.items._reading import unique_values
 
 
 def check_groups(groups: Any, n: int) -> Array:
@@ -27,24 +28,11 @@ def check_groups(groups: Any, n: int) -> Array:
     return column_or_1d(groups)
 
 
-def distinct(groups: Array) -> Array:
-    """The groups in order; a ValueError if some are missing."""
-    try:
-        known = np.unique(groups)
-    except TypeError as error:
-        raise ValueError(
-            f"groups must be all numbers or all strings, without missing values: {error}."
-        ) from error
-    assert_all_finite(known, input_name="groups")
-    return known
-
-
 def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """X and y in a form whose rows can be selected; a ValueError if they do not fit."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    check_lengths(_num_samples(X), _num_samples(y))
     return indexable(X, y)
 
 
@@ -228,7 +216,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         counted = np.flatnonzero(weight > 0.0)
         if groups is not None:
             groups = check_groups(groups, _num_samples(X))
-            known = distinct(groups[counted])
+            known = unique_values("groups", groups[counted])
         learned, held_out = self._split(counted)
         given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
@@ -330,10 +318,17 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If X and y differ in length, if groups are missing or not expected, or if the estimator
+            raises one.
         """
         kind = self._kind()
-        read = kind.read(y)
-        scores = kind.scores(kind.numbers(X), read)
+        read, P = kind.read(y), kind.numbers(X)
+        check_lengths(len(P), len(read))
+        scores = kind.scores(P, read)
         covered = np.empty(len(scores), dtype=bool)
         for rows, q in self._parts(groups, len(scores)):
             limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
@@ -395,6 +390,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _check(self) -> None:
         """A ValueError for a parameter that is out of its range."""
+        if not hasattr(self.estimator, "get_params"):
+            raise ValueError(f"estimator must be an estimator, got {self.estimator!r}.")
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Component
 from skstructured._base.plugins import check_vertices
 from skstructured.extend._by_vertices import project
-from skstructured.extend._types import Floats, Given, Kernel, Outputs, Packed, Seed
+from skstructured.extend._types import Array, Floats, Given, Kernel, Outputs, Packed, Seed
 
 
 class Geometry(NamedTuple):
@@ -96,11 +96,17 @@ class OutputSpace(Component, ABC):
         For multilabel outputs these are the values 0 and 1; the learner's own `classes_` are
         accepted too.
         """
-        known: Any = getattr(self, "classes_", range(self.dim_ if self.task else 0))
+        known: Any = getattr(self, "classes_", self._names_of_labels() if self.task else ())
         given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))  # type: ignore[arg-type]
         if given != known and not (self.task == "multilabel" and given <= {0, 1}):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
+
+    def _names_of_labels(self) -> Array:
+        """`classes_` of learners over a space without: columns of y that have names, or numbers."""
+        numbers, names = np.arange(self.dim_), getattr(self, "label_names_", None)
+        has_names = names is not None and names != [*map(str, numbers)]
+        return np.array(names) if has_names else numbers
 
     def pack(self, y: Outputs) -> Packed:
         """Validate outputs and return a compact array, one entry per sample, for `unpack`."""

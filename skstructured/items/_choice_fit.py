@@ -271,27 +271,40 @@ def _estimate(likelihood, point):
 SECONDS = 20.0
 
 
-def separating_direction(likelihood: Likelihood, point: Point) -> Floats | None:
-    """Weights v (p,) with ``vᵀ(z_chosen − z_i) ≥ 0`` for all items, and > 0 for some; None if none.
-
-    Along them the likelihood rises without end (Albert and Anderson 1984). Those of the point are
-    tried first. Then it is a linear program: the largest sum of the margins, for v in a box, is 0
-    if there is no such v. None also if it takes longer than `SECONDS`.
-    """
+def chosen_margins(likelihood: Likelihood) -> Matrix:
+    """``z_chosen − z_i`` of all items that were not chosen, (N − n, p)."""
     others = np.ones(likelihood.Z.shape[0], dtype=bool)
     others[likelihood.chosen] = False
     rows = np.repeat(likelihood.chosen, likelihood.lengths)[others]
-    if len(rows) == 0:
+    return likelihood.Z[rows] - likelihood.Z[others]
+
+
+def separating_direction(margins: Matrix, weights: Floats) -> Floats | None:
+    """Weights v (p,) with ``vᵀ(z_chosen − z_i) ≥ 0`` for all items, and > 0 for some; None if none.
+
+    Along them the likelihood rises without end (Albert and Anderson 1984). The given weights are
+    tried first. Then it is a linear program: the largest sum of the margins, for v in a box, is 0
+    if there is no such v. None also if it takes longer than `SECONDS`.
+    """
+    n = margins.shape[0]
+    if n == 0:
         return None
-    if (point.theta[others] < point.theta[rows]).all():
-        return point.weights
-    margins = likelihood.Z[rows] - likelihood.Z[others]
-    sums, zero = np.asarray(margins.mean(axis=0)).ravel(), np.zeros(len(rows))
+    if (margins @ weights > 0.0).all():
+        return weights
+    sums, zero = np.asarray(margins.mean(axis=0)).ravel(), np.zeros(n)
     found = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options={"time_limit": SECONDS})
     if found.x is None:
         return None
     reached = margins @ found.x
     return found.x if reached.min() >= -1e-6 and reached.max() > 1e-4 else None
+
+
+def separating_features(margins: Matrix, direction: Floats) -> Ints:
+    """Features that separate the choices, each alone; else those of the direction, by size."""
+    margins, size = sparse.csc_matrix(margins), np.abs(direction)
+    low, high = margins.min(axis=0).toarray()[0], margins.max(axis=0).toarray()[0]
+    alone = np.flatnonzero((low >= 0.0) != (high <= 0.0))
+    return alone if len(alone) else np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
 
 
 #: Deviations within rounds that are smaller, as a share of the largest entry, are rounding.
@@ -450,12 +463,12 @@ def _check_optimum(solution, likelihood, learner):
     weights, optimal = solution.point.weights, solution.gap <= learner.tol
     sure = optimal and (solution.root is not None or likelihood.largest_range(weights) <= FAR)
     if learner.alpha == 0.0 and not sure:
-        direction = separating_direction(likelihood, solution.point)
+        margins = chosen_margins(likelihood)
+        direction = separating_direction(margins, weights)
         if direction is not None:
-            strong = np.flatnonzero(np.abs(direction) > 1e-6 * np.abs(direction).max())
             raise ValueError(
                 "Perfect separation: the features "
-                f"{_listed(strong[np.argsort(-np.abs(direction[strong]))], learner)} predict the "
+                f"{_listed(separating_features(margins, direction), learner)} predict the "
                 "choices without error, so the maximum-likelihood estimate does not exist. Set "
                 "alpha > 0, or drop features."
             )

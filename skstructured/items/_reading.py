@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._base.validation import check_lengths
+from skstructured._base.validation import check_lengths, floats_of
 from skstructured.extend._types import Array, Floats, Ints
 
 #: What X may be, for errors.
@@ -193,16 +193,32 @@ def _stacked(X: Any) -> Ragged:
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
         raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
-    given = column_or_1d(qid, warn=True)
-    check_lengths(_num_samples(X), len(given))
-    if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError("qid must not have missing values, got NaN.")
-    names, first, inverse = np.unique(given, return_index=True, return_inverse=True)
+    given, n = np.ravel(qid), _num_samples(X)
+    if len(given) != n or n == 0:
+        are_sizes = given.dtype.kind in "iu" and given.sum() == n > 0
+        hint = " They look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
+        raise ValueError(
+            "qid must have the round of each row of X, at least one: found inconsistent numbers of "
+            f"samples: [{n}, {len(given)}].{hint if are_sizes else ''}"
+        )
+    names, first, inverse = unique_values("qid", given, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
-    hidden = None if available is None else _mask(column_or_1d(available, warn=True), len(given))
+    hidden = None if available is None else _mask(np.ravel(available), n)
     X = X if hasattr(X, "shape") else np.asarray(X)
     return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, hidden)
+
+
+def unique_values(name: str, values: Array, **options: Any) -> Any:
+    """`np.unique` of values; a ValueError that calls them `name` if some are missing or mixed."""
+    try:
+        found = np.unique(values, **options)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must be all numbers or all strings, without missing values: {error}."
+        ) from error
+    assert_all_finite(values, input_name=name)
+    return found
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
@@ -221,10 +237,7 @@ def _mask(available: Array, n: int) -> Array:
 
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
     """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
-    try:
-        found = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {np.asarray(numbers).dtype}.") from None
+    found = floats_of(name, numbers)
     wrong = ~(np.isfinite(found) & (found >= lowest))
     if wrong.any():
         least = "" if lowest == -np.inf else f" of at least {lowest:g}"

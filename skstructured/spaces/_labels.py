@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 
 from skstructured.extend._types import Floats, Given, Outputs, Packed
 from skstructured.extend.output_space import OutputSpace
@@ -49,8 +49,11 @@ def one_column(y, warn=False):
         ) from error
 
 
-def class_codes(y, classes):
-    """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found."""
+def class_codes(y, classes, accepts_unseen=False, fractions=False):
+    """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found.
+
+    With `accepts_unseen` they are −1, unless they are missing, or fractions without `fractions`.
+    """
     if not (isinstance(y, np.ndarray) and y.ndim == 1):
         y = one_column(y)
     if y.dtype == INT64 == classes.dtype and len(y) > 0:
@@ -64,13 +67,15 @@ def class_codes(y, classes):
     unknown = classes[codes] != y
     if np.any(unknown):
         shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
-        known = ", ".join(repr(v) for v in classes[:10].tolist())
-        more = ", …" if len(classes) > 10 else ""
+        known = ", ".join(map(repr, classes[:10].tolist())) + ", …" * (len(classes) > 10)
         integers = y.dtype.kind != "f" or not (y[unknown] % 1.0 > 0.0).any()
+        if accepts_unseen and (integers or fractions):
+            _refuse_missing(y)
+            return np.where(unknown, -1, codes)
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
-            f"the classes are {known}{more} and are fixed at the first call. Give all of them "
-            "in the first call, as classes=." + ("" if integers else f" {NUMBERS}.")
+            f"the classes are {known}. They are fixed by fit, or by classes= in the first "
+            "call of partial_fit." + ("" if integers else f" {NUMBERS}.")
         )
     return codes
 
@@ -196,19 +201,55 @@ class LabelSpace(OutputSpace):
         return self._adopt(distinct_labels(classes, self._fractions))
 
     def check_classes(self, classes: Given) -> None:
-        """A ValueError unless `classes` are those of the first call, in any order."""
+        """A ValueError unless `classes` are the fitted ones, in any order."""
         given = np.ravel(classes).tolist()  # type: ignore[arg-type]
         if set(given) != set(self.classes_.tolist()):
             raise ValueError(
-                f"classes={given!r} differ from those of the first call, "
-                f"{self.classes_.tolist()!r:0.200}."
+                f"classes={given!r} differ from the fitted ones, {self.classes_.tolist()!r:.200}."
             )
 
-    def pack(self, y: Outputs) -> Packed:
-        """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""
+    def pack(self, y: Outputs, accepts_unseen: bool = False) -> Packed:
+        """Positions of labels in `classes_`; a ValueError lists unknown labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels.
+        accepts_unseen : bool, default=False
+            Whether labels that are not among the classes are −1 instead of an error.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         self._dimension()
-        return self._sorter[class_codes(y, self.classes_[self._sorter])]
+        codes = class_codes(y, self.classes_[self._sorter], accepts_unseen, self._fractions)
+        return np.append(self._sorter, -1)[codes] if accepts_unseen else self._sorter[codes]
 
     def encode(self, y: Outputs) -> Floats:
         """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
         return self.unpack(self.pack(y))
+
+    def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
+        """Target loss in [0, 1] of each sample; 1 if the true label is not among the classes.
+
+        Parameters
+        ----------
+        y_pred, y_true : array-like of shape (n,)
+            Predicted and true labels. True ones may be labels that `fit` has not seen, as in a
+            fold of cross-validation without a rare class.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If a predicted label is not among the classes, if a true one is missing or a fraction,
+            or if the numbers of labels differ.
+        """
+        check_consistent_length(y_pred, y_true)
+        truth = self.pack(y_true, accepts_unseen=True)
+        loss = self.expected_loss(self.encode(y_pred), self.unpack(truth))
+        return np.where(truth < 0, 1.0, loss)

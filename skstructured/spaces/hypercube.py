@@ -89,8 +89,7 @@ class Hypercube(OutputSpace):
         V = _indicator_matrix(y)
         if V.shape[1] != self._dimension():
             raise ValueError(
-                f"y must have {self.dim_} columns, one per label, as at the first call; "
-                f"got {V.shape[1]}."
+                f"y must have {self.dim_} columns, one per label, as in training; got {V.shape[1]}."
             )
         return V
 

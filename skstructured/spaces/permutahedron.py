@@ -19,7 +19,7 @@ def check_permutations(y, first, convention, other, size=None):
 
     `convention` explains the entries; `other` is the likely mistake of an offset by one.
     """
-    y = check_array(y, dtype=None, ensure_all_finite="allow-nan", input_name="y")
+    y = _rankings(y)
     gaps = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else ()
     if len(gaps):
         row, item = gaps[0]
@@ -39,14 +39,23 @@ def check_permutations(y, first, convention, other, size=None):
     return y
 
 
+def _rankings(y):
+    """Rankings as an array, NaN included; a ValueError for numbers that are not in rows."""
+    y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y")
+    if y.ndim != 2:
+        raise ValueError(
+            f"y must have a row for each ranking and a column for each item, got shape {y.shape}. "
+            "To rank items that have features, by grades, use StructuredRanker with qid."
+        )
+    return y
+
+
 def _check_width(y, size):
     m = y.shape[1]
     if m < 2:
         raise ValueError(f"y must rank at least two items (one column each), got {m} column.")
     if size is not None and m != size:
-        raise ValueError(
-            f"y must have {size} columns, one per item, as at the first call; got {m}."
-        )
+        raise ValueError(f"y must have {size} columns, one per item, as in training; got {m}.")
     return m
 
 
@@ -90,7 +99,7 @@ def mean_ranks(y, size=None):
 
     Tied items must have the mean of their ranks: y is then the mean over the orders of these.
     """
-    y = check_array(y, dtype=None, ensure_all_finite="allow-nan", input_name="y")
+    y = _rankings(y)
     if y.dtype.kind not in "iuf":
         check_permutations(y, 1, CONVENTION, OTHER)
     _check_width(y, size)

@@ -155,10 +155,22 @@ class LabelSequence(LabelSpace):
     def _costs(self, k):
         return 1.0 - np.eye(k) if self.cost_matrix is None else super()._costs(k)
 
-    def pack(self, y: Outputs) -> Ragged:
-        """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
+    def pack(self, y: Outputs, accepts_unseen: bool = False) -> Ragged:
+        """Positions of labels in `classes_`; ValueErrors list unknown labels.
+
+        Parameters
+        ----------
+        y : list of label arrays
+            Labels of sequences.
+        accepts_unseen : bool, default=False
+            Whether labels that are not among the classes are −1 instead of an error.
+
+        Returns
+        -------
+        Ragged
+        """
         stacked = stack_labels(y)
-        return Ragged(super().pack(stacked.values), stacked.offsets)
+        return Ragged(super().pack(stacked.values, accepts_unseen), stacked.offsets)
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of packed outputs: a list, or an array if all have the same length."""
@@ -246,12 +258,13 @@ class LabelSequence(LabelSpace):
         return mean_of(self.position_costs(self.chains(mu)[0], truth.values), truth.offsets)
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
-        """Mean cost over the positions of each sequence, in [0, 1].
+        """Mean cost over the positions of each sequence, in [0, 1]; 1 at unseen true labels.
 
         Parameters
         ----------
         y_pred, y_true : list of label arrays
-            Predicted and true labels, of the same lengths.
+            Predicted and true labels, of the same lengths. True ones may be labels that `fit` has
+            not seen.
 
         Returns
         -------
@@ -260,11 +273,12 @@ class LabelSequence(LabelSpace):
         Raises
         ------
         ValueError
-            For unknown labels, and lengths that differ.
+            For unknown predicted labels, missing true ones, and lengths that differ.
         """
-        predicted, truth = self.pack(y_pred), self.pack(y_true)
+        predicted, truth = self.pack(y_pred), self.pack(y_true, accepts_unseen=True)
         check_same_lengths(predicted, truth)
-        return self.expected_loss(predicted, truth)
+        costs = self.costs_[predicted.values, truth.values]
+        return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.

@@ -118,6 +118,45 @@ def test_measurements_are_no_grades(rng):
         model_of("simplex").fit(X, y)
 
 
+# --- labels that fit has not seen -----------------------------------------------------------------
+
+COSTS = [[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("space", "one_off"),
+    [
+        (Simplex(), 1.0),
+        (OrdinalChain(), 0.5),
+        (OrdinalChain(categories=[3, 1, 2]), 0.5),
+        (Simplex(cost_matrix=COSTS), 0.25),
+        (OrdinalChain(cost_matrix=COSTS), 0.25),
+    ],
+    ids=str,
+)
+def test_unseen_labels_have_the_largest_loss(space, one_off):
+    space.fit([1, 2, 3])
+    classes = space.classes_.tolist()
+    truth = [classes[1], 0, classes[1], 9]
+    found = space.target_loss([classes[2], classes[0], classes[1], classes[2]], truth)
+    np.testing.assert_allclose(found, [one_off, 1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(space.target_loss(classes[:2], ["a", "b"]), 1.0)
+    for labels, message in (
+        ([np.nan, 1.0], "contains nan in row 0"),
+        (np.array([1, None], dtype=object), "contains None in row 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            space.target_loss(classes[:2], labels)
+    with pytest.raises(ValueError, match="not among the classes: 9"):
+        space.target_loss([9, 1], classes[:2])
+
+
+def test_fractions_are_unseen_only_if_classes_can_be_fractions():
+    with pytest.raises(ValueError, match="not among the classes: 1.5; .*use StructuredRegressor"):
+        Simplex().fit([1, 2]).target_loss([1], [1.5])
+    assert OrdinalChain().fit([1, 2]).target_loss([1], [1.5]) == 1.0
+
+
 # --- integers of every width ----------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """``python -m skstructured``: exit codes, the model that is kept, and what it predicts."""
 
+import errno
 import os
 import re
 import shlex
@@ -117,6 +118,41 @@ def test_a_model_is_kept_before_anything_is_printed_and_may_be_replaced(iris_csv
     monkeypatch.setattr("skstructured.__main__._close_quietly", lambda: 141)
     assert main([iris_csv, "--save", cli.model, "--passes", "1"]) == 141
     assert load_checkpoint(cli.model)[-1].max_iter == 1
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("option", ["--save", "--plot"])
+def test_a_full_disk_leaves_the_results(option, iris_csv, cli, monkeypatch, capsys):
+    monkeypatch.setattr("skstructured.checkpoints.os.fsync", full)
+    monkeypatch.setattr("skstructured.__main__._close_quietly", lambda: 1 / 0)
+    path = cli.folder / "file.png"
+    assert main([iris_csv, option, str(path), "--no-mixture"]) == 2
+    out, err = capsys.readouterr()
+    assert "Accuracy" in out and "Time" in out and "Next" not in out
+    assert err == f"error: No space left on device: {path}\n"
+    assert sorted(os.listdir(cli.folder)) == ["iris.csv"]
+
+
+@pytest.mark.parametrize("given", [[], ["predict", "model"]])
+def test_an_interruption_is_one_line(given, iris_csv, cli, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for name in ("_check_options", "_predict"):
+        monkeypatch.setattr(f"skstructured.__main__.{name}", interrupted)
+    assert main([*given, iris_csv]) == 130
+    assert capsys.readouterr() == ("", "Interrupted\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+@pytest.mark.exhaustive
+def test_a_full_standard_output_is_named(iris_csv):
+    with open("/dev/full", "w") as output:
+        status, lines = run(iris_csv, output)
+    assert (status, lines) == (2, ["error: No space left on device: standard output"])
 
 
 class Missing:

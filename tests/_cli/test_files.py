@@ -97,6 +97,8 @@ WRONG = [
     ("t.svm", QUERIES, "", "query_id=True"),
     ("t.csv", "", "", "t.csv is empty: a table needs a line of column names, then rows"),
     ("t.csv", "x,y\n", "", "no rows below its header"),
+    ("t.jsonl", '{"a": 1, "y": 0}\n{"a": 1, "y": 0, "a": 2}\n', "", "row 2 has the name 'a' more"),
+    ("t.jsonl", '{"a": {"b": 1}, "y": 0}\n', "", "row 1 has several values in column 'a'"),
     ("t.csv", "y\n1\n2\n", "", "no column except the target"),
     ("t.csv", "x,y\n1,2\ninf,3\n", "", "Column 'x' contains infinity"),
     (

@@ -315,7 +315,7 @@ def test_classes_must_be_known_before_the_first_choice(name, rng):
         model.partial_fit(X, y)
     assert not hasattr(model, "classes_")
     model.partial_fit(X, y, classes=range(K))
-    with pytest.raises(ValueError, match="differ from those of the first call"):
+    with pytest.raises(ValueError, match="differ from the fitted ones"):
         model.partial_fit(X, y, classes=range(K + 1))
 
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from streams import any_outputs
 
+from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
@@ -253,3 +254,19 @@ def test_scorers_of_scikit_learn_work_for_every_space(rng):
     binary = predictor()
     for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
         assert np.isfinite(cross_val_score(binary, X, Y[:, 0], scoring=scoring, cv=3)).all()
+
+
+@pytest.mark.parametrize("kind", [OnlineStructuredPredictor, KernelStructuredPredictor])
+def test_names_of_labels_are_the_classes(kind, rng):
+    X, Y = rng.randn(30, 2), rng.randint(2, size=(30, 3))
+    named = pd.DataFrame(Y, columns=["red", "green", "blue"])
+    model = kind("multilabel", random_state=0).fit(X, named)
+    assert model.classes_.tolist() == ["red", "green", "blue"]
+    assert kind("multilabel", random_state=0).fit(X, Y).classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(
+        model.partial_fit(X, Y, classes=model.classes_).classes_, named.columns
+    )
+    model.partial_fit(X, named, classes=[0, 1])
+    with pytest.raises(ValueError, match="no class labels"):
+        model.partial_fit(X, named, classes=["red", "green", "black"])
+    assert kind("multilabel").fit(X, pd.DataFrame(Y)).classes_.tolist() == [0, 1, 2]

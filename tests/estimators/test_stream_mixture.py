@@ -423,6 +423,29 @@ class TestAfterFit:
             assert model.t_ == 120 and not hasattr(model, "_model")
             np.testing.assert_array_equal(model.predict_mean(X), before)
 
+    @pytest.mark.parametrize("first", [60, FIRST + 20])
+    def test_sparse_rows_of_a_dense_stream_are_learned_as_dense_ones(self, first):
+        X, y = steps(FIRST + 60)
+        X[::3, 1] = 0.0
+        stream = sk.StructuredPredictor(random_state=0)
+        stream.partial_fit(X[:first], y[:first], classes=["black", "white"])
+        dense = copy.deepcopy(stream).partial_fit(X[first:], y[first:])
+        stream.partial_fit(sparse.csr_matrix(X[first:]), y[first:])
+        assert stream.t_ == len(X) and len(stream.estimators_) == 2
+        rows = X[:20], sparse.csr_matrix(X[:20])
+        for given in rows:
+            wanted = dense.predict_proba(X[:20])
+            np.testing.assert_allclose(stream.predict_proba(given), wanted, atol=1e-9)
+
+    def test_wrong_widths_name_the_predictor(self):
+        X, y = steps(40)
+        stream = sk.StructuredPredictor(random_state=0)
+        stream.partial_fit(X, y, classes=["black", "white"])
+        for call in (stream.predict, lambda rows: stream.partial_fit(rows, y)):
+            with pytest.raises(ValueError, match="X has 3 features, but StructuredPredictor is"):
+                call(X[:, :3])
+        assert stream.t_ == 40
+
     def test_wide_sparse_rows_go_on(self, rng):
         X, y = sparse.random(60, 5000, 0.01, "csr", random_state=0), np.arange(60) % 2
         model = sk.StructuredPredictor(random_state=0).fit(X[:30], y[:30])

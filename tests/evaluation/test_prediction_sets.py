@@ -160,6 +160,21 @@ class TestByClass:
             found[by_class] = [right[y[~half] == k].mean() for k in range(3)]
         assert min(found[False]) < 0.75 and min(found[True]) > 0.82
 
+    @pytest.mark.parametrize("task", ["simplex", "hypercube", "numbers"])
+    def test_outputs_of_other_numbers_of_rows_are_refused(self, task):
+        X, y = (
+            problem(task, 60) if task != "numbers" else (problem("simplex", 60)[0], np.arange(60.0))
+        )
+        model = PredictionSets(learner(task), random_state=0).fit(X, y)
+        for n in (1, 59):
+            with pytest.raises(ValueError, match=rf"numbers of samples: \[60, {n}\]"):
+                model.covered(X, y[:n])
+        assert model.covered(X, y).shape == (60,)
+
+    def test_estimators_that_are_not_are_named(self):
+        with pytest.raises(ValueError, match="estimator must be an estimator, got None"):
+            PredictionSets(None).fit(*problem("simplex"))
+
     def test_classes_with_few_rows_are_in_every_set(self):
         X, y = problem("simplex", 40)
         model = PredictionSets(learner("simplex"), 0.05, by_class=True, random_state=0).fit(X, y)

@@ -69,7 +69,7 @@ LATER = [
     ("classes", {"y": CLASSES[:-1]}, r"inconsistent numbers of samples: \[12, 11\]"),
     ("classes", {"y": np.r_[CLASSES[:-1] * 1.0, np.nan]}, "not among the classes: nan"),
     ("classes", {"y": SETS}, "1d array"),
-    ("classes", {"classes": [0, 1]}, "differ from those of the first call"),
+    ("classes", {"classes": [0, 1]}, "differ from the fitted ones"),
     ("grades", {"y": np.r_[CLASSES[:-1], 1.5]}, "not among the classes: 1.5"),
     ("label sets", {"y": SETS * 2}, "only 0 and 1, got 2 in row"),
     ("label sets", {"y": SETS - 0.5}, "only 0 and 1, got"),
@@ -82,7 +82,7 @@ LATER = [
     ("sequences", {"X": WORDS[:1], "y": [np.full(len(TAGS[0]), 7)]}, "among the classes: 7"),
     ("queries", {"qid": None}, "qid is missing"),
     ("queries", {"qid": [0, 1]}, "inconsistent numbers of samples"),
-    ("queries", {"qid": np.full(6, np.nan)}, "qid must not have missing values"),
+    ("queries", {"qid": np.full(6, np.nan)}, "Input qid contains NaN"),
     ("queries", {"y": [0, 1, -1, 0, 1, 2]}, "y must be finite numbers of at least 0"),
     ("queries", {"y": [0, 1, np.nan, 0, 1, 2]}, "y must be finite"),
     ("queries", {"y": [0, 1, 99, 0, 1, 2]}, "y must contain grades of at most 60"),
@@ -106,7 +106,7 @@ ONE_ROW = [
     ({"sample_weight": [-1.0]}, "Negative"),
     ({"sample_weight": [1e30]}, "sample_weight must be"),
     ({"sample_weight": [1.0, 1.0]}, "sample_weight"),
-    ({"classes": [0, 1]}, "differ from those of the first"),
+    ({"classes": [0, 1]}, "differ from the fitted ones"),
 ]
 LATER += [("default", {"X": X[:1], "y": [0]} | wrong, message) for wrong, message in ONE_ROW]
 
@@ -523,3 +523,49 @@ def test_vertices_of_unfitted_spaces_say_what_to_call():
     for space in (sk.spaces.Simplex(), sk.spaces.Hypercube(), sk.spaces.OrdinalChain()):
         with pytest.raises(ValueError, match="does not know its size yet"):
             space.vertices()
+
+
+# --- errors name the parameter --------------------------------------------------------------------
+
+QID = np.repeat(np.arange(4), 3)
+
+#: A learner, what it is given in place of what is good, and the error.
+NAMED = (
+    (
+        sk.ListwiseRanker(),
+        {"X": X[:0], "y": CLASSES[:0], "qid": QID[:0]},
+        r"qid must .* samples: \[0, 0\]",
+    ),
+    (sk.ListwiseRanker(), {"qid": np.array([None] * 12)}, "qid must be all numbers or all str"),
+    (sk.ListwiseRanker(), {"qid": np.array([1, "a"] * 6, dtype=object)}, "qid must be all num"),
+    (sk.ListwiseRanker(), {"qid": "abc"}, r"qid must .* samples: \[12, 1\]\.$"),
+    (sk.ListwiseRanker(), {"available": "x"}, "available must have one bool per item"),
+    (
+        sk.ListwiseRanker(),
+        {"qid": [3, 3, 3, 3]},
+        r"samples: \[12, 4\]\. They look like group sizes: pass",
+    ),
+    (sk.ConditionalLogit(), {"qid": [6, 6]}, r"look like group sizes: pass np\.repeat\(np"),
+    (sk.ListwiseRanker(), {"qid": [3, 3, 3, 4]}, r"samples: \[12, 4\]\.$"),
+    (sk.OnlineStructuredPredictor(), {"X": [[10**400, 1]] * 12}, "X has a number beyond float64"),
+    (sk.OnlineStructuredPredictor(), {"sample_weight": "balanced"}, "sample_weight must be num"),
+    (sk.OnlineStructuredPredictor(), {"sample_weight": ["a"] * 12}, "sample_weight must be num"),
+    (
+        sk.OnlineStructuredPredictor(class_weight={0: "a", 1: 1.0, 2: 1.0}),
+        {},
+        "class_weight must be numbers: could not convert string to float: 'a'",
+    ),
+    (
+        sk.StructuredPredictor(estimators=[("a", None)]),
+        {},
+        r"estimators must be .* got \[\('a', No",
+    ),
+)
+
+
+@pytest.mark.parametrize(("learner", "given", "message"), NAMED)
+def test_errors_name_the_parameter(learner, given, message):
+    ranks = isinstance(learner, (sk.ListwiseRanker, sk.ConditionalLogit))
+    good = {"X": X, "y": CLASSES} | ({"qid": QID} if ranks else {})
+    with pytest.raises(ValueError, match=message):
+        clone(learner).fit(**good | given)

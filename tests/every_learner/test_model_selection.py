@@ -113,6 +113,47 @@ def test_weights_of_a_score(learner):
             model.score(X, y, wrong)
 
 
+#: One learner for each way to score classes.
+SCORE_CLASSES = (
+    *(predictor(), predictor(space="ordinal"), gaptron(), sk.MulticlassPerceptron(random_state=0)),
+    *(sk.BanditronClassifier(random_state=0), sk.FolkloreClassifier(random_state=0)),
+    *(sk.KernelStructuredPredictor(random_state=0), sk.ConditionalRandomField("simplex")),
+    *(sk.StructuralSVM(max_iter=5), sk.StructuralSVM("ordinal", max_iter=5)),
+    sk.StructuredPredictor(n_landmarks=20, random_state=0),
+    sk.AdaBoostOLMClassifier(n_estimators=2, random_state=0),
+)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("learner", SCORE_CLASSES, ids=lambda learner: str(learner)[:60])
+def test_labels_that_fit_has_not_seen_count_as_wrong(learner):
+    learned = np.flatnonzero(y < 2)
+    model = clone(learner).fit(X[learned], y[learned])
+    weight = np.arange(150.0)
+    right = model.predict(X) == y
+    assert not right[100:].any() and right.any()
+    assert model.score(X, y) == pytest.approx(np.mean(right))
+    assert model.score(X, y, weight) == pytest.approx(weight @ right / weight.sum())
+    scores = ms.cross_val_score(model, X, y, cv=ms.KFold(3), error_score="raise")
+    np.testing.assert_array_equal(scores, 0.0)  # each fold has a class of its own
+    message = r"not among the classes: 2; the classes are 0, 1\. They are fixed by fit, or by"
+    if hasattr(model, "partial_fit"):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X[99:102], y[99:102])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "learner", [predictor(space="sequence"), sk.StructuralSVM("sequence", max_iter=5)], ids=str
+)
+def test_unseen_labels_of_sequences_count_as_wrong(learner):
+    rows, labels = np.split(X, 30), np.split(y, 30)
+    model = learner.fit(rows[:20], labels[:20])
+    predicted = np.concatenate(model.predict(rows))
+    assert not np.isin(2, model.classes_)
+    assert model.score(rows, labels) == pytest.approx(np.mean(predicted == y))
+
+
 @pytest.mark.parametrize("name", ["kendall_tau", "spearman_rho"])
 def test_rank_correlations_score(name):
     X, y = rankings()

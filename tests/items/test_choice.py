@@ -324,6 +324,20 @@ def test_an_alternative_that_is_never_chosen_has_no_constant(make, solver):
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_only_features_that_separate_alone_are_named(make, solver):
+    rng = np.random.RandomState(0)
+    rounds = [rng.randn(3, 2) for _ in range(200)]
+    chosen = np.array([np.argmax(x @ [0.5, -0.5] + rng.gumbel(size=3)) for x in rounds])
+    known = [np.column_stack([x, np.arange(3) == c]) for x, c in zip(rounds, chosen, strict=True)]
+    with pytest.raises(ValueError, match="Perfect separation: the features 'x2' predict"):
+        ConditionalLogit(solver=solver).fit([make(x) for x in known], chosen)
+    split = [x * [[1.0, 1.0, 0.5]] - [0.0, 0.0, 1.0] * x[:, :1] for x in known]
+    with pytest.raises(ValueError, match="Perfect separation: the features 'x[02]', 'x[02]'"):
+        ConditionalLogit(solver=solver).fit([make(x) for x in split], chosen)  # x0 + x2
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_choices_that_are_nearly_certain_are_not_separated(solver):
     rng = np.random.RandomState(0)
     X = 20.0 * rng.randn(400, 3, 2)
@@ -499,7 +513,7 @@ def test_bad_input_leaves_what_was_fitted():
     cases = [
         ((X, y), "qid is missing"),
         ((X, y, qid[:-1]), "inconsistent numbers"),
-        ((X, y, np.where(qid == 3, np.nan, qid)), "qid must not have missing values"),
+        ((X, y, np.where(qid == 3, np.nan, qid)), "Input qid contains NaN"),
         ((X, chosen, qid), "inconsistent numbers"),
         ((X, 0 * y, qid), "one available item of each round, the chosen one: round 0 has 0"),
         ((X, np.ones_like(y), qid), "the chosen one: round"),

@@ -31,6 +31,13 @@ def spaces_of(m):
     return Birkhoff().fit([np.arange(m)]), Permutahedron().fit([np.arange(1, m + 1)])
 
 
+@pytest.mark.parametrize("space", ["birkhoff", "permutahedron", "ranking"])
+def test_grades_in_one_column_are_not_rankings(space):
+    message = r"y must have a row for each ranking .* got shape \(9,\).* StructuredRanker"
+    with pytest.raises(ValueError, match=message):
+        predictor(space=space).fit(np.eye(9), np.arange(9))
+
+
 @pytest.mark.parametrize(
     "theta",
     [

@@ -213,7 +213,9 @@ def test_other_errors_say_what_to_do():
     X, y = ROWS
     with pytest.raises(TypeError, match="must have .or end in .* partial_fit, got OnlyFit"):
         fit_chunks(OnlyFit(), [ROWS], classes=[0, 1])
-    with pytest.raises(ValueError, match="fixed at the first call. Give all of them in the fi"):
+    with pytest.raises(
+        ValueError, match="fixed by fit, or by classes= in the first call of partial_fit"
+    ):
         progressive_validate(NEW(), [ROWS, (X, y + 1)])
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2.0"):
         progressive_validate(NEW(), [ROWS], delta=2.0, play="randomized")

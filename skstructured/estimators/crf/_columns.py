@@ -24,7 +24,7 @@ class MergedColumns:
     Parameters
     ----------
     X : CSR matrix of shape (N, p)
-        Rows. Columns are compared by sums of 64 random bits for each entry.
+        Rows. Columns with equal sums of 64 random bits per entry are compared exactly.
     weight : ndarray of shape (N,)
         Weights of rows in the mean loss; v is `CURVATURE` times their sum.
     alpha : float
@@ -63,13 +63,22 @@ class MergedColumns:
 def _different(columns: sparse.csc_matrix) -> tuple[Ints, Ints, Ints]:
     """Places (q,) of different columns by their first rows, which each is (p,), counts (q,)."""
     bits = np.random.RandomState(0).randint(1, 1 << 62, size=columns.shape[0]).astype(np.uint64)
-    drawn = bits[columns.indices] * (columns.data.view(np.uint64) | np.uint64(1))
+    values = columns.data.view(np.uint64)  # those of short numbers end in zeros
+    drawn = bits[columns.indices] * (values ^ (values >> np.uint64(32)))
     keys, filled = np.zeros(columns.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
     keys[filled] = np.add.reduceat(drawn, columns.indptr[:-1][filled])
-    _, first, same, counts = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
+    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+    apart = _unequal(columns, first[same])
+    same[apart] = len(first) + np.arange(len(apart))
+    first, counts = np.append(first, apart), np.bincount(same)
     rows = np.full(columns.shape[1], columns.shape[0])
     rows[filled] = columns.indices[columns.indptr[:-1][filled]]
     order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
     return first[order], np.argsort(order)[same], counts[order]
+
+
+def _unequal(columns: sparse.csc_matrix, others: Ints) -> Ints:
+    """Columns that are not equal to the others (p,) of the same sum of bits."""
+    compared = np.flatnonzero(others != np.arange(len(others)))
+    differences = columns[:, compared] != columns[:, others[compared]]
+    return compared[np.diff(differences.indptr) > 0]

@@ -159,15 +159,14 @@ class MarginLearner(BatchPredictor):
     def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`; costs count as shares of the largest one.
 
+        Labels that `fit` has not seen count as wrong, with the largest cost.
         Of sequences it is that of all their positions, of which those of weight w count w times.
         """
         predicted = self.predict(X)
-        if not over_sequences(self):
-            return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
-        costs, offsets = self._outputs.losses(predicted, y)
-        if sample_weight is not None:
-            sample_weight = spread(np.asarray(sample_weight), offsets)
-        return 1.0 - weighted_mean(costs, sample_weight)
+        if over_sequences(self):
+            lengths = np.array([*map(len, predicted)])
+            sample_weight = lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
+        return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
 
     def __sklearn_tags__(self):
         tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)

@@ -3,11 +3,11 @@
 import math
 
 import numpy as np
+from sklearn.base import clone
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
-from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import check_lengths
+from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured._engine.compiled import is_compiled
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
@@ -36,7 +36,6 @@ from skstructured.spaces import (
 )
 from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
-from skstructured.spaces.sequence import mean_of
 
 #: Relative differences below this are rounding.
 AFFINE_ROUNDING = 1e-8
@@ -124,6 +123,13 @@ def lipschitz_constant(A):
     return (k - q) / (1.0 - q)
 
 
+def with_costs(space, cost_matrix):
+    """The space, or a fitted copy with these costs."""
+    if cost_matrix is None:
+        return space
+    return clone(space).set_params(cost_matrix=cost_matrix)._adopt(space.classes_)
+
+
 class SequenceOutputs:
     """Label sequences with mean costs A[predicted, true] of their positions.
 
@@ -136,7 +142,7 @@ class SequenceOutputs:
     """
 
     def __init__(self, space, cost_matrix=None):
-        self.space, self.dim = space, space.dim_
+        self.space, self.dim = with_costs(space, cost_matrix), space.dim_
         own = space.costs_ if cost_matrix is None else check_costs(cost_matrix, self.dim)
         self.A = np.ascontiguousarray(own)
 
@@ -177,15 +183,9 @@ class SequenceOutputs:
         """The label sequences of the largest scores."""
         return self.space.decode(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
 
-    def losses(self, predicted, y):
-        """Costs of positions as shares of the largest, and the offsets of sequences."""
-        first, second = self.space.pack(predicted), self.space.pack(y)
-        check_same_lengths(first, second)
-        return self.A[first.values, second.values] / self.A.max(), second.offsets
-
     def loss(self, predicted, y):
-        """Mean costs of sequences, (n,)."""
-        return mean_of(*self.losses(predicted, y))
+        """Mean costs of sequences as shares of the largest, (n,)."""
+        return self.space.target_loss(predicted, y)
 
 
 class RowOutputs:
@@ -309,7 +309,7 @@ class ClassOutputs(RowOutputs):
     def __init__(self, space, cost_matrix=None):
         k = len(space.classes_)
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
-        self.space, self.dim = space, k
+        self.space, self.dim = with_costs(space, cost_matrix), k
         default = steps if isinstance(space, OrdinalChain) else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
@@ -342,12 +342,6 @@ class ClassOutputs(RowOutputs):
     def decode(self, theta):
         """The classes of the largest scores."""
         return self.space.classes_[np.argmax(theta, axis=1)]
-
-    def loss(self, predicted, y):
-        """Costs divided by the largest one, of every row."""
-        first, second = self.space.pack(predicted), self.space.pack(y)
-        check_lengths(len(first), len(second))
-        return self.A[first, second] / self.A.max()
 
 
 class LabelSetOutputs(RowOutputs):

@@ -229,7 +229,7 @@ class Mixture(BaseEstimator):
     def _given(self):
         given = self.estimators
         pairs = isinstance(given, (list, tuple)) and len(given) > 0
-        if not pairs or any(not isinstance(pair, tuple) or len(pair) != 2 for pair in given):
+        if not pairs or not all(map(_is_named_estimator, given)):
             raise ValueError(
                 f'estimators must be "auto" or a list of (name, estimator) pairs, got {given!r}.'
             )
@@ -288,3 +288,8 @@ class Mixture(BaseEstimator):
 
     def __sklearn_tags__(self):
         return with_rows(super().__sklearn_tags__(), self)
+
+
+def _is_named_estimator(pair):
+    """Whether it is a pair of a name and an estimator."""
+    return isinstance(pair, tuple) and len(pair) == 2 and hasattr(pair[1], "get_params")

@@ -37,6 +37,39 @@ def test_columns_that_differ_stay_apart(rng):
     assert found == len(np.unique(some.toarray().T, axis=0))
 
 
+def test_columns_of_short_numbers_stay_apart():
+    # 1 and ½, and ½ and 1, in each pair of 150 rows
+    i, j = np.triu_indices(150, 1)
+    rows, at = np.stack([i, j, i, j]).T.ravel(), np.repeat(np.arange(2 * len(i)), 2)
+    X = sparse.csr_matrix((np.tile([1.0, 0.5, 0.5, 1.0], len(i)), (rows, at)))
+    assert MergedColumns(X, np.ones(150), 1.0).matrix.shape[1] == 2 * len(i)
+
+
+def colliding_column(x, rows, n_rows):
+    """Another column whose entries have the same sum of random bits as those of `x`."""
+    bits = np.random.RandomState(0).randint(1, 1 << 62, size=n_rows)
+    first, second = (int(bits[row]) for row in rows)
+    folded = [int(v) ^ (int(v) >> 32) for v in np.array(x).view(np.uint64)]
+    for trial in np.arange(2.0, 500.0).view(np.uint64):
+        change = first * (folded[0] - (int(trial) ^ (int(trial) >> 32)))
+        w = (folded[1] + change * pow(second, -1, 2**64)) % 2**64
+        other = np.array([trial, w ^ (w >> 32)], dtype=np.uint64).view(np.float64)
+        if 1e-9 < abs(other[1]) < 1e9:
+            return other
+    raise AssertionError
+
+
+def test_columns_with_the_same_bits_are_compared():
+    rows = np.flatnonzero(np.random.RandomState(0).randint(1, 1 << 62, size=50) % 2)[:2]
+    X, x = np.zeros((50, 4)), np.array([1.0, 0.5])
+    X[rows, 1] = X[rows, 3] = x
+    X[rows, 0] = X[rows, 2] = colliding_column(x, rows, 50)
+    merged = MergedColumns(sparse.csr_matrix(X), np.ones(50), 1.0)
+    weights = np.random.RandomState(1).randn(merged.matrix.shape[1], 2)
+    np.testing.assert_allclose(X @ merged.split(weights), merged.matrix @ weights)
+    assert 2 <= merged.matrix.shape[1] <= 3  # of those that collide, only the first ones merge
+
+
 def test_weights_are_joined_and_split(rng):
     X = repeated(rng)
     merged, weights = MergedColumns(X, rng.rand(40), 0.02), rng.randn(5, 2)

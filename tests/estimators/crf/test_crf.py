@@ -423,6 +423,6 @@ class TestBadInput:
                 model.fit(rows, labels)
             np.testing.assert_array_equal(model.coef_, coef)
         with pytest.raises(ValueError, match="not among the classes"):
-            model.score(X, [labels + 1 for labels in y])
+            model.log_proba(X, [labels + 1 for labels in y])
         with pytest.raises(ValueError, match="features"):
             model.predict(wide[4:5])
