@@ -1,5 +1,6 @@
 """Trees of vertices, and groups of trees that have not learned one part."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,13 @@ from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.sparsefuncs import min_max_axis
 
+from skstructured.estimators.mixture._forest import Forest
 from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
-#: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
-TREES, FEW, ROWS = 20, 3_000, 100_000
+#: Trees of a group; rows up to which all groups predict, with the least rows of a leaf above; and
+#: rows that a tree learns at most.
+TREES, FEW, LEAST, ROWS = 20, 3_000, 2, 100_000
 
 #: Options of trees that take the best threshold of few columns, and do not draw it.
 BEST = {"best_thresholds": True, "max_features": "sqrt"}
@@ -68,23 +71,26 @@ class VertexTrees(Member):
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
         given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
+        self._least = LEAST if len(V) > FEW and self.quantile is None else 1
         self.forests = []
         for part in range(PARTS if parts.max() >= 0 else 0):
             rows, own = np.flatnonzero(parts != part), parts == part
-            self.forests.append(self._fitted(self.n_trees, part, *(one[rows] for one in given)))
+            self.forests.append(self._fitted(part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
         if FEW < len(V) <= ROWS or not self.forests:
-            self.forests = [self._fitted(PARTS * self.n_trees, PARTS, *given)]
+            places = range(PARTS, 2 * PARTS)
+            self.forests = [self._fitted(place, *given) for place in places]
         return self.loss.link(means[training.judged])
 
-    def _fitted(self, n_trees, place, X, V, weight):
-        many = len(V) > ROWS
+    def _fitted(self, place, X, V, weight):
+        """A `Forest` of `n_trees`: few at a time, because scikit-learn's take much memory."""
+        many, options = len(V) > ROWS, {"min_samples_leaf": self._least}
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
-            n_trees, bootstrap=many, max_samples=ROWS if many else None,
-            random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
+            self.n_trees, bootstrap=many, max_samples=ROWS if many else None,
+            random_state=self.seed + place, n_jobs=self.n_jobs, **options | self.options,
         )  # fmt: skip
-        return trees.fit(X, V, weight)
+        return Forest.of(trees.fit(X, V, weight))
 
     def stretch(self) -> Floats:
         """Roots (p,) of the features' importances, in units of their mean."""
@@ -96,12 +102,10 @@ class VertexTrees(Member):
         return self.loss.link(self._means(self.forests, self._units(rows.X)))
 
     def _means(self, forests, X):
-        if self.quantile is None:
-            found = sum(one.predict(X) for one in forests) / len(forests)
-        else:
-            trees = [tree.tree_ for one in forests for tree in one.estimators_]
-            found = np.quantile([tree.predict(X)[:, 0] for tree in trees], self.quantile, axis=0)
-        return found.reshape(X.shape[0], -1)
+        trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)
+        if self.quantile is not None:
+            return np.quantile([*trees], self.quantile, axis=0)
+        return sum(trees, np.zeros(1)) / (len(forests) * self.n_trees)
 
     def _learn_units(self, X):
         if issparse(X):
