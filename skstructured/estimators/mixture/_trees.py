@@ -12,9 +12,8 @@ from skstructured.estimators.mixture._forest import Forest
 from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
-#: Trees of a group; rows up to which all groups predict, with the least rows of a leaf above; and
-#: rows that a tree learns at most.
-TREES, FEW, LEAST, ROWS = 20, 3_000, 2, 100_000
+#: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
+TREES, FEW, ROWS = 20, 3_000, 100_000
 
 #: Options of trees that take the best threshold of few columns, and do not draw it.
 BEST = {"best_thresholds": True, "max_features": "sqrt"}
@@ -71,7 +70,6 @@ class VertexTrees(Member):
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
         given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
-        self._least = LEAST if len(V) > FEW and self.quantile is None else 1
         self.forests = []
         for part in range(PARTS if parts.max() >= 0 else 0):
             rows, own = np.flatnonzero(parts != part), parts == part
@@ -84,11 +82,11 @@ class VertexTrees(Member):
 
     def _fitted(self, place, X, V, weight):
         """A `Forest` of `n_trees`: few at a time, because scikit-learn's take much memory."""
-        many, options = len(V) > ROWS, {"min_samples_leaf": self._least}
+        many = len(V) > ROWS
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
             self.n_trees, bootstrap=many, max_samples=ROWS if many else None,
-            random_state=self.seed + place, n_jobs=self.n_jobs, **options | self.options,
+            random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
         )  # fmt: skip
         return Forest.of(trees.fit(X, V, weight))
 
