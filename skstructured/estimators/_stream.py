@@ -214,11 +214,8 @@ class StreamMixture:
         starts = range(0, max(batch.rows.n_rows, 1), CHUNK)
         chunks = (batch.take(slice(start, start + CHUNK)) for start in starts)
         with lock_of(self):
-            return np.concatenate([self._chunk(chunk) for chunk in chunks])
-
-    def _chunk(self, batch: Batch) -> Floats:
-        pairs = zip(self.weights, self.members, strict=True)
-        return sum(v * member.means_of(batch) for v, member in pairs)
+            pairs = [*zip(self.weights, self.members, strict=True)]
+            return np.concatenate([sum(v * m.means_of(rows) for v, m in pairs) for rows in chunks])
 
     def _before_bins(self, batch: Batch) -> tuple[int, Ints]:
         """How many rows come before there are bins, and the places of those that count."""

@@ -66,6 +66,12 @@ class VertexTrees(Member):
         self.loss, self.quantile, self.seed, self.n_jobs = loss, quantile, seed, n_jobs
         self.best_thresholds, self.n_trees, self.options = best_thresholds, n_trees, options
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object; older ones have forests of scikit-learn."""
+        vars(self).update(state)
+        saved = state["forests"]
+        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in saved]
+
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
@@ -103,7 +109,7 @@ class VertexTrees(Member):
         trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)
         if self.quantile is not None:
             return np.quantile([*trees], self.quantile, axis=0)
-        return sum(trees, np.zeros(1)) / (len(forests) * self.n_trees)
+        return sum(trees, np.zeros(1)) / sum(len(forest.roots) for forest in forests)
 
     def _learn_units(self, X):
         if issparse(X):
