@@ -69,8 +69,7 @@ class VertexTrees(Member):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have forests of scikit-learn."""
         vars(self).update(state)
-        saved = state["forests"]
-        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in saved]
+        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in self.forests]
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
@@ -82,8 +81,7 @@ class VertexTrees(Member):
             self.forests.append(self._fitted(part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
         if FEW < len(V) <= ROWS or not self.forests:
-            places = range(PARTS, 2 * PARTS)
-            self.forests = [self._fitted(place, *given) for place in places]
+            self.forests = [self._fitted(PARTS + part, *given) for part in range(PARTS)]
         return self.loss.link(means[training.judged])
 
     def _fitted(self, place, X, V, weight):
