@@ -69,7 +69,7 @@ class VertexTrees(Member):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have forests of scikit-learn."""
         vars(self).update(state)
-        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in self.forests]
+        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
