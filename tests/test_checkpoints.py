@@ -193,6 +193,18 @@ def test_monitors_and_experts_come_back(path, rng):
         same(copied(thing), load_checkpoint(path))
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+def test_a_mixture_has_its_trees_once(path, rng):
+    X = rng.randn(1000, 3)
+    model = skstructured.StructuredRegressor(n_landmarks=20, random_state=0)
+    save_checkpoint(model.fit(X, X[:, 0] * X[:, 1]), path)
+    leaves = 100 * 800  # 100 trees, each with a leaf for each of 800 rows
+    assert path.stat().st_size < 1.5 * 16 * leaves
+    loaded = load_checkpoint(path)
+    assert loaded.estimators_[-1] is loaded._mixed.members[-1]
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def test_a_search_comes_back(path):
     case = FITTED["default perceptron"]
     search = GridSearchCV(case.estimator, {"average": [True, False]}, cv=2).fit(case.X, case.y)

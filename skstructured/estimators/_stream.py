@@ -11,6 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of, locked
 from skstructured._learners.models import SCORES
+from skstructured.estimators.mixture._training import CHUNK
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch
 
@@ -214,10 +215,12 @@ class StreamMixture:
         return self.means_of(self.members[0].checked(X))
 
     def means_of(self, batch: Batch) -> Floats:
-        """Mixtures (n, dim) for rounds that were read; nothing is learned."""
+        """Mixtures (n, dim) for rounds that were read, some at a time; nothing is learned."""
+        starts = range(0, max(batch.rows.n_rows, 1), CHUNK)
+        chunks = (batch.take(slice(start, start + CHUNK)) for start in starts)
         with lock_of(self):
-            pairs = zip(self.weights, self.members, strict=True)
-            return sum(v * member.means_of(batch) for v, member in pairs)
+            pairs = [*zip(self.weights, self.members, strict=True)]
+            return np.concatenate([sum(v * m.means_of(rows) for v, m in pairs) for rows in chunks])
 
     def _before_bins(self, batch: Batch) -> tuple[int, Ints]:
         """How many rows come before there are bins, and the places of those that count."""

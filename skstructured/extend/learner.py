@@ -60,7 +60,7 @@ class Batch(NamedTuple):
         """How many rounds."""
         return len(self.packed)
 
-    def take(self, which: Ints) -> "Batch":
+    def take(self, which: Ints | slice) -> "Batch":
         """The rounds `which`, in their order."""
         X = self.X[which]
         offsets = None if self.offsets is None else X.offsets

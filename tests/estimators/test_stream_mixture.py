@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import tracemalloc
 from functools import cache
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import skstructured as sk
+from skstructured.estimators import _stream
 from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMember, StreamMixture
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import PiSTOL
@@ -335,6 +337,31 @@ def fitted(space="multiclass"):
     X, y = still(120)
     y = y if space == "multiclass" else outputs(space, X)
     return sk.StructuredPredictor(space, random_state=0).fit(X, y)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
+class TestChunks:
+    def test_predictions_are_those_of_all_rows(self, monkeypatch):
+        X, y = still(FIRST + 20)
+        model = copy.deepcopy(fitted()).partial_fit(X, y)
+        assert len(model.estimators_) == 3
+        whole = model.predict_mean(X)
+        monkeypatch.setattr(_stream, "CHUNK", 13)
+        np.testing.assert_allclose(model.predict_mean(X), whole, atol=1e-9)
+
+    def test_predictions_take_little_memory(self, rng, monkeypatch):
+        X = rng.randn(FIRST + 20, 20)
+        model = sk.StructuredPredictor(random_state=0).partial_fit(X, X[:, 0] > 0.0, [False, True])
+        rows = rng.randn(20_000, 20)
+        monkeypatch.setattr(_stream, "CHUNK", 500)
+        model.predict(rows[:10])
+        tracemalloc.start()
+        try:
+            model.predict(rows)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 4 * rows.nbytes
 
 
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")

@@ -8,7 +8,6 @@ from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
 
 from skstructured import ListwiseRanker, StructuredRanker
 from skstructured.estimators.mixture._training import FEWEST_GROUPS
@@ -77,11 +76,9 @@ def test_scores_are_those_of_members_mixed(ranker):
     for a, member in zip(ranker.weights_[1:], ranker.estimators_[1:], strict=True):
         theta += a * mixing.member_scores(member, ranker.loss_, X, stretch, NEW[0])[:, 0]
     np.testing.assert_allclose(ranker.predict(NEW[0]), theta, rtol=1e-5, atol=1e-5)
-    forests = ranker.estimators_[-1].forests
-    assert all(isinstance(one, RandomForestRegressor) for one in forests)
-    trees = [tree for one in forests for tree in one.estimators_]
-    assert len(trees) == 50
-    assert {(tree.min_samples_leaf, tree.max_features) for tree in trees} == {(5, "sqrt")}
+    trees = ranker.estimators_[-1]
+    assert trees.best_thresholds and sum(len(forest.roots) for forest in trees.forests) == 50
+    assert trees.options == {"min_samples_leaf": 5, "max_features": "sqrt"}
 
 
 def test_weights_minimize_the_loss_over_scores_of_queries_that_were_not_learned(monkeypatch):

@@ -72,7 +72,7 @@ def member_scores(member, loss, learned, stretch, X):
     if hasattr(member, "forests"):
         low = learned.min(axis=0)
         units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
-        each = [tree.predict(units) for one in member.forests for tree in one.estimators_]
+        each = [means for forest in member.forests for means in forest.predictions(units)]
         return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
     if hasattr(member, "embedding_scores"):
         return member.embedding_scores(X)

@@ -166,14 +166,18 @@ class KernelRidge(Member):
         P = kernel(kernel.Z)
         unit = np.trace(P) / m
         P[np.diag_indices(m)] += JITTER * unit
-        sums = [self._sums(training, kernel, part) for part in (-1, *training.folds)]
-        total = tuple(map(sum, zip(*sums, strict=True)))
+        total, *sums = (self._sums(training, kernel, part) for part in (-1, *training.folds))
+        for own in sums:
+            for whole, part in zip(total, own, strict=True):
+                whole += part
         systems = []
-        for own in [*sums[1:], (0.0, 0.0, 0.0)]:
-            A, B, moments = (every - part for every, part in zip(total, own, strict=True))
+        for *own, moments in [*sums, total]:
+            for whole, part in zip(total, (*own, moments), strict=True):
+                if part is not whole:
+                    np.subtract(whole, part, out=part)
             mean = moments[1:] / moments[0]
-            B = B[:, 1:] - B[:, :1] * mean
-            systems.append(Ridge(kernel, A, B, P, unit, np.ones((m, 1)), mean))
+            B = own[1][:, 1:] - own[1][:, :1] * mean
+            systems.append(Ridge(kernel, own[0], B, P, unit, np.ones((m, 1)), mean))
         return systems
 
     def _sums(self, training, kernel, part):

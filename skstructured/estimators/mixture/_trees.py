@@ -1,5 +1,6 @@
 """Trees of vertices, and groups of trees that have not learned one part."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.sparsefuncs import min_max_axis
 
+from skstructured.estimators.mixture._forest import Forest
 from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
@@ -64,6 +66,11 @@ class VertexTrees(Member):
         self.loss, self.quantile, self.seed, self.n_jobs = loss, quantile, seed, n_jobs
         self.best_thresholds, self.n_trees, self.options = best_thresholds, n_trees, options
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object; older ones have forests of scikit-learn."""
+        vars(self).update(state)
+        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
+
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
         X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
@@ -71,27 +78,28 @@ class VertexTrees(Member):
         self.forests = []
         for part in training.folds:
             rows, own = np.flatnonzero(parts != part), parts == part
-            self.forests.append(self._fitted(self.n_trees, part, *(one[rows] for one in given)))
+            self.forests.append(self._fitted(part, *(one[rows] for one in given)))
             means[own] = self._means(self.forests[-1:], X[own])
         if training.reserved is None:
             self.stretches = [stretch_of(forest) for forest in self.forests]
         else:
             rows = training.reserved
-            forest = self._fitted(self.n_trees, PARTS + 1, *(array[rows] for array in given))
+            forest = self._fitted(2 * PARTS, *(array[rows] for array in given))
             self.stretches = [stretch_of(forest)] * PARTS
         if FEW < len(V) <= ROWS or not self.forests:
-            self.forests = [self._fitted(PARTS * self.n_trees, PARTS, *given)]
-            self.stretches = self.stretches or [stretch_of(self.forests[0])]
+            self.forests = [self._fitted(PARTS + part, *given) for part in range(PARTS)]
+            self.stretches = self.stretches or [stretch_of(forest) for forest in self.forests]
         return self.loss.link(means[training.judged])
 
-    def _fitted(self, n_trees, place, X, V, weight):
+    def _fitted(self, place, X, V, weight):
+        """A `Forest` of `n_trees`: few at a time, because scikit-learn's take much memory."""
         many = len(V) > ROWS
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
-            n_trees, bootstrap=many, max_samples=ROWS if many else None,
+            self.n_trees, bootstrap=many, max_samples=ROWS if many else None,
             random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
         )  # fmt: skip
-        return trees.fit(X, V, weight)
+        return Forest.of(trees.fit(X, V, weight))
 
     def stretched(self, training: Training) -> Training:
         """Training rows whose features are stretched by their importance for the trees."""
@@ -104,12 +112,10 @@ class VertexTrees(Member):
         return self.loss.link(self._means(self.forests, self._units(rows.X)))
 
     def _means(self, forests, X):
-        if self.quantile is None:
-            found = sum(one.predict(X) for one in forests) / len(forests)
-        else:
-            trees = [tree.tree_ for one in forests for tree in one.estimators_]
-            found = np.quantile([tree.predict(X)[:, 0] for tree in trees], self.quantile, axis=0)
-        return found.reshape(X.shape[0], -1)
+        trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)
+        if self.quantile is not None:
+            return np.quantile([*trees], self.quantile, axis=0)
+        return sum(trees, np.zeros(1)) / sum(len(forest.roots) for forest in forests)
 
     def _learn_units(self, X):
         if issparse(X):

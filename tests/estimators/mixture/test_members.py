@@ -1,11 +1,14 @@
 """Members of mixtures: honest scores are those of models that have not learned the row."""
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import mixing
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as LinearRidge
 from sklearn.naive_bayes import GaussianNB
@@ -282,32 +285,32 @@ class TestRidge:
         assert not np.any((values > 0.0) & (values < 1e-20)) and (values == 0.0).any()
 
 
-class KeptTrees(VertexTrees):
-    """Keeps all that it fits."""
-
-    def _fitted(self, *given):
-        self.kept = [*getattr(self, "kept", []), super()._fitted(*given)]
-        return self.kept[-1]
+@pytest.fixture
+def fitted(monkeypatch):
+    """All forests of scikit-learn that are fitted, in their order."""
+    ensembles, forest_of = [], _trees.Forest.of
+    monkeypatch.setattr(_trees.Forest, "of", lambda one: ensembles.append(one) or forest_of(one))
+    return ensembles
 
 
 class TestTrees:
     @pytest.mark.parametrize("space", SPACES)
-    def test_honest_means_are_those_of_the_other_parts(self, space, rng, monkeypatch):
+    def test_honest_means_are_those_of_the_other_parts(self, space, rng, monkeypatch, fitted):
         monkeypatch.setattr(_trees, "FEW", 29)
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(rng))
-        trees = KeptTrees(loss, None, 5, None)
+        trees = VertexTrees(loss, None, 5, None)
         honest, units = trees.fit(training), trees._units(X)
         literal = np.array([
             mixing.leaf_means(
-                trees.kept[part].estimators_, units, np.flatnonzero(training.parts != part),
+                fitted[part].estimators_, units, np.flatnonzero(training.parts != part),
                 training.V, training.weight, i,
             )
             for i, part in enumerate(training.parts)
         ])  # fmt: skip
         np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
-        sizes = [len(one.estimators_) for one in trees.kept]
-        assert sizes == [TREES] * PARTS + [TREES * PARTS]
+        assert [len(ensemble.estimators_) for ensemble in fitted] == 2 * PARTS * [TREES]
+        assert [len(forest.roots) for forest in trees.forests] == PARTS * [TREES]
 
     def test_rows_that_are_the_same_have_their_weighted_mean(self, rng):
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 3, Simplex, weighted(rng))
@@ -317,51 +320,72 @@ class TestTrees:
             mean = np.average(training.V[rest], axis=0, weights=training.weight[rest])
             np.testing.assert_allclose(honest[i], loss.link(mean[None])[0], atol=1e-6)
 
-    def test_trees_of_all_rows_predict(self, rng, monkeypatch):
+    def test_trees_of_all_rows_predict(self, rng, monkeypatch, fitted):
         monkeypatch.setattr(_trees, "FEW", 29)
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind, weighted(rng))
         for given in (training, training._replace(parts=np.full(len(X), -1))):
             trees = VertexTrees(loss, None, 5, None)
             trees.fit(given)
-            units, (forest,) = trees._units(X), trees.forests
+            units = trees._units(X)
+            learned = [tree for ensemble in fitted[-PARTS:] for tree in ensemble.estimators_]
             literal = [
-                mixing.leaf_means(
-                    forest.estimators_, units, range(len(X)), training.V, training.weight, i
-                )
+                mixing.leaf_means(learned, units, range(len(X)), training.V, training.weight, i)
                 for i in range(len(X))
             ]
             found = trees.scores(training.rows)
             np.testing.assert_allclose(found, loss.link(np.array(literal)), atol=1e-6)
 
     @pytest.mark.parametrize("most", [10, 100])
-    def test_of_few_and_of_many_rows_all_groups_predict(self, most, monkeypatch):
+    def test_of_few_and_of_many_rows_all_groups_predict(self, most, monkeypatch, fitted):
         monkeypatch.setattr(_trees, "ROWS", most)
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        each = [tree.predict(trees._units(X)) for one in trees.forests for tree in one.estimators_]
-        assert len(trees.forests) == PARTS
-        np.testing.assert_allclose(trees.scores(training.rows), loss.link(np.mean(each, axis=0)))
+        units = trees._units(X)
+        each = [tree.predict(units) for ensemble in fitted for tree in ensemble.estimators_]
+        assert len(trees.forests) == len(fitted) == PARTS
+        means = loss.link(np.mean(each, axis=0))
+        np.testing.assert_allclose(trees.scores(training.rows), means, atol=1e-6)
 
-    def test_a_quantile_of_trees(self, rng):
+    def test_a_quantile_of_trees(self, rng, fitted):
         y = rng.randn(30)
         training, loss = training_of(X, y, RealLine)
         trees = VertexTrees(loss, 0.3, 0, None)
         trees.fit(training)
-        each = [tree.predict(trees._units(X)) for one in trees.forests for tree in one.estimators_]
-        found = trees.scores(training.rows)[:, 0]
-        np.testing.assert_allclose(found, np.quantile(each, 0.3, axis=0))
+        units = trees._units(X)
+        each = [tree.predict(units) for ensemble in fitted for tree in ensemble.estimators_]
+        scores = trees.scores(training.rows)[:, 0]
+        np.testing.assert_allclose(scores, np.quantile(each, 0.3, axis=0), atol=1e-6)
 
-    def test_of_many_rows_each_learns_some(self, monkeypatch):
+    def test_of_many_rows_each_learns_some(self, monkeypatch, fitted):
         monkeypatch.setattr(_trees, "ROWS", 10)
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        sizes = [tree.tree_.n_node_samples[0] for one in trees.forests for tree in one.estimators_]
+        learned = [tree.tree_ for ensemble in fitted for tree in ensemble.estimators_]
+        sizes = [tree.n_node_samples[0] for tree in learned]
         assert max(sizes) <= 10
+
+    def test_older_pickles_have_forests_of_scikit_learn(self, fitted):
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        trees = VertexTrees(loss, None, 0, None)
+        trees.fit(training)
+        scores = trees.scores(training.rows)
+        trees.forests = list(fitted)
+        older = pickle.loads(pickle.dumps(trees))
+        assert {type(forest) for forest in older.forests} == {_trees.Forest}
+        np.testing.assert_array_equal(older.scores(training.rows), scores)
+
+    def test_options_are_those_of_trees(self, fitted):
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        VertexTrees(loss, None, 0, None, n_trees=2, min_samples_leaf=5, **_trees.BEST).fit(training)
+        assert {type(ensemble) for ensemble in fitted} == {RandomForestRegressor}
+        learned = [tree for ensemble in fitted for tree in ensemble.estimators_]
+        assert len(learned) == 2 * PARTS
+        assert {(tree.min_samples_leaf, tree.max_features) for tree in learned} == {(5, "sqrt")}
 
     @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
     def test_units_of_features_do_not_matter(self, unit, rng):
@@ -386,17 +410,17 @@ class TestTrees:
         dense = VertexTrees(loss, None, 0, None)
         assert np.corrcoef(dense.fit(training).ravel(), honest.ravel())[0, 1] > 0.8
 
-    def test_stretch_of_a_part_is_of_trees_that_have_not_learned_it(self, rng):
+    def test_stretch_of_a_part_is_of_trees_that_have_not_learned_it(self, rng, fitted):
         given = rng.randn(200, 4)
         training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
-        trees = KeptTrees(loss, None, 0, None)
+        trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         stretched = trees.stretched(training)
-        for part, forest in enumerate(trees.kept):
+        for part, forest in enumerate(fitted):
             importances = forest.feature_importances_
             stretch = stretched.rows_of_fold(part).stretch
             np.testing.assert_allclose(stretch**2, importances / importances.mean())
-        mean = np.mean([forest.feature_importances_ for forest in trees.kept], axis=0)
+        mean = np.mean([forest.feature_importances_ for forest in fitted], axis=0)
         np.testing.assert_allclose(stretched.rows.stretch**2, mean / mean.mean())
         assert np.argmax(stretched.rows.stretch) == 1
 
@@ -405,7 +429,7 @@ class TestTrees:
         training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
         training.parts[:40] = -1
         training = training._replace(reserved=np.arange(40))
-        trees = KeptTrees(loss, None, 0, None)
+        trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         stretches = [trees.stretched(training).rows_of_fold(k).stretch for k in range(PARTS)]
         y = training.V.copy()

@@ -158,7 +158,8 @@ def test_windows_are_learned_if_they_tell_more():
     assert list(model.named_estimators_) == ["windows", "chain"]
     assert model.score(*late(1)) > 0.7 > model.validation_scores_[0]
     assert model.validation_score_ == model.validation_scores_[1]
-    assert model.estimators_[0].estimators_[-1].forests[0].max_features == "sqrt"
+    trees = model.estimators_[0].estimators_[-1]
+    assert trees.best_thresholds and trees.options["max_features"] == "sqrt"
 
 
 def test_held_out_loss_and_score_are_of_chains_that_learn_the_other_parts(rng):

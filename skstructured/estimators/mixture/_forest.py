@@ -1,0 +1,90 @@
+"""Fitted trees as flat arrays of 32 bits, which have what predictions need and nothing else."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import issparse
+
+from skstructured._engine.compiled import kernel
+from skstructured.extend._types import Array, Floats, Ints
+
+
+class Forest(NamedTuple):
+    """Trees of vertices. Negative places are leaves: ~k has the k-th mean, and many can share it.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n_trees,)
+        Place of each tree's first node.
+    nodes : ndarray of shape (n_nodes, 3)
+        Feature j of the node, or ~j if missing values go left; places of its left and right child.
+    thresholds : ndarray of shape (n_nodes,)
+        Rows go right if the feature is above it.
+    means : ndarray of shape (n_means, dim)
+        Mean vertices of leaves, all different.
+    feature_importances_ : ndarray of shape (p,)
+        Those of scikit-learn.
+    """
+
+    roots: Array
+    nodes: Array
+    thresholds: Array
+    means: Array
+    feature_importances_: Floats
+
+    @classmethod
+    def of(cls, ensemble: Any) -> Self:
+        """The trees of a fitted forest of scikit-learn."""
+        trees = [tree.tree_ for tree in ensemble.estimators_]
+        leaves = [tree.value[tree.feature < 0, :, 0].astype(np.float32) for tree in trees]
+        bounds = np.cumsum([len(means) for means in leaves])
+        means, places = distinct_rows(np.concatenate(leaves))
+        starts = [0, *bounds - np.arange(1, len(trees) + 1)]  # a tree has one leaf more than nodes
+        parts = map(nodes_of, trees, np.split(~places, bounds), starts)
+        roots, nodes, thresholds = map(np.concatenate, zip(*parts, strict=True))
+        return cls(roots, nodes, thresholds, means, ensemble.feature_importances_)
+
+    def predictions(self, X: Any) -> Iterator[Array]:
+        """Means (n, dim) of each tree for rows of 32 bits."""
+        X = X.toarray() if issparse(X) else X
+        return (self.means[places] for places in leaves_of(X, *self[:3]))
+
+
+def distinct_rows(rows: Array) -> tuple[Array, Ints]:
+    """Rows that differ, and the place among them of each row."""
+    keys = rows[:, 0] if rows.shape[1] == 1 else rows.view(f"V{rows[0].nbytes}")[:, 0]
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[first], places
+
+
+def nodes_of(tree: Any, leaves: Ints, start: int) -> tuple[Array, Array, Array]:
+    """Root, nodes and thresholds of a tree of scikit-learn, behind `start` nodes of others."""
+    splits = tree.feature >= 0
+    places = (start + np.cumsum(splits) - 1).astype(np.int32)
+    places[~splits] = leaves
+    columns = np.where(tree.missing_go_to_left, ~tree.feature, tree.feature).astype(np.int32)
+    nodes = np.column_stack([columns, places[tree.children_left], places[tree.children_right]])
+    return places[:1], nodes[splits], rounded_down(tree.threshold[splits])
+
+
+def rounded_down(thresholds: Floats) -> Array:
+    """Thresholds of 32 bits that are below the same numbers of 32 bits."""
+    nearest = thresholds.astype(np.float32)
+    return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+
+
+@kernel
+def leaves_of(X, roots, nodes, thresholds):
+    """The place (n_trees, n) of the mean of each row in each tree."""
+    places = np.empty((len(roots), len(X)), np.int32)
+    for tree in range(len(roots)):
+        for i in range(len(X)):
+            place = roots[tree]
+            while place >= 0:
+                column = nodes[place, 0]
+                value = X[i, max(column, ~column)]
+                is_right = value > thresholds[place] or (np.isnan(value) and column >= 0)
+                place = nodes[place, 2 if is_right else 1]
+            places[tree, i] = ~place
+    return places
