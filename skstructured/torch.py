@@ -119,7 +119,9 @@ class FenchelYoungLoss(_Loss):
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared" or "tsallis", or a regularizer. None is the space's default.
     reduction : {"mean", "sum", "none"}, default="mean"
-        Returns the mean or the sum of the losses of the rows, or each of them, (n,).
+        Returns the mean or the sum of the losses of the rows, or each of them, (n,). The loss of a
+        row is a sum over its entries: for `Hypercube` with d labels, "mean" is d times PyTorch's
+        ``BCEWithLogitsLoss``.
 
     Raises
     ------

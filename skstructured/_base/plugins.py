@@ -1,6 +1,7 @@
 """Checks of the values that custom spaces and optimizers return, before kernels rely on them."""
 
 import inspect
+from functools import partial
 from numbers import Integral
 from typing import Any, NoReturn, TypeVar
 
@@ -45,6 +46,14 @@ def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, .
     return V
 
 
+def check_sign(space: Any, direction: Floats) -> None:
+    """Raise a ValueError that names a space whose ``argmax`` minimizes <direction, y>."""
+    best, other = space.argmax(np.array([direction, -direction])) @ direction
+    if other > best:
+        wanted = "a vertex with the largest <theta, y>"
+        refuse(space, "argmax", f"{wanted}: it returned {best:g}, but {other:g} for −theta")
+
+
 def refuse(part: object, method: str, wanted: str) -> NoReturn:
     """Raise the ValueError for a value of ``part.method`` that is not the `wanted` one."""
     raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
@@ -59,22 +68,54 @@ def check_dimension(space: S) -> S:
     return space
 
 
-#: The arguments with which loops call the kernel of a loss.
-OF_LOSSES = ("theta", "truth", "g", "params", "work")
+#: The arguments with which loops call kernels of losses and of optimizers.
+ARGUMENTS = {
+    "kernel": ("theta", "truth", "g", "params", "work"),
+    "scale_kernel": ("state", "bound", "weight"),
+    "step_kernel": ("state", "inner", "square", "bound", "weight"),
+    "coordinate_kernel": ("state", "W", "a", "b", "g"),
+}
 
 
-def check_loss_kernel(loss: S) -> S:
-    """The loss; a TypeError names it unless its `kernel` can be called as loops do."""
-    given: Any = loss.kernel  # type: ignore[attr-defined]  # of a surrogate
+def check_kernels(part: S) -> S:
+    """The part; a TypeError names it unless its kernels can be called as loops do."""
+    for name in filter(partial(hasattr, part), ARGUMENTS):
+        given = getattr(part, name)
+        try:
+            given = inspect.signature(given)
+            given.bind(*ARGUMENTS[name])
+        except TypeError:
+            raise TypeError(
+                f"{type(part).__name__}.{name} must be a static method with the arguments "
+                f"({', '.join(ARGUMENTS[name])}), got {given}."
+            ) from None
+    return part
+
+
+def are_vertices(space: Any, V: Floats) -> bool:
+    """Whether all rows of V are vertices of the space."""
     try:
-        given = inspect.signature(given)
-        given.bind(*OF_LOSSES)
-    except TypeError:
-        raise TypeError(
-            f"{type(loss).__name__}.kernel must be a static method with the arguments "
-            f"({', '.join(OF_LOSSES)}), got {given}."
-        ) from None
-    return loss
+        return bool(np.array_equal(space.encode(space.decode(V)), V))
+    except ValueError:
+        return False
+
+
+def check_mixture(decoder: object, mixture: Any, space: Any, shape: Any) -> tuple[Floats, Floats]:
+    """The pair that ``decoder.mixture`` returned; a ValueError names it if it does not fit.
+
+    Whether vertices are in the space is checked for the first 20 rows.
+    """
+    if not isinstance(mixture, tuple) or len(mixture) != 2:
+        given = type(mixture).__name__
+        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {given}")
+    V, p = check_vertices(decoder, "mixture", mixture[0], shape), np.asarray(mixture[1])
+    is_real = p.shape == shape[:1] and p.dtype.kind in "biuf"
+    if not (is_real and ((p >= 0.0) & (p <= 1.0 + 1e-9)).all()):
+        refuse(decoder, "mixture", f"{shape[0]} probabilities in [0, 1], got {p.tolist()!r:.60}")
+    if not are_vertices(space, V[:20]):
+        name, rows = type(space).__name__, V[:20].tolist()
+        refuse(decoder, "mixture", f"vertices of {name} alone, got {rows!r:.60}")
+    return V, p
 
 
 def check_state(optimizer: Any, state: Any) -> Floats:

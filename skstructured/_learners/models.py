@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from skstructured._base.plugins import check_state, check_vertices, is_builtin
+from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
 from skstructured._base.validation import raise_bad_row, writable
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixing import ALONE, CLASSES, LABELS
@@ -112,6 +113,8 @@ class Model(State, ABC):
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
+        for optimizer in self.optimizer.experts():
+            check_kernels(optimizer)
         vectors = self.optimizer.init(self.loss)
         if not self.optimizer.mixes:
             vectors = check_state(self.optimizer, vectors)[None]
@@ -215,9 +218,14 @@ class Model(State, ABC):
 
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
-        return self._kept(
-            self.state.by_feature, lambda: bound(self._kernels(), self._experts(), self._mixed)
-        )
+        try:
+            return self._kept(
+                self.state.by_feature, lambda: bound(self._kernels(), self._experts(), self._mixed)
+            )
+        except NumbaError as error:
+            lines = [line for line in str(error).splitlines() if "Failed in" not in line]
+            parts = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
+            raise TypeError(f"numba cannot compile a kernel of {parts}: {lines[0]}") from None
 
     def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
         """The loop for the storage format of the state, and how many rows it learns at a time."""

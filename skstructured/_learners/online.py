@@ -208,7 +208,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         was chosen on held-out rows.
         """
         tried, most = None, self._most_passes()
-        search = self._model.search.for_rows(learned_rows(rounds))
+        in_python = getattr(self.loss_, "calls_python", False)
+        search = self._model.search.for_rows(learned_rows(rounds), in_python)
         tol = getattr(self, "tol", search.tol if isinstance(self.max_iter, str) else None)
         if isinstance(self.max_iter, str) and most > 1:
             tried, most = tried_passes(self, rounds, search), search.usual

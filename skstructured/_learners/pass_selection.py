@@ -80,8 +80,14 @@ class Search(NamedTuple):
     few: int
     tol: float | None
 
-    def for_rows(self, rows: int) -> "Search":
-        """The search for a number of rows: with few, the default is more passes."""
+    def for_rows(self, rows: int, in_python: bool = False) -> "Search":
+        """The search for a number of rows: with few, the default is more passes.
+
+        With a loss that calls Python for every row, fewer rows and passes are tried.
+        """
+        if in_python:
+            most, few = min(self.most, 20), min(self.few, 400)
+            return self._replace(in_turns=0, most_learned=1000, most=most, few=few).for_rows(rows)
         if rows >= self.few:
             return self
         usual = min(self.usual * self.few // max(rows, 1), PASSES[-1])

@@ -80,9 +80,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
         vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
         at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
-        place of those with "laplacian" and "arc-cosine". For CSR rows with more than 4,096 columns
-        and for CSR rows of label sequences it is the linear model alone, and for fewer than 10
-        dense sequences a `ConditionalRandomField`. Other members need `embedding_scores` or `predict_mean` over the same space, as all
+        place of those with "laplacian" and "arc-cosine", unless the oracle of a custom space is in
+        Python. For CSR rows with more than 4,096 columns and for CSR rows of label sequences it is
+        the linear model alone, and for fewer than 10 dense sequences a `ConditionalRandomField`.
+        Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator; the trees of "auto" are then a random forest.
     decoder : str or Decoder, default="min_risk"
@@ -287,7 +288,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
         shared = {"space": self.space, "missing": self.missing}
         learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
-        if X.shape[0] <= self.n_landmarks:
+        if X.shape[0] <= self.n_landmarks and not self.loss_.calls_python:
             for kernel, seed in zip(BY_LOSS, seeds, strict=True):
                 given = {"kernel": kernel, "max_iter": PASSES, "random_state": seed}
                 learners.append((kernel, KernelStructuredPredictor(**shared, **given)))

@@ -5,6 +5,7 @@ affinely independent active vertices, moves to the nearest point of their affine
 what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>`` certifies the result.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from skstructured._engine.state import move_towards
 from skstructured.extend._types import Floats, Kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
+
+#: Vertices that a scratch vector keeps for an oracle in Python.
+VERTICES = 128
 
 
 @also_interpreted
@@ -60,18 +64,20 @@ WOLFE: Any = None
 CONSTANT_SUM = False
 
 
-def _wolfe(theta: Floats, S: Floats, w: Floats) -> tuple[Floats, int, float]:
+def _wolfe(
+    theta: Floats, S: Floats, w: Floats, work: Floats, *listed: Floats
+) -> tuple[Floats, int, float]:
     """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
     dim = theta.shape[0]
     direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
-    ORACLE(direction, vertex)
+    ORACLE(direction, vertex, *listed)
     S[0] = vertex
     w[0] = 1.0
     x[:] = vertex
     k, gap = 1, np.inf
     for _ in range(MAX_ITER):
         direction[:] = theta - x
-        ORACLE(direction, vertex)
+        ORACLE(direction, vertex, *listed)
         gap = np.dot(direction, vertex - x)
         known = False
         for i in range(k):
@@ -103,12 +109,44 @@ def _centre(theta: Floats) -> Floats:
     return theta - nearest
 
 
-def _interpreted_oracle(space: Any) -> Kernel:
-    def oracle(theta: Floats, vertex: Floats) -> None:
-        best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
-        vertex[:] = best[0]
+@kernel
+def _best_listed(direction, vertex, V):
+    """Write the first row of V with the largest score."""
+    largest = -np.inf
+    for row in V:
+        score = 0.0
+        for j in range(direction.shape[0]):
+            score += row[j] * direction[j]
+        if score > largest:
+            largest, vertex[:] = score, row
 
-    return oracle
+
+def _wolfe_in_python(
+    space: Any, theta: Floats, S: Floats, w: Floats, work: Floats
+) -> tuple[Floats, int, float]:
+    """`_wolfe` over vertices that rows before have listed, and those that ``space.argmax`` adds.
+
+    The last call proves that no vertex is better; often it is the only one. Behind the residual,
+    `work` has the number of vertices so far, their size, and places for the last ones.
+    """
+    dim, over_listed = len(theta), kernel_over(_wolfe, ORACLE=_best_listed)
+    if work[2] != dim:  # rounds of items have several sizes
+        work[1:3] = 0.0, dim
+    places, x, k, gap = work[3:].reshape(-1, dim), np.zeros(dim), 0, np.inf
+    V = places[: int(work[1])].copy()
+    for _ in range(1 + MAX_ITER):
+        if len(V):
+            x, k, _ = over_listed(theta, S, w, work, V)
+        ascent = theta - x
+        vertex = check_vertices(space, "argmax", space.argmax(ascent[None]), (1, dim))
+        step = vertex[0] - x
+        gap, size = float(ascent @ step), 1.0 + np.abs(ascent) @ np.abs(step)
+        if len(V) and (gap <= TOLERANCE * size or (vertex == V).all(axis=1).any()):
+            break
+        V = np.vstack([V, vertex])
+        places[int(work[1]) % VERTICES] = vertex
+        work[1] += 1.0
+    return x, k, gap
 
 
 def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float]:
@@ -116,7 +154,8 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
     theta = np.array(theta, dtype=np.float64)
     theta = _centre(theta) if space.constant_sum else theta
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
-    x, k, gap = _wolfe_of(space)(theta, S, w)
+    work = np.zeros(scratch(len(theta)))
+    x, k, gap = _wolfe_of(space)(theta, S, w, work)
     return x, S[:k], w[:k], gap
 
 
@@ -124,7 +163,12 @@ def _wolfe_of(space: Any) -> Kernel:
     """`_wolfe` over the oracle of a space, compiled if the oracle is."""
     if is_compiled(space.oracle_kernel):
         return kernel_over(_wolfe, ORACLE=space.oracle_kernel)
-    return with_globals(_wolfe, ORACLE=_interpreted_oracle(space))
+    return partial(_wolfe_in_python, space)
+
+
+def scratch(dim: int) -> int:
+    """The length of the scratch vector."""
+    return 3 + VERTICES * dim
 
 
 def projection_kernel(space: Any) -> Kernel:
@@ -143,7 +187,7 @@ def _active_set_projection(
     dim = theta.shape[0]
     S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
     centred = _centre(theta) if CONSTANT_SUM else theta
-    x, _active, gap = WOLFE(centred, S, w)
+    x, _active, gap = WOLFE(centred, S, w, work)
     scale = 1.0 + np.abs(centred).max()
     work[0] = max(work[0], gap / scale)
     value = 0.0

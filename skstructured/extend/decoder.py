@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
-from skstructured._base.plugins import check_vertices
+from skstructured._base.plugins import check_mixture, check_vertices
 from skstructured.extend._types import Floats, Loss, Seed
 from skstructured.extend.surrogate import Surrogate
 
@@ -39,6 +40,13 @@ class Decoder(Component, ABC):
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
+    def _checked(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
+        """`mixture`; that of a custom decoder is checked."""
+        mixture = self.mixture(theta, mu, loss)
+        if type(self).mixture.__module__.startswith("skstructured."):
+            return mixture
+        return check_mixture(self, mixture, loss.space, np.shape(theta))
+
     #: The kind of space that it is for; None for every space.
     only_over: type | None = None
 
@@ -58,7 +66,7 @@ class Decoder(Component, ABC):
 
     def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """The deterministic output y* (n, dim)."""
-        return self.mixture(theta, mu, loss)[0]
+        return self._checked(theta, mu, loss)[0]
 
     def decode(self, theta: Floats, mu: Floats, loss: Loss, random_state: Seed = None) -> Floats:
         """Draw an output for each row.
@@ -78,7 +86,7 @@ class Decoder(Component, ABC):
             Vertices.
         """
         rng = check_random_state(random_state)
-        anchor, p = self.mixture(theta, mu, loss)
+        anchor, p = self._checked(theta, mu, loss)
         leave = rng.random_sample(len(p)) < p
         drawn = anchor.copy()
         if leave.any():
@@ -89,11 +97,11 @@ class Decoder(Component, ABC):
 
     def expected_vertex(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
-        anchor, p = self.mixture(theta, mu, loss)
+        anchor, p = self._checked(theta, mu, loss)
         return anchor + p[:, None] * (self.draw_mean(theta, mu) - anchor)
 
     def expected_loss(self, theta: Floats, mu: Floats, V: Floats, loss: Loss) -> Floats:
         """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
-        anchor, p = self.mixture(theta, mu, loss)
+        anchor, p = self._checked(theta, mu, loss)
         stay, leave = loss.space.expected_loss(anchor, V), self.draw_mean(theta, mu)
         return (1 - p) * stay + p * loss.space.expected_loss(leave, V)

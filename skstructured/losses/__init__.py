@@ -1,6 +1,6 @@
 """Losses of scores: Fenchel–Young losses of any space, and surrogates of mistakes and margins."""
 
-from skstructured._base.plugins import check_loss_kernel
+from skstructured._base.plugins import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
@@ -51,7 +51,7 @@ def resolve_surrogate(loss, space):
         arguments than loops call it with.
     """
     if isinstance(loss, Surrogate):
-        return check_loss_kernel(loss.over(space))
+        return check_kernels(loss.over(space))
     if not isinstance(loss, str):
         advice = "a custom loss is a class with a kernel and mean, derived from Surrogate"
         raise TypeError(

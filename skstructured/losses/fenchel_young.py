@@ -172,6 +172,12 @@ class FenchelYoung(Component):
         space, _, oracle = self._terms()
         return oracle.kernel_for(space)
 
+    @property
+    def calls_python(self) -> bool:
+        """Whether `kernel` calls ``argmax`` of a custom space for every row."""
+        space, _, oracle = self._terms()
+        return oracle.kernel is None and space.oracle_kernel is None
+
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
         _, regularizer, oracle = self._terms()

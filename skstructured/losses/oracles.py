@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from skstructured.extend._by_vertices import scratch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import ORACLES, Oracle
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
@@ -123,7 +124,7 @@ ORACLES |= {
     (Birkhoff, SquaredNorm): _projection(
         matching.matching_projection, work=matching.matching_work, iterative=True
     ),
-    (OutputSpace, SquaredNorm): _projection(None, work=lambda dim: 1, iterative=True),
+    (OutputSpace, SquaredNorm): _projection(None, work=scratch, iterative=True),
 }
 
 #: Residuals of iterative kernels above this are worth a warning.

@@ -1,8 +1,10 @@
-"""Checks for authors of learners, spaces and losses; compiling ahead."""
+"""Checks for authors of learners and of their components; compiling ahead."""
 
 from skstructured.utils.checks import (
+    check_decoder,
     check_learner,
     check_loss,
+    check_optimizer,
     check_space,
     learner_checks,
     loss_checks,
@@ -10,8 +12,10 @@ from skstructured.utils.checks import (
 )
 
 __all__ = [
+    "check_decoder",
     "check_learner",
     "check_loss",
+    "check_optimizer",
     "check_space",
     "learner_checks",
     "loss_checks",

@@ -7,7 +7,7 @@ from unittest import SkipTest
 import numpy as np
 from sklearn.base import clone
 
-from skstructured._base.plugins import check_loss_kernel
+from skstructured._base.plugins import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import resolve_space
 from skstructured.utils._learner_checks import assert_close, assert_in_unit
@@ -37,7 +37,7 @@ class LossTrial:
 
 def check_kernel(trial):
     """The kernel has the five arguments with which loops call it."""
-    check_loss_kernel(trial.loss)
+    check_kernels(trial.loss)
 
 
 def check_gradient(trial):

@@ -1,4 +1,4 @@
-"""Checks for custom learners, spaces, losses, in the manner of scikit-learn's check_estimator."""
+"""Checks for custom components and learners, in the manner of scikit-learn's check_estimator."""
 
 import sys
 import warnings
@@ -9,11 +9,15 @@ from unittest import SkipTest
 from sklearn.exceptions import SkipTestWarning
 
 from skstructured.extend._types import Given, Outputs
+from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import OnlineLearner
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
+from skstructured.utils._decoder_checks import DecoderTrial
 from skstructured.utils._learner_checks import LearnerTrial
 from skstructured.utils._loss_checks import LossTrial
+from skstructured.utils._optimizer_checks import OptimizerTrial
 from skstructured.utils._space_checks import SpaceTrial
 
 
@@ -294,12 +298,104 @@ def loss_checks(
     yield from _named(LossTrial(loss, space, outputs))
 
 
+def check_optimizer(optimizer: OnlineOptimizer) -> str:
+    """Check the properties of a custom optimizer that learners rely on.
+
+    A linear learner uses it. Its kernels have the right arguments, `init` returns a state that they
+    can use, and the loss of a convex problem is not larger after learning. The learner then passes
+    the checks of `check_learner`: chunks, copies, CSR rows, weights.
+
+    Parameters
+    ----------
+    optimizer : OnlineOptimizer
+        The optimizer; it is not changed.
+
+    Returns
+    -------
+    str
+        How many checks passed, and how many were skipped.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails; the message names the optimizer, the check and the fault.
+    TypeError
+        If it is not an `OnlineOptimizer`.
+
+    See Also
+    --------
+    check_learner : Check a custom learner.
+    check_loss, check_decoder : Check a custom loss or decoder.
+
+    Examples
+    --------
+    >>> from skstructured.optimizers import AdaGrad
+    >>> from skstructured.utils import check_optimizer
+    >>> check_optimizer(AdaGrad())
+    '23 checks passed, 0 skipped'
+    """
+    if not isinstance(optimizer, OnlineOptimizer):
+        raise TypeError(f"optimizer must be an OnlineOptimizer, got {optimizer!r}.")
+    trial = OptimizerTrial(optimizer)
+    return _run_all([*_named(trial), *_named(LearnerTrial(trial.subject))])
+
+
+def check_decoder(
+    decoder: Decoder,
+    space: str | OutputSpace = "multiclass",
+    outputs: Outputs = ("a", "b", "c"),
+    loss: Surrogate | None = None,
+) -> str:
+    """Check the properties of a custom decoder that predictions and bounds rely on.
+
+    `mixture` returns vertices of the space and probabilities, for each row by itself. Draws have
+    the mean loss that `expected_loss` returns.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        The decoder; it is not changed.
+    space : str or OutputSpace, default="multiclass"
+        The space for which it is checked, as for a learner.
+    outputs : array-like, default=("a", "b", "c")
+        Example outputs as users write them, at least two different ones.
+    loss : Surrogate or None, default=None
+        The loss whose means it decodes; None is the `FenchelYoung` loss of the space.
+
+    Returns
+    -------
+    str
+        How many checks passed, and how many were skipped.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails; the message names the decoder, the check and the fault.
+    TypeError
+        If it is not a `Decoder`.
+
+    See Also
+    --------
+    check_space, check_loss : Check a custom space or loss.
+
+    Examples
+    --------
+    >>> from skstructured.decoders import Randomized
+    >>> from skstructured.utils import check_decoder
+    >>> check_decoder(Randomized(), "ordinal", [0, 1, 2])
+    '3 checks passed, 0 skipped'
+    """
+    if not isinstance(decoder, Decoder):
+        raise TypeError(f"decoder must be a Decoder, got {decoder!r}.")
+    return _run_all(_named(DecoderTrial(decoder, space, outputs, loss)))
+
+
 def _named(trial):
     """Name and callable of the checks in the module of a trial that apply to it."""
     module = sys.modules[type(trial).__module__]
     for name, check in vars(module).items():
         own = name.startswith("check_") and check.__module__ == module.__name__
-        if own and module.ONLY.get(check, bool)(trial):
+        if own and getattr(module, "ONLY", {}).get(check, bool)(trial):
             yield name, partial(_run, trial, check)
 
 

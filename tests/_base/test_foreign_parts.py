@@ -1,8 +1,10 @@
 """Spaces and optimisers that users bring: what does not fit is refused by name, before learning."""
 
 import broken_losses
+import broken_parts
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from plain import predictor
 from streams import label_sets
 
@@ -154,3 +156,66 @@ def test_a_loss_that_loops_cannot_call_is_named_before_learning(loss, got):
         with pytest.raises(TypeError, match=got):
             learn([[1.0], [2.0]], [0, 1])
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "got"),
+    [
+        (broken_parts.OfThree(), r"OfThree.coordinate_kernel must .*, b, g\), got \(state, W, g\)"),
+        (broken_parts.WithoutRule(), "WithoutRule.coordinate_kernel must .*, got None"),
+        (broken_parts.WithoutStep(), r"WithoutStep.step_kernel must .*, weight\), got None"),
+    ],
+)
+def test_an_optimizer_that_loops_cannot_call_is_named_before_learning(optimizer, got):
+    model = predictor(optimizer=optimizer)
+    for learn in (model.fit, lambda X, y: model.partial_fit(X, y, classes=[0, 1])):
+        with pytest.raises(TypeError, match=got):
+            learn([[1.0], [2.0]], [0, 1])
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_a_kernel_that_numba_does_not_compile_is_named_in_one_sentence():
+    message = "numba cannot compile a kernel of WeightAlone or FenchelYoung: "
+    with pytest.raises(TypeError, match=message) as raised:
+        predictor(optimizer=broken_parts.WeightAlone()).fit([[1.0], [2.0]], [0, 1])
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("decoder", "got"), list(broken_parts.REFUSED.items()), ids=lambda x: type(x).__name__
+)
+def test_a_decoder_that_returns_what_does_not_fit_is_named(decoder, got):
+    X, y = np.arange(12.0).reshape(6, 2), [0, 1, 2] * 2
+    model = predictor(decoder=decoder).fit(X, y)
+    for call in (model.predict, model.sample, model.decoding_proba):
+        with pytest.raises(ValueError, match=got):
+            call(X)
+    with pytest.raises(ValueError, match=got):
+        model.expected_target_loss(X, y)
+
+
+def test_a_space_whose_oracle_minimizes_is_named(rng):
+    class Fewest(sk.extend.OutputSpace):
+        def argmax(self, theta):
+            return sk.spaces.KSubsets(2).argmax(-np.asarray(theta))
+
+    Y = sk.spaces.KSubsets(2).argmax(rng.randn(20, 5))
+    message = (
+        "Fewest.argmax must return a vertex with the largest <theta, y>: it returned -2, but 2"
+    )
+    with pytest.raises(ValueError, match=message):
+        predictor(Fewest()).fit(rng.randn(20, 3), Y)
+    with pytest.raises(AssertionError, match=message):
+        sk.utils.check_space(Fewest(), Y)
+
+
+def test_outputs_outside_a_space_are_still_named_by_their_row(rng):
+    class Largest(sk.extend.OutputSpace):
+        def argmax(self, theta):
+            return sk.spaces.KSubsets(2).argmax(theta)
+
+    Y = sk.spaces.KSubsets(2).argmax(rng.randn(20, 5))
+    Y[3] = 1.0
+    with pytest.raises(ValueError, match=r"Row 3 of y, .* is not a vertex of Largest"):
+        predictor(Largest()).fit(rng.randn(20, 3), Y)

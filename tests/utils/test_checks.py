@@ -5,6 +5,7 @@ import itertools
 
 import broken_learners
 import broken_losses
+import broken_parts
 import broken_spaces
 import numpy as np
 import pytest
@@ -13,10 +14,19 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import SGDClassifier
 from spanning_trees import SpanningTrees
 
-from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, losses, spaces
+from skstructured import (
+    MulticlassPerceptron,
+    OnlineStructuredPredictor,
+    decoders,
+    losses,
+    optimizers,
+    spaces,
+)
 from skstructured.utils import (
+    check_decoder,
     check_learner,
     check_loss,
+    check_optimizer,
     check_space,
     checks,
     learner_checks,
@@ -126,6 +136,57 @@ def test_the_fault_of_a_gradient_is_named():
         check_loss(broken_losses.OfFour(), "multiclass", LABELS)
 
 
+@pytest.mark.parametrize(
+    "optimizer", [broken_parts.Descent(), broken_parts.Steps(), optimizers.FTRLProximal()], ids=repr
+)
+def test_optimizers_pass(optimizer):
+    wanted = 1 + sum(1 for _ in learner_checks(OnlineStructuredPredictor(optimizer=optimizer)))
+    assert check_optimizer(optimizer) == f"{wanted} checks passed, 0 skipped"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "wanted"), list(broken_parts.OPTIMIZERS.items()), ids=lambda x: type(x).__name__
+)
+def test_a_broken_optimizer_is_named_with_its_fault(optimizer, wanted):
+    name, fault = type(optimizer).__name__, "(?s:.)*".join(wanted)
+    with pytest.raises(AssertionError, match=rf"optimizer={name}\(\).* fails {fault}"):
+        check_optimizer(optimizer)
+
+
+DECODERS = [
+    *((decoder, "multiclass", LABELS) for decoder in (broken_parts.Halves(), decoders.Sampled())),
+    (decoders.Randomized(), "ordinal", [0, 1, 2]),
+    (decoders.MAP(), spaces.KSubsets(2), [[1, 1, 0, 0], [0, 1, 0, 1]]),
+    (decoders.ExpectedF1(), "multilabel", [[0, 1, 1], [1, 0, 0]]),
+]
+
+
+@pytest.mark.parametrize(("decoder", "space", "outputs"), DECODERS, ids=repr)
+def test_decoders_pass(decoder, space, outputs):
+    assert check_decoder(decoder, space, outputs) == "3 checks passed, 0 skipped"
+
+
+def test_decoders_are_checked_with_another_loss():
+    gaptron = losses.GapSurrogate(kind="smooth_hinge")
+    assert check_decoder(decoders.GapDecoder(), loss=gaptron) == "3 checks passed, 0 skipped"
+
+
+@pytest.mark.parametrize(
+    ("decoder", "wanted"), list(broken_parts.DECODERS.items()), ids=lambda x: type(x).__name__
+)
+def test_a_broken_decoder_fails_its_checks_and_no_other(decoder, wanted):
+    trial = checks.DecoderTrial(decoder, "multiclass", LABELS, None)
+    assert_fails(decoder, checks._named(trial), wanted)
+    with pytest.raises(AssertionError, match=type(decoder).__name__):
+        check_decoder(decoder)
+
+
+def test_every_check_of_decoders_is_failed_by_a_broken_one():
+    trial = checks.DecoderTrial(broken_parts.Halves(), "multiclass", LABELS, None)
+    names = {name for name, _ in checks._named(trial)}
+    assert set.union(*broken_parts.DECODERS.values()) == names
+
+
 def test_checks_say_how_many_passed(rng):
     wanted = sum(1 for _ in space_checks(spaces.Simplex(), LABELS))
     assert check_space(spaces.Simplex(), LABELS) == f"{wanted} checks passed, 0 skipped"
@@ -161,6 +222,10 @@ def test_what_is_no_learner_or_space_is_named(rng):
         check_space("simplex", [0, 1])
     with pytest.raises(TypeError, match="loss must be a Surrogate, got 'hinge'"):
         check_loss("hinge", "multiclass", LABELS)
+    with pytest.raises(TypeError, match="optimizer must be an OnlineOptimizer, got 'adagrad'"):
+        check_optimizer("adagrad")
+    with pytest.raises(TypeError, match="decoder must be a Decoder, got 'map'"):
+        check_decoder("map")
     with pytest.raises(ValueError, match="X and y must be given together"):
         check_learner(MulticlassPerceptron(), rng.randn(30, 2))
     with pytest.raises(ValueError, match="20 rows or more, got 19"):

@@ -1,0 +1,56 @@
+"""Checks of a custom decoder: vertices, probabilities, draws, and expected losses."""
+
+import numpy as np
+
+from skstructured._base.plugins import check_mixture
+from skstructured.losses import FenchelYoung
+from skstructured.spaces import resolve_space
+from skstructured.utils._learner_checks import RARE, assert_close
+from skstructured.utils._space_checks import SpaceTrial, assert_vertices
+
+#: Rows that are decoded alone, and how often each row is drawn.
+ALONE, DRAWS = 20, 50
+
+
+class DecoderTrial:
+    """A decoder, its arguments (scores, their means, a loss over a fitted space), and truths."""
+
+    def __init__(self, decoder, space, outputs, loss):
+        over = SpaceTrial(resolve_space(space), outputs)
+        loss = FenchelYoung(over.space) if loss is None else loss.over(over.space)
+        self.subject, self.space, theta = decoder, over.space, over.scores()
+        self.rows = theta, loss.mean(theta), loss
+        self.truths = np.resize(over.some(), theta.shape)
+
+
+def check_vertices_and_probabilities(trial):
+    """`mixture` returns vertices of the space and probabilities; `most_likely`, vertices."""
+    mixture, shape = trial.subject.mixture(*trial.rows), trial.truths.shape
+    V, _ = check_mixture(trial.subject, mixture, trial.space, shape)
+    assert_vertices(trial.space, V, "what mixture returns")
+    most_likely = trial.subject.most_likely(*trial.rows)
+    assert_vertices(trial.space, most_likely, "what most_likely returns")
+
+
+def check_rows_alone(trial):
+    """A row has the same mixture alone; scores and means are not changed."""
+    theta, mu, loss = trial.rows
+    before, whole = np.array([theta, mu]), trial.subject.mixture(*trial.rows)
+    assert_close(np.array([theta, mu]), before, "scores and means after mixture", 0.0)
+    for i in range(ALONE):
+        single = trial.subject.mixture(theta[i : i + 1], mu[i : i + 1], loss)
+        for part, rows in zip(single, whole, strict=True):
+            assert_close(part[0], rows[i], "the mixture of a row alone")
+
+
+def check_draws(trial):
+    """Draws are vertices, whose losses have the mean `expected_loss` (Bernstein)."""
+    (theta, mu, loss), V = trial.rows, trial.truths
+    expected = np.tile(trial.subject.expected_loss(theta, mu, V, loss), DRAWS)
+    theta, mu, V = (np.tile(rows, (DRAWS, 1)) for rows in (theta, mu, V))
+    drawn = trial.subject.decode(theta, mu, loss, 0)
+    assert_vertices(trial.space, drawn[:100], "what decode returns")
+    excess = np.sum(trial.space.expected_loss(drawn, V) - expected)
+    allowed = np.sqrt(2.0 * RARE * np.sum(expected * (1.0 - expected))) + RARE
+    what = f"losses of {len(V)} draws exceed expected_loss by {excess:.3g} in sum"
+    assert abs(excess) <= allowed, what
