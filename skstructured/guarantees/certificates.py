@@ -11,6 +11,7 @@ from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, R
 from skstructured.extend._types import Floats, Loss
 from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
 
+
 @dataclass(eq=False, repr=False)
 class Certificate:
     """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with its constants.
@@ -223,14 +224,98 @@ class PiSTOLCertificate(Certificate):
     def _regret(self, norm: float) -> float:
         """See `Certificate`."""
         k = self.constants
+        many = k.get("outputs", 1.0) * k.get("features", 1.0)
+        slope, offset = self._parts(norm)
+        linear = slope * math.sqrt(many * k["L"] * k["N"] + k["path"]) + offset
+        return (1.0 - k["a"]) * k["c"] * linear
+
+    def _parts(self, norm):
+        """The factor of √(L + P) and the last term in the regret, without (1 − a) c."""
+        k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
         outputs, p = k.get("outputs", 1.0), k.get("features", 1.0)
         reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) * p / k["beta"]
-        spread = 2.0 * k["alpha"] * L * (outputs * p * L + k["path"]) * math.log1p(reach)
+        slope = norm * math.sqrt(2.0 * k["alpha"] * L * math.log1p(reach))
         top = math.exp(x / 2.0) * (x + 1.0) + 2.0
         phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
-        linear = norm * math.sqrt(spread) + outputs * k["beta"] * phi * math.log1p(T)
-        return (1.0 - k["a"]) * k["c"] * linear
+        return slope, outputs * k["beta"] * phi * math.log1p(T)
+
+    def excess_risk(self, norm: float, risk: float = 0.0, smoothness: float = math.inf) -> float:
+        r"""Bound the excess risk of the mean of the functions, for independent rows (Corollary 2).
+
+        The expected surrogate loss on a new row, minus the one of a function h, is at most
+
+        .. math:: \frac1T \Big(B + A \max\{(2A)^{1/3}, (2(T \mathcal{E}(h) + B + q))^{1/4}\}\Big),
+            \quad q = \frac{(cL)^2}{4HN^2},
+
+        with ``B = cβφ ln(1 + T)``, ``A = ‖h‖ √(2αcL ln(1 + ‖h‖L√(α(T+1))/β)) (4HN²(T+1))^{1/4}``,
+        and L, α, β in the units above; or B + ‖h‖cL√(2α(T+1) ln(…)) over T, if that is less. It
+        needs weights 1, ``standardize=False`` and ``average="uniform"``; four times it hold for
+        "polynomial".
+
+        Parameters
+        ----------
+        norm : float
+            ‖h‖.
+        risk : float, default=0.0
+            Expected surrogate loss of h.
+        smoothness : float, default=inf
+            H, the Lipschitz constant of the slopes of the loss: 2 for the smooth hinge.
+
+        Returns
+        -------
+        float
+        """
+        if "features" in self.constants:
+            raise GuaranteeError("Corollary 2 of PiSTOL is about per_coordinate=False.")
+        k, (slope, offset) = self.constants, self._parts(norm)
+        c, L, T = k["c"], k["L"] * k["N"], k["rounds"]
+        most = c * slope * math.sqrt(L * (T + 1.0))
+        if smoothness < math.inf:
+            steep = 4.0 * smoothness * k["N"] ** 2
+            A = slope * math.sqrt(c) * (steep * (T + 1.0)) ** 0.25
+            total = T * risk + c * offset + (c * L) ** 2 / steep
+            most = min(most, A * max((2.0 * A) ** (1.0 / 3.0), (2.0 * total) ** 0.25))
+        return (c * offset + most) / T
+
+    def excess_risk_of_best(
+        self, exponent: float, size: float, risk: float = 0.0, smoothness: float = math.inf
+    ) -> float:
+        r"""Bound the excess risk over the best of all functions f* (Theorems 2 and 3).
+
+        For every γ > 0 there must be an h with a squared distance
+        ``E(h − f*)² + γ‖h‖² ≤ size² γ^{2β}``, which holds if ``f* = L_K^β g`` with ``‖g‖ = size``
+        (Theorem 2, if the smoothness H is passed); or without H ``E|h − f*| + γ‖h‖² ≤ size γ^β``
+        (Theorem 3). The bound is the least over γ of the excess risk of h, which is at most
+        ``H size² γ^{2β}/2`` or ``L size γ^β``, plus `excess_risk` of the largest norm of h. Its
+        order is that of the theorem, up to logarithms.
+
+        Parameters
+        ----------
+        exponent : float
+            β in (0, ½] of Theorem 2, or in (0, 1] of Theorem 3.
+        size : float
+            ‖g‖, or C.
+        risk : float, default=0.0
+            Expected surrogate loss of f*.
+        smoothness : float, default=inf
+            H, see `excess_risk`.
+
+        Returns
+        -------
+        float
+        """
+
+        def excess(gamma):
+            if smoothness < math.inf:
+                bias = 0.5 * smoothness * (size * gamma**exponent) ** 2
+                norm = size * gamma ** (exponent - 0.5)
+            else:
+                bias = self.constants["c"] * self.constants["L"] * size * gamma**exponent
+                norm = math.sqrt(size * gamma ** (exponent - 1.0))
+            return bias + self.excess_risk(norm, risk + bias, smoothness)
+
+        return min(excess(10.0 ** (place / 20.0)) for place in range(-300, 101))
 
 
 class PerceptronCertificate(Certificate):

@@ -166,7 +166,7 @@ class GradientDescent(OnlineOptimizer):
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
-        if not is_printed:
+        if delta is None or not is_printed:
             per_step = b / m if isinstance(self.eta, str) else 2.0 / self.eta
             quadratic = (1.0 - a) * per_step / (4.0 * (1.0 - m))
             theorem = "Theorem 4.2" if delta is None else "Theorem 4.3"
