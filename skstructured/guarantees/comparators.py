@@ -174,8 +174,10 @@ def separable_risk(
 
     .. math:: \langle U x, y - y'\rangle \ge t \|y - y'\|_2 \quad \text{for all vertices } y',
 
-    the surrogate losses of ``D U/(2t)`` are 0, with D the ℓ2 diameter of the outputs. So the risk
-    of the uniform average of the weights is at most the regret against it over T [1]_.
+    the surrogate losses of ``r U/t`` are 0. With the ℓ2 diameter D of the outputs, r is D/2 if all
+    vertices have the same norm, and D for label sets and ordinal classes, where 0 is one (D/2 is
+    printed). So the risk of the uniform average of the weights is at most the regret against
+    ``r U/t``, over T [1]_.
 
     Parameters
     ----------
@@ -212,7 +214,8 @@ def separable_risk(
     """
     if not isinstance(getattr(loss, "regularizer", None), SquaredNorm):
         raise GuaranteeError(f"No margin makes the loss 0: use SquaredNorm, got loss={loss!r}.")
-    return certificate.regret(0.5 * loss.lipschitz * norm / margin) / n_rounds
+    reach = loss.lipschitz * (0.5 if loss.space.constant_sum else 1.0)
+    return certificate.regret(reach * norm / margin) / n_rounds
 
 
 class _Rounds(NamedTuple):

@@ -113,11 +113,10 @@ def test_losses_that_are_not_drawn_have_no_probability(rng):
 
 
 def orders_of(y):
-    """All rankings whose mean is y."""
-    every = Permutahedron().fit(y[None]).vertices()
-    return every[[(np.diff(v[np.argsort(y, kind="stable")][np.diff(np.sort(y), prepend=0) >= 0])
-                   is not None) and all((v[i] < v[j]) for i in range(len(y)) for j in range(len(y))
-                                        if y[i] < y[j]) for v in every]]
+    """All rankings that keep the order of items that are not tied."""
+    every, m = Permutahedron().fit(y[None]).vertices(), range(len(y))
+    kept = [all(v[i] < v[j] for i in m for j in m if y[i] < y[j]) for v in every]
+    return every[kept]
 
 
 TIES = [[1.5, 1.5, 3.0], [2.0, 2.0, 2.0], [1.0, 2.5, 2.5], [1.0, 2.0, 3.0], [1.5, 1.5, 3.5, 3.5]]
@@ -215,7 +214,6 @@ def test_folklore_stopped_at_a_random_time_is_below_its_excess_risk(share):
             p = model.predict_proba(one)[0, 1]
             excess.append(-share * math.log2(p) - (1 - share) * math.log2(1 - p) - best)
             model.partial_fit(one, y[[t]])
-    bound = T / (T + 1) * model.certificate().constants["excess_risk"]
     model = folklore(B).partial_fit(np.ones((T, 1)), y)
     bound = model.certificate().constants["excess_risk"]
     assert 0.0 < np.mean(excess) <= bound <= 30 * np.mean(excess)
@@ -223,7 +221,7 @@ def test_folklore_stopped_at_a_random_time_is_below_its_excess_risk(share):
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
 def test_the_largest_regret_of_a_correction_is_above_all_of_them(alpha, rng):
-    """Theorem 4.5 as a number, within 12 times of what streams of noise reach."""
+    """Theorem 4.5 as a number, within 20 times of what streams of noise reach."""
     for n in (1, 30, 300):
         X, y = rng.randn(n, 2), np.arange(n) % 3
         model = sk.AdaBoostOLMClassifier(n_estimators=3, alpha=alpha)
@@ -234,12 +232,12 @@ def test_the_largest_regret_of_a_correction_is_above_all_of_them(alpha, rng):
         wanted += (1 + math.sqrt(2) * R) * u / math.log1p(u) * math.log1p(n * u / 2)
         found = model.certificate().constants["largest_regret"]
         assert found == pytest.approx(wanted)
-        assert model.correction_regrets_.max() <= found <= 12 * model.correction_regrets_.max()
+        assert model.correction_regrets_.max() <= found <= 20 * model.correction_regrets_.max()
 
 
-def pistol(T, b=0.1, **given):
-    """The certificate of T rounds with rows of norm 1."""
-    optimizer = PiSTOL(a=2.5, b=b, feature_norm=1.0)
+def pistol(b=0.1, **given):
+    """A learner of rows of norm √2, the 1 of the intercept included."""
+    optimizer = PiSTOL(a=2.5, b=b, feature_norm=math.sqrt(2))
     model = sk.PiSTOLClassifier(
         loss="smooth_hinge", optimizer=optimizer, average="uniform", standardize=False, **given
     )
@@ -247,11 +245,14 @@ def pistol(T, b=0.1, **given):
 
 
 def literal_pistol(T, norm, risk, smooth, b=0.1, a=2.5, L=2.0, H=2.0):
-    """Corollary 2 by the constants of the proofs of Theorem 1 and Corollary 1, T + 1 for T."""
-    x = 1 / a
+    """Corollary 2 by the constants of the proofs of Theorem 1 and Corollary 1, T + 1 for T.
+
+    They are for rows of norm 1: h has √2 times the norm over rows that are divided by √2.
+    """
+    norm, x = norm * math.sqrt(2), 1 / a
     top = math.exp(x / 2) * (x + 1) + 2
     phi = b * x / 2 * top**2 / (1 - x * math.exp(x / 2) - x) * math.log(1 + T)
-    log = math.log(norm * math.sqrt(a * L * L * (T + 1)) / b + 1)
+    log = math.log(norm * math.sqrt(a * L * L * (T + 1)) / b + 1)  # a in units of L
     plain = norm * math.sqrt(2 * a * L * L * (T + 1) * log)
     C = math.sqrt(2 * a * L * math.sqrt(4 * H) * log)
     power = max(
@@ -265,14 +266,12 @@ def literal_pistol(T, norm, risk, smooth, b=0.1, a=2.5, L=2.0, H=2.0):
 @pytest.mark.parametrize("T", [10, 500])
 def test_corollary_2_of_pistol_is_its_formula(T, rng):
     X, y = rng.randn(T, 1).clip(-1, 1), np.arange(T) % 2
-    certificate = pistol(T).partial_fit(X, y, classes=[0, 1]).certificate()
+    certificate = pistol().partial_fit(X, y, classes=[0, 1]).certificate()
     k = certificate.constants
     assert k["rounds"] == T
     for norm in (0.1, 1.0, 10.0):
         for risk in (0.0, 0.5):
             found = certificate.excess_risk(norm, risk)
-            scale = k["L"] * k["N"] / 2.0
-            assert scale == 1.0
             assert found == pytest.approx(literal_pistol(T, norm, risk, False))
             found = certificate.excess_risk(norm, risk, 2.0)
             assert found == pytest.approx(literal_pistol(T, norm, risk, True))
@@ -293,7 +292,7 @@ def test_the_mean_of_pistol_is_below_corollary_2():
         rng = np.random.RandomState(seed)
         X = rng.choice([-1.0, 1.0], size=(T, 1))
         y = ((X[:, 0] > 0) ^ (rng.random_sample(T) < 0.1)).astype(int)
-        model = pistol(T).partial_fit(X, y, classes=[0, 1])
+        model = pistol().partial_fit(X, y, classes=[0, 1])
         excess.append(population_risk(model))
     grid = np.linspace(0, 1, 1001)
     risks = 0.9 * (1 - grid) ** 2 + 0.1 * (1 + 2 * grid)
@@ -306,12 +305,14 @@ def test_the_mean_of_pistol_is_below_corollary_2():
 def test_theorem_3_of_pistol_is_within_twice_its_printed_constants(beta):
     """``C^{1/(1+β)} (2L)^{(1−β)/(1+β)} D^{2β/(1+β)} T^{−β/(1+β)}`` and the last term over T."""
     X, y = np.ones((100, 1)), np.arange(100) % 2
-    certificate, rates = pistol(100).partial_fit(X, y, classes=[0, 1]).certificate(), []
+    certificate, rates = pistol().partial_fit(X, y, classes=[0, 1]).certificate(), []
     phi = 0.1 * literal_pistol(100, 0.0, 0.0, False) * 100 / math.log(101) / 0.1
     for T in (1e4, 1e6, 1e8):
         certificate.constants["rounds"] = T
         found = certificate.excess_risk_of_best(beta, 2.0)
-        D_sq = 2 * 2.5 * 2.0 * 2.0 * math.log(T / math.sqrt(2) / 0.1 + phi * math.log(1 + T) + 2)
+        D_sq = (
+            2 * 2 * 2.5 * 2.0 * 2.0 * math.log(T / math.sqrt(2) / 0.1 + phi * math.log(1 + T) + 2)
+        )
         power = 1 / (1 + beta)
         printed = 2.0**power * 4.0 ** ((1 - beta) * power) * (D_sq / T) ** (beta * power)
         printed += phi * math.log(1 + T) / T
@@ -324,7 +325,7 @@ def test_theorem_3_of_pistol_is_within_twice_its_printed_constants(beta):
 def test_theorem_2_of_pistol_has_its_orders(beta):
     """T^{−2β/(2β+1)}, or T^{−2β/(β+1)} if the best risk is 0; and any h that it allows is less."""
     X, y = np.ones((100, 1)), np.arange(100) % 2
-    certificate = pistol(100).partial_fit(X, y, classes=[0, 1]).certificate()
+    certificate = pistol().partial_fit(X, y, classes=[0, 1]).certificate()
     for risk, order in ((0.3, 2 * beta / (2 * beta + 1)), (0.0, 2 * beta / (beta + 1))):
         rates = []
         for T in (1e8, 1e14):
@@ -338,7 +339,8 @@ def test_theorem_2_of_pistol_has_its_orders(beta):
 
 def test_corollary_2_is_not_about_coordinates(rng):
     optimizer = PiSTOL(2.5, feature_norm=5.0, per_coordinate=True)
-    model = predictor(optimizer=optimizer).partial_fit(rng.randn(9, 2), np.arange(9) % 3)
+    model = predictor(optimizer=optimizer)
+    model.partial_fit(rng.randn(9, 2), np.arange(9) % 3, classes=[0, 1, 2])
     with pytest.raises(GuaranteeError, match="about per_coordinate=False"):
         model.certificate().excess_risk(1.0)
 
@@ -365,12 +367,15 @@ def test_the_risk_under_separability_is_the_regret_over_t(space):
     every = loss.space.vertices()
     for row, true in zip(scores, loss.space.encode(y), strict=True):
         others = every[(every != true).any(axis=1)]
-        assert np.all((true - others) @ row >= margin * np.linalg.norm(true - others, axis=1) - 1e-9)
-    norm, D = np.linalg.norm(U), np.sqrt(2)
-    scaled = scores * D / (2 * margin)
-    np.testing.assert_allclose(loss.value(scaled, loss.space.encode(y)), 0.0, atol=1e-12)
+        assert np.all(
+            (true - others) @ row >= margin * np.linalg.norm(true - others, axis=1) - 1e-9
+        )
+    norm, D, V = np.linalg.norm(U), np.sqrt(2), loss.space.encode(y)
+    reach = D / 2 if space == "simplex" else D
+    np.testing.assert_allclose(loss.value(scores * reach / margin, V), 0.0, atol=1e-12)
+    assert (loss.value(scores * D / 2 / margin, V).max() > 0.1) == (space == "hypercube")
     bound = separable_risk(certificate, loss, norm, margin, T)
-    assert bound == pytest.approx(certificate.regret(D * norm / (2 * margin)) / T)
+    assert bound == pytest.approx(certificate.regret(reach * norm / margin) / T)
     assert 0.0 < np.mean(risks) <= bound <= 300 * np.mean(risks)
     with pytest.raises(GuaranteeError, match="No margin makes the loss 0"):
         separable_risk(certificate, FenchelYoung(Hypercube().fit([[0, 1]])), 1.0, 1.0, 5)
