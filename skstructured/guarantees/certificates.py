@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_real
 from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
 from skstructured.extend._types import Floats, Loss
 from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
+from skstructured.guarantees.risk import read_delta
 
 
 @dataclass(eq=False, repr=False)
@@ -250,7 +250,7 @@ class PiSTOLCertificate(Certificate):
 
         with ``B = cβφ ln(1 + T)``, ``A = ‖h‖ √(2αcL ln(1 + ‖h‖L√(α(T+1))/β)) (4HN²(T+1))^{1/4}``,
         and L, α, β in the units above; or B + ‖h‖cL√(2α(T+1) ln(…)) over T, if that is less. It
-        needs weights 1, ``standardize=False`` and ``average="uniform"``; four times it hold for
+        needs weights 1, ``standardize=False`` and ``average="uniform"``; four times it holds for
         "polynomial".
 
         Parameters
@@ -277,45 +277,6 @@ class PiSTOLCertificate(Certificate):
             total = T * risk + c * offset + (c * L) ** 2 / steep
             most = min(most, A * max((2.0 * A) ** (1.0 / 3.0), (2.0 * total) ** 0.25))
         return (c * offset + most) / T
-
-    def excess_risk_of_best(
-        self, exponent: float, size: float, risk: float = 0.0, smoothness: float = math.inf
-    ) -> float:
-        r"""Bound the excess risk over the best of all functions f* (Theorems 2 and 3).
-
-        For every γ > 0 there must be an h with a squared distance
-        ``E(h − f*)² + γ‖h‖² ≤ size² γ^{2β}``, which holds if ``f* = L_K^β g`` with ``‖g‖ = size``
-        (Theorem 2, if the smoothness H is passed); or without H ``E|h − f*| + γ‖h‖² ≤ size γ^β``
-        (Theorem 3). The bound is the least over γ of the excess risk of h, which is at most
-        ``H size² γ^{2β}/2`` or ``L size γ^β``, plus `excess_risk` of the largest norm of h. Its
-        order is that of the theorem, up to logarithms.
-
-        Parameters
-        ----------
-        exponent : float
-            β in (0, ½] of Theorem 2, or in (0, 1] of Theorem 3.
-        size : float
-            ‖g‖, or C.
-        risk : float, default=0.0
-            Expected surrogate loss of f*.
-        smoothness : float, default=inf
-            H, see `excess_risk`.
-
-        Returns
-        -------
-        float
-        """
-
-        def excess(gamma):
-            if smoothness < math.inf:
-                bias = 0.5 * smoothness * (size * gamma**exponent) ** 2
-                norm = size * gamma ** (exponent - 0.5)
-            else:
-                bias = self.constants["c"] * self.constants["L"] * size * gamma**exponent
-                norm = math.sqrt(size * gamma ** (exponent - 1.0))
-            return bias + self.excess_risk(norm, risk + bias, smoothness)
-
-        return min(excess(10.0 ** (place / 20.0)) for place in range(-300, 101))
 
 
 class PerceptronCertificate(Certificate):
@@ -461,10 +422,7 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
     """
     if getattr(loss, "bounds_surrogate", False):  # what is bounded is the sum of the loss itself
         if delta is not None:
-            raise GuaranteeError(
-                "The bound is on the surrogate losses, which are not drawn: call certificate() "
-                "without delta."
-            )
+            raise GuaranteeError("The losses of this bound are not drawn: call it without delta.")
         return {"a": 0.0, "c": 1.0, "C": float(norm)}
     k = loss.constants_of()
     if k.a <= 0:
@@ -476,8 +434,7 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
     numbers |= {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
     if delta is None:
         return numbers
-    check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
-    numbers["deviation"] = k.gamma * k.diameter * math.log(1.0 / delta) / k.a
+    numbers["deviation"] = k.gamma * k.diameter * read_delta(delta) / k.a
     return numbers | {"a": 1.0 - (1.0 - k.a) * math.expm1(k.a) / k.a}
 
 
@@ -572,11 +529,7 @@ def overhead(state: Any) -> float:
 
 
 def certificate_of(
-    optimizer: Any,
-    loss: Any,
-    state: Any,
-    delta: float | None = None,
-    names: list[str] | None = None,
+    optimizer: Any, loss: Any, state: Any, delta: float | None = None, names: Any = None
 ) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
 

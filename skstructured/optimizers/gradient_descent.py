@@ -4,13 +4,14 @@ import math
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_positive, check_real, check_size
+from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
+from skstructured.guarantees.risk import read_delta
 from skstructured.losses.gap import GapSurrogate
 
 # The state vector, after the loop's own entries.
@@ -159,10 +160,10 @@ class GradientDescent(OnlineOptimizer):
             numbers = gap_constants(loss, math.sqrt(C_sq), delta)
         a, b = numbers["a"], numbers["b"]
         if not m <= a * (1.0 + 1e-9):
-            named = "theory" if delta is None else "high_probability"
             raise GuaranteeError(
                 f"eta is too large for a regret bound: ηb/2 = {m:.4g} exceeds the surrogate gap "
-                f'a = {a:.4g}. Use a smaller eta, eta="{named}", or a larger scale of the loss.'
+                f'a = {a:.4g}. Use a smaller eta, eta="theory" (eta="high_probability" with delta) '
+                "or a larger scale of the loss."
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
@@ -171,10 +172,9 @@ class GradientDescent(OnlineOptimizer):
             quadratic = (1.0 - a) * per_step / (4.0 * (1.0 - m))
             theorem = "Theorem 4.2" if delta is None else "Theorem 4.3"
             return Certificate(theorem, quadratic, 0.0, radius, numbers)
-        check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
         numbers |= {"weight": float(state[HEAVIEST])}
         quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
-        offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * math.log(1.0 / delta) / a
+        offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * read_delta(delta) / a
         return Certificate("Theorem 4.3", quadratic, offset, radius, numbers)
 
     def _gaptron(self, loss, C_sq, delta):

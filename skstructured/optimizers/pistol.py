@@ -22,13 +22,7 @@ LARGEST_EXPONENT = 300.0
 
 
 def certificate_of(
-    optimizer: Any,
-    loss: Loss,
-    state: Floats,
-    delta: float | None,
-    theorem: str,
-    norm: float,
-    shape: dict[str, float],
+    optimizer: Any, loss: Loss, state: Floats, delta: Any, theorem: str, norm: float, shape: Any
 ) -> PiSTOLCertificate:
     """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
 

@@ -108,7 +108,7 @@ def test_losses_that_are_not_drawn_have_no_probability(rng):
     X, y = rng.randn(30, 3), rng.randint(2, size=30)
     model = sk.PiSTOLClassifier(optimizer=PiSTOL(2.5, feature_norm=20.0)).partial_fit(X, y, [0, 1])
     assert model.certificate().regret(1.0) > 0.0
-    with pytest.raises(GuaranteeError, match="which are not drawn"):
+    with pytest.raises(GuaranteeError, match="are not drawn"):
         model.certificate(DELTA)
 
 

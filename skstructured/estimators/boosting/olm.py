@@ -153,7 +153,7 @@ class OtherLearners(State):
         self.fitted = self.fitted or bool(self._due.any())
 
 
-def largest_correction_regret(T, lam):
+def largest_regret(T, lam):
     """The largest `correction_regrets_` after T rounds of weight 1, but for the clipped logits.
 
     Each round adds ``σ(1−σ) q/2 = v/(4κ)``, ``v = a q ≤ u``, and ``Σ ln(1 + v) ≤ ln(det A/λ²)``.
@@ -408,8 +408,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         if delta is not None:
             offset = math.e * reached + m * math.log(1.0 / delta)
         constants = {"mistakes": mistakes, "edges": edges, "regrets": regrets}
-        largest = largest_correction_regret(self._live, self._lam)
-        constants["largest_regret"] = largest + self._clipped
+        constants["largest_regret"] = largest_regret(self._live, self._lam) + self._clipped
         return Certificate("Proposition 4.4", 0.0, offset, 0.0, constants)
 
     def _column(self, place):

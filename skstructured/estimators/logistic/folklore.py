@@ -363,8 +363,8 @@ def _bound_of(learner, part):
     constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": learner.t_}
     if learner.feature_norm is not None:
         constants["kappa"] = float(curvature(np.empty(0), part.reach))
-        mean = _largest_regret(learner, part, constants) / max(learner.t_, 1)
-        constants["excess_risk"] = learner.loss_.scale_ * mean
+        largest = learner.loss_.scale_ * _largest_regret(learner, part, constants)
+        constants["excess_risk"] = largest / max(learner.t_, 1)
     return learner._bound("Theorem 3.3", part.lam, part.potential, constants)
 
 

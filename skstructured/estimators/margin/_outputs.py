@@ -334,11 +334,6 @@ class ClassOutputs(RowOutputs):
         """(k − q)/(1 − q), which is k for 0–1 costs."""
         return lipschitz_constant(self.A), self.A.max()
 
-    @property
-    def prox_error(self):
-        """The largest gap of K steps of mirror prox, times K."""
-        return float(np.ptp(self.A)) * math.log(self.dim)
-
     def _game(self, blocks):
         zeros = np.zeros(self.dim)
         eta = 2.0 / (self.A.max() - self.A.min())
@@ -370,9 +365,6 @@ class LabelSetOutputs(RowOutputs):
     def comparison(self):
         """2, that of a label."""
         return 2.0, 1.0
-
-    #: The largest gap of K steps of mirror prox, times K.
-    prox_error = math.log(2.0)
 
     def _game(self, blocks):
         share = np.full(self.dim, 1.0 / self.dim)

@@ -16,6 +16,7 @@ from skstructured.estimators._batch import check_run
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._blocks import Ascent
 from skstructured.estimators.margin._closed_forms import BEST, FIXED, SEARCH
+from skstructured.estimators.margin._outputs import RowOutputs
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
 
@@ -313,8 +314,7 @@ class MaxMinMarginNetwork(DualLearner):
 
             suboptimality h of the dual (Theorem 5.1), the gap of the last step, and the gap with
             `average`. ε is the error of the oracle: 0 if it is exact, and for K steps of mirror
-            prox, without `oracle_warm_start`, ``(max A − min A) ln(k)/K`` for classes and
-            ``ln(2)/K`` for label sets.
+            prox on classes or label sets, without `oracle_warm_start`, ``G ln(C)/K``.
 
         Raises
         ------
@@ -335,24 +335,23 @@ class MaxMinMarginNetwork(DualLearner):
         constants["gap"] = gap = self.duality_gap_
         theorem = "Theorems 3.3 and 3.4" if measured else "Theorem 5.2"
         if self.replace and not (self.line_search or self.warm_start):
-            constants |= self._expected_gap(n, most, bend)
+            constants |= self._expected_gap(n, C, most, bend)
         if not measured:
             if "expected_gap" not in constants:
                 raise GuaranteeError(
                     "Theorem 5.2 of Nowak-Vila et al. (2020) needs line_search=False, replace=True "
-                    "and warm_start=False, with exact oracles, or for classes and label sets with "
-                    "oracle_warm_start=False."
+                    "and an oracle of known error; see the constants of the certificate."
                 )
             gap, spread = 2.0 / delta * constants["expected_gap"], spread + math.log(2.0)
         offset = C * (2.0 * gap + 16.0 * bend * (32.0 + spread))
         return Certificate(theorem, 0.5 * C * self.alpha_, offset, math.inf, constants)
 
-    def _expected_gap(self, n, most, bend):
+    def _expected_gap(self, n, C, most, bend):
         """Bounds on means after t steps, if the error of the oracle has one; see `certificate`."""
         t, error = self.n_iter_ * n, 0.0
         if self.oracle != "exact":
-            error = getattr(self._outputs, "prox_error", math.inf) / (self.oracle_iter or 20)
-            if self.oracle_warm_start or error == math.inf:
+            error = most * math.log(C) / (self.oracle_iter or 20)
+            if self.oracle_warm_start or not isinstance(self._outputs, RowOutputs):
                 return {}
         if self.average:
             past = error * (1.0 + (t + 2.0 * n) / (t + 1.0))
