@@ -187,7 +187,7 @@ def test_the_excess_risk_of_folklore_is_its_formula(K, p, B, alpha, rng):
     X = rng.randn(30, p)
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
     for decoder, unit in (("map", math.log(2)), ("sampled", 1.0)):
-        model = folklore(B, alpha=alpha, decoder=decoder).partial_fit(X, np.arange(30) % K)
+        model = folklore(B, alpha=alpha, decoder=decoder).fit(X, np.arange(30) % K)
         certificate, lam = model.certificate(), 2.0 / B if alpha is None else alpha
         kappa = folklore_kappa(B, 1.0, K)
         rho = kappa / (2 * lam)
@@ -195,9 +195,9 @@ def test_the_excess_risk_of_folklore_is_its_formula(K, p, B, alpha, rng):
         wanted = (lam * K * B**2 + (K - 1) * p / (4 * kappa) * log) / 30
         assert certificate.constants["excess_risk"] == pytest.approx(wanted / unit)
         assert certificate.offset + lam * K * B**2 / unit <= 30 * wanted / unit
-    weak = folklore(B, alpha=kappa / 2).partial_fit(X, np.arange(30) % K)
+    weak = folklore(B, alpha=kappa / 2).fit(X, np.arange(30) % K)
     assert weak.certificate().constants["excess_risk"] == math.inf
-    unknown = folklore(B, feature_norm=None).partial_fit(X, np.arange(30) % K)
+    unknown = folklore(B, feature_norm=None).fit(X, np.arange(30) % K)
     assert "excess_risk" not in unknown.certificate().constants
 
 
@@ -214,7 +214,7 @@ def test_folklore_stopped_at_a_random_time_is_below_its_excess_risk(share):
             p = model.predict_proba(one)[0, 1]
             excess.append(-share * math.log2(p) - (1 - share) * math.log2(1 - p) - best)
             model.partial_fit(one, y[[t]])
-    model = folklore(B).partial_fit(np.ones((T, 1)), y)
+    model = folklore(B).fit(np.ones((T, 1)), y)
     bound = model.certificate().constants["excess_risk"]
     assert 0.0 < np.mean(excess) <= bound <= 30 * np.mean(excess)
 
