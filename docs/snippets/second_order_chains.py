@@ -19,7 +19,7 @@ def from_pairs(states, k):
 
 
 def forbid_disagreement(model, k):
-    """Forbid what is no sequence of pairs, in a fitted `ConditionalRandomField` of states."""
+    """Forbid starts and transitions that disagree, in a `ConditionalRandomField` of states."""
     before, label = np.divmod(model.classes_, k)
     model.start_[before != label] = -np.inf
     model.transitions_[label[:, None] != before] = -np.inf

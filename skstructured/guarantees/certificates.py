@@ -393,7 +393,7 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
         \le (1 - a') \sum_t S_t(W_t) + \frac{ζ}{a} \ln\frac1δ .
 
     Bounds on the expectation use the gap in ``Σ E_t[L_t] ≤ (1 − a) Σ S_t(W_t)`` only, so they hold
-    with a' in the place of a.
+    with a' instead of a.
 
     Parameters
     ----------

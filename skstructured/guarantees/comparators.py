@@ -175,9 +175,9 @@ def separable_risk(
     .. math:: \langle U x, y - y'\rangle \ge t \|y - y'\|_2 \quad \text{for all vertices } y',
 
     the surrogate losses of ``r U/t`` are 0. With the ℓ2 diameter D of the outputs, r is D/2 if all
-    vertices have the same norm, and D for label sets and ordinal classes, where 0 is one (D/2 is
-    printed). So the risk of the uniform average of the weights is at most the regret against
-    ``r U/t``, over T [1]_.
+    vertices have the same norm, and D for label sets and ordinal classes, which have 0 as a vertex
+    (D/2 is printed). So the risk of the uniform average of the weights is at most the regret
+    against ``r U/t``, over T [1]_.
 
     Parameters
     ----------
