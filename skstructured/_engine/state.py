@@ -199,6 +199,8 @@ class LinearState(State):
         self.which = np.zeros(few, dtype=np.int64)
         self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
 
+    #: The largest weight of a round, 1 at least; and what ties added to bounds.
+    heaviest, between = 1.0, 0.0
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
     placed = False
 

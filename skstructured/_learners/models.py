@@ -73,6 +73,17 @@ class BlockResult(NamedTuple):
     decoder: Decoder | None = None
 
 
+def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:
+    """What tied ranks y (n, d) add to bounds, (n,): ``c (Ω(v) − Ω(y)) − L(y; v)``, 0 without ties.
+
+    The vertex v is an order of the tied items; see `Permutahedron`.
+    """
+    space: Any = loss.space
+    v = space.nearest(y)
+    omegas = loss.omega(v) - loss.omega(y)
+    return loss.constants_of().c * omegas - space.expected_loss(y, v)
+
+
 @locked
 class Model(State, ABC):
     """What is learned, and how a block of rounds moves it.
@@ -265,8 +276,19 @@ class Model(State, ABC):
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
         V = self.truths(batch.packed[block])
+        self._note(V, weight)
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
         return BlockResult(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
+
+    def _note(self, V: Floats, weight: Floats) -> None:
+        """Note the largest weight of a round, and what outputs between vertices add to bounds.
+
+        Before the rounds are learned: if they are not, bounds are larger than they need to be.
+        """
+        state = self.state
+        state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))
+        if self.space.has_ties and isinstance(self.loss, FenchelYoung):
+            state.between += float(weight @ price_of_ties(self.loss, V))
 
     @abstractmethod
     def _learn(
@@ -354,6 +376,8 @@ class LinearModel(Model):
         kernel if nothing else has to be done.
         """
         state, scale = self.state, self.scale
+        if weight[0] > state.heaviest or self.space.has_ties:
+            self._note(V, weight)
         dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", lambda: learn_row_for(self._bound()))

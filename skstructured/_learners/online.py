@@ -416,7 +416,12 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         check_is_fitted(self)
         if not getattr(self.loss_, "bounds_surrogate", False):
             check_keeps_bound(self._decoder(), self.loss_)
-        return self._model.certificate(delta)
+        found, state = self._model.certificate(delta), self._model.state
+        if state.between > 0.0:
+            found.constants["left_out"] = state.between
+        if "deviation" in found.constants:
+            found.constants["deviation"] *= state.heaviest
+        return found
 
     def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""

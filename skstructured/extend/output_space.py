@@ -69,6 +69,8 @@ class OutputSpace(Component, ABC):
     #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
     #: losses and projections then take it off first, which keeps the digits behind it.
     constant_sum: bool = False
+    #: Whether outputs may lie between vertices, as tied ranks do.
+    has_ties: bool = False
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
     #: one row: projections then run compiled. None calls `argmax` from Python.
     oracle_kernel: Kernel | None = None

@@ -8,7 +8,12 @@ from skstructured.guarantees.certificates import (
     PiSTOLCertificate,
     gap_constants,
 )
-from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
+from skstructured.guarantees.comparators import (
+    best_comparator,
+    comparator_for,
+    comparator_losses,
+    separable_risk,
+)
 from skstructured.guarantees.risk import RiskMonitor, risk_bound, risk_curve
 
 __all__ = [
@@ -24,4 +29,5 @@ __all__ = [
     "gap_constants",
     "risk_bound",
     "risk_curve",
+    "separable_risk",
 ]

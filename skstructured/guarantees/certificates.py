@@ -3,104 +3,13 @@
 import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from scipy.optimize import brentq
+from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
 from skstructured.extend._types import Floats, Loss
-
-BETA = (2.0 - math.log(3.0)) / 2.0
-
-#: ln v lies between ± this, so v itself neither over- nor underflows.
-LIMIT = 690.0
-
-#: Half of the direction's regret 5/2 · √(2v): the factor of 2√v.
-DIRECTION = 1.25 * math.sqrt(2.0)
-
-
-class Game(NamedTuple):
-    """ℓ, ε and g of the regret."""
-
-    length: float
-    wealth: float
-    growth: float
-
-    def log_loss(self, v):
-        """r(v), even if 1/d overflows."""
-        x = math.log(4.0 * v) + 2.0 * self.growth
-        soft = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-        return BETA * (0.125 + self.growth) + soft / (2.0 * BETA)
-
-    def best_y(self, v, r):
-        """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``, by Newton's method.
-
-        Left minus right is concave in y and rises: steps from below never overshoot.
-        """
-        known, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
-        # Where y ≤ 1, it is at least v e^{2 known − 2}; and always at least known + ln 2.
-        log_small = min(math.log(v) + 2.0 * known - 2.0, 0.0)
-        y = max(known + math.log(2.0), math.exp(max(log_small, -LIMIT)))
-        for _ in range(50):
-            share = root / math.sqrt(y)
-            step = known + math.log(2.0 + share) - y
-            step /= 1.0 + 0.5 * share / (y * (2.0 + share))
-            if step <= 1e-10 * y:
-                break
-            y += step
-        return y
-
-    def line(self, v):
-        """(height, slope) with ``R(v') ≤ height + slope · v'`` for every v', equal for v' = v."""
-        r, root = self.log_loss(v), math.sqrt(v)
-        s = math.sqrt(self.best_y(v, r)) / root
-        A = self.length * (1.0 / s + 2.0)
-        slope_r = 0.5 / (BETA * (v + 0.25 * math.exp(-2.0 * self.growth)))
-        slope = self.length * (s + DIRECTION / root) + A * slope_r
-        won = A * (r - slope_r * v + math.log(A) - math.log(self.wealth) - 1.0)
-        return self.wealth + DIRECTION * self.length * root + won, slope
-
-
-def linear_regret(game, v):
-    """R(v), from above."""
-    if game.length == 0.0:
-        return game.wealth
-    v = max(v, math.exp(-LIMIT))
-    height, slope = game.line(v)
-    return height + slope * v
-
-
-def target_regret(game, a, unit):
-    """The supremum over z ≥ 0 of ``min{(1 − a) z, R(z/unit) − a z}``, from above.
-
-    z is the sum of the surrogate losses: the target loss is at most (1 − a) z, and the comparator's
-    loss at least z − R, and not negative. With a line of height h and slope m ≤ a (in z) above R it
-    is at most ``(1 − a) h/(1 − m)``. The line with m = a is best if it touches R beyond R(z) =
-    z; otherwise the one that touches it there is.
-    """
-    if game.length == 0.0:
-        return (1.0 - a) * game.wealth
-    at = _root(lambda v: _log(game.line(v)[1]) - math.log(a * unit))
-    if linear_regret(game, at) > unit * at:
-        at = _root(lambda v: _log(linear_regret(game, v)) - _log(unit * v))
-    height, slope = game.line(at)
-    m = slope / unit
-    return (1.0 - a) / (1.0 - m) * height if m <= a else math.inf
-
-
-def _log(x):
-    return math.log(max(x, 1e-300))
-
-
-def _root(falling):
-    """A v just above the zero of a function that falls with v, or the limit nearest to it."""
-    if falling(math.exp(-LIMIT)) <= 0.0:
-        return math.exp(-LIMIT)
-    if falling(math.exp(LIMIT)) >= 0.0:
-        return math.exp(LIMIT)
-    x = brentq(lambda x: falling(math.exp(x)), -LIMIT, LIMIT, xtol=1e-9)
-    return math.exp(x + 1e-7)
+from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
+from skstructured.guarantees.risk import read_delta
 
 
 @dataclass(eq=False, repr=False)
@@ -116,9 +25,10 @@ class Certificate:
     radius : float, default=inf
         Largest ‖U‖_F the theorem allows; inf without a ball.
     constants : dict or None, default=None
-        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem. For sequences and
-        items, ``left_out`` is the weight that unusually long rounds were not learned with. It is
-        added to every bound, because target losses are at most 1.
+        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem. Two of them are
+        added to every bound. ``left_out`` is the weight that unusually long rounds of sequences and
+        items were not learned with, because target losses are at most 1; or what tied ranks cost,
+        see `Permutahedron`. ``deviation`` is the price of probability 1 − δ, see `gap_constants`.
     unit : str or None, default=None
         Unit of losses and regrets, "bits" or "nats", if there is a choice of unit.
 
@@ -147,7 +57,11 @@ class Certificate:
         GuaranteeError
             If U is outside the ball of the theorem.
         """
-        return self._regret(norm) + self.constants.get("left_out", 0.0)
+        return self._regret(norm) + self._added()
+
+    def _added(self) -> float:
+        """What is added to every bound."""
+        return sum(self.constants.get(name, 0.0) for name in ("left_out", "deviation"))
 
     def _regret(self, norm: float) -> float:
         """The regret of the rounds as they were weighted."""
@@ -310,14 +224,59 @@ class PiSTOLCertificate(Certificate):
     def _regret(self, norm: float) -> float:
         """See `Certificate`."""
         k = self.constants
+        many = k.get("outputs", 1.0) * k.get("features", 1.0)
+        slope, offset = self._parts(norm)
+        linear = slope * math.sqrt(many * k["L"] * k["N"] + k["path"]) + offset
+        return (1.0 - k["a"]) * k["c"] * linear
+
+    def _parts(self, norm):
+        """The factor of √(L + P) and the last term in the regret, without (1 − a) c."""
+        k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
         outputs, p = k.get("outputs", 1.0), k.get("features", 1.0)
         reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) * p / k["beta"]
-        spread = 2.0 * k["alpha"] * L * (outputs * p * L + k["path"]) * math.log1p(reach)
+        slope = norm * math.sqrt(2.0 * k["alpha"] * L * math.log1p(reach))
         top = math.exp(x / 2.0) * (x + 1.0) + 2.0
         phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
-        linear = norm * math.sqrt(spread) + outputs * k["beta"] * phi * math.log1p(T)
-        return (1.0 - k["a"]) * k["c"] * linear
+        return slope, outputs * k["beta"] * phi * math.log1p(T)
+
+    def excess_risk(self, norm: float, risk: float = 0.0, smoothness: float = math.inf) -> float:
+        r"""Bound the excess risk of the mean of the functions, for independent rows (Corollary 2).
+
+        The expected surrogate loss on a new row, minus the one of a function h, is at most
+
+        .. math:: \frac1T \Big(B + A \max\{(2A)^{1/3}, (2(T \mathcal{E}(h) + B + q))^{1/4}\}\Big),
+            \quad q = \frac{(cL)^2}{4HN^2},
+
+        with ``B = cβφ ln(1 + T)``, ``A = ‖h‖ √(2αcL ln(1 + ‖h‖L√(α(T+1))/β)) (4HN²(T+1))^{1/4}``,
+        and L, α, β in the units above; or B + ‖h‖cL√(2α(T+1) ln(…)) over T, if that is less. It
+        needs weights 1, ``standardize=False`` and ``average="uniform"``; four times it holds for
+        "polynomial".
+
+        Parameters
+        ----------
+        norm : float
+            ‖h‖.
+        risk : float, default=0.0
+            Expected surrogate loss of h.
+        smoothness : float, default=inf
+            H, the Lipschitz constant of the slopes of the loss: 2 for the smooth hinge.
+
+        Returns
+        -------
+        float
+        """
+        if "features" in self.constants:
+            raise GuaranteeError("Corollary 2 of PiSTOL is about per_coordinate=False.")
+        k, (slope, offset) = self.constants, self._parts(norm)
+        c, L, T = k["c"], k["L"] * k["N"], k["rounds"]
+        most = c * slope * math.sqrt(L * (T + 1.0))
+        if smoothness < math.inf:
+            steep = 4.0 * smoothness * k["N"] ** 2
+            A = slope * math.sqrt(c) * (steep * (T + 1.0)) ** 0.25
+            total = T * risk + c * offset + (c * L) ** 2 / steep
+            most = min(most, A * max((2.0 * A) ** (1.0 / 3.0), (2.0 * total) ** 0.25))
+        return (c * offset + most) / T
 
 
 class PerceptronCertificate(Certificate):
@@ -423,8 +382,18 @@ def _abstention_regret(k):
     return min(constant, 2.0 * math.sqrt(price * k["variance"])) + 4.0 / 3.0 * price + 2.0
 
 
-def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
-    """Return the numbers of a loss that enter bounds, for features of norm at most C = `norm`.
+def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[str, float]:
+    r"""Return the numbers of a loss that enter bounds, for features of norm at most C = `norm`.
+
+    With a `delta`, the bounds that are made of them hold with probability 1 − δ. The gap a is then
+    ``a' = 1 − (1 − a)(e^a − 1)/a``, which is at least a/2, and ``γ D ln(1/δ)/a`` is added. With
+    ``ζ = γD``, the largest target loss, Markov's inequality gives for every learner
+
+    .. math:: \sum_t L_t \le \frac{e^a - 1}{a} \sum_t \mathbb{E}_t[L_t] + \frac{ζ}{a} \ln\frac1δ
+        \le (1 - a') \sum_t S_t(W_t) + \frac{ζ}{a} \ln\frac1δ .
+
+    Bounds on the expectation use the gap in ``Σ E_t[L_t] ≤ (1 − a) Σ S_t(W_t)`` only, so they hold
+    with a' instead of a.
 
     Parameters
     ----------
@@ -432,16 +401,19 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
         The loss, over a fitted space.
     norm : float
         The bound C on the norm of features.
+    delta : float or None, default=None
+        Probability that the bound fails, in (0, 1); None bounds the expectation.
 
     Returns
     -------
     dict of float
-        Among them a, c, C, b, D and γ, by the names of `LossConstants` if it has them.
+        Among them a, c, C, b, D and γ, by the names of `LossConstants` if it has them; with a
+        `delta` also ``deviation``, for rounds of weight 1.
 
     Raises
     ------
     GuaranteeError
-        If the loss has no surrogate gap.
+        If the loss has no surrogate gap, and for a `delta` if it is bounded itself.
 
     See Also
     --------
@@ -449,6 +421,8 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
     Certificate : Bounds made of these numbers.
     """
     if getattr(loss, "bounds_surrogate", False):  # what is bounded is the sum of the loss itself
+        if delta is not None:
+            raise GuaranteeError("The losses of this bound are not drawn: call it without delta.")
         return {"a": 0.0, "c": 1.0, "C": float(norm)}
     k = loss.constants_of()
     if k.a <= 0:
@@ -457,7 +431,11 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
             f"(now {k.a:.4g}) is positive."
         )
     numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
-    return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
+    numbers |= {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
+    if delta is None:
+        return numbers
+    numbers["deviation"] = k.gamma * k.diameter * read_delta(delta) / k.a
+    return numbers | {"a": 1.0 - (1.0 - k.a) * math.expm1(k.a) / k.a}
 
 
 #: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
@@ -522,7 +500,7 @@ class MixtureCertificate(Certificate):
     def _regret(self, norm: float) -> float:
         """See `Certificate`; a GuaranteeError without a bound."""
         found = [
-            known.regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
+            known._regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
         ]
         if not found:
             radius = max((known.radius for known in self.certificates), default=0.0)
@@ -535,7 +513,7 @@ class MixtureCertificate(Certificate):
         """The bound on the target loss against the best expert, ``(1 − a) c (min_e L_e + A)``."""
         k = self.constants
         least = (1.0 - k["a"]) * k["c"] * min(self.losses.values())
-        return least + self._price() + k.get("left_out", 0.0)
+        return least + self._price() + self._added()
 
 
 def overhead(state: Any) -> float:
@@ -551,7 +529,7 @@ def overhead(state: Any) -> float:
 
 
 def certificate_of(
-    optimizer: Any, loss: Any, state: Any, names: list[str] | None = None
+    optimizer: Any, loss: Any, state: Any, delta: float | None = None, names: Any = None
 ) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
 
@@ -565,8 +543,8 @@ def certificate_of(
     certificates = []
     for expert, vector in zip(optimizer.experts(), state.vectors, strict=names is None):
         with contextlib.suppress(GuaranteeError):
-            certificates.append(expert.certificate(loss, vector))
-    constants = gap_constants(loss, 0.0) | {"overhead": overhead(state)}
+            certificates.append(expert.certificate(loss, vector, delta))
+    constants = gap_constants(loss, 0.0, delta) | {"overhead": overhead(state)}
     names = optimizer.names(state.summed) if names is None else names
     losses = dict(zip(names, map(float, state.sums), strict=True))
     return MixtureCertificate(constants, losses, certificates)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Floats, Loss, Matrix
 from skstructured.extend.learner import ExpertComparison
 from skstructured.guarantees.certificates import Certificate
+from skstructured.regularizers import SquaredNorm
 
 #: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
 #: put it there below which no penalty is tried.
@@ -161,6 +163,59 @@ def comparator_for(
         U = rounds.ridge_fit(penalty, U)
         found.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
     return min(found, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
+
+
+def separable_risk(
+    certificate: Certificate, loss: Loss, norm: float, margin: float, n_rounds: int
+) -> float:
+    r"""Bound the expected target loss on new rows if a linear model separates the outputs.
+
+    For T independent rows whose outputs are the best of the scores of U, with the margin t > 0,
+
+    .. math:: \langle U x, y - y'\rangle \ge t \|y - y'\|_2 \quad \text{for all vertices } y',
+
+    the surrogate losses of ``r U/t`` are 0. With the ℓ2 diameter D of the outputs, r is D/2 if all
+    vertices have the same norm, and D for label sets and ordinal classes, which have 0 as a vertex
+    (D/2 is printed). So the risk of the uniform average of the weights is at most the regret
+    against ``r U/t``, over T [1]_.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The bound of T rounds, with a `feature_norm` that holds for all rows.
+    loss : FenchelYoung
+        The loss, with `SquaredNorm`.
+    norm : float
+        ‖U‖_F.
+    margin : float
+        t.
+    n_rounds : int
+        T.
+
+    Returns
+    -------
+    float
+        The bound. It is four times as large for ``average="polynomial"``.
+
+    Raises
+    ------
+    GuaranteeError
+        For another regularizer, whose losses are above 0 at every margin.
+
+    See Also
+    --------
+    risk_bound : A bound from the losses of the rounds.
+
+    References
+    ----------
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
+       losses and improved surrogate regret for online multiclass classification with logistic
+       loss", Theorem 4.6 and appendix G.2.
+    """
+    if not isinstance(getattr(loss, "regularizer", None), SquaredNorm):
+        raise GuaranteeError(f"No margin makes the loss 0: use SquaredNorm, got loss={loss!r}.")
+    reach = loss.lipschitz * (0.5 if loss.space.constant_sum else 1.0)
+    return certificate.regret(reach * norm / margin) / n_rounds
 
 
 class _Rounds(NamedTuple):

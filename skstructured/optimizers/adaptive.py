@@ -6,7 +6,7 @@ from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, RESCALE, new_state
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, gap_constants
 
 # The state vector, after the loop's own entries.
@@ -102,8 +102,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         ``Σ S_t(U) ≥ max(0, Z − B √(2bZ))``, while the target loss is at most (1 − a) Z. The
         theorem's own number, ``2(1−a) b B²/a``, is larger, because its proof uses Σ S_t(U).
         """
-        no_high_probability(self, delta)
-        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
+        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]), delta)
         a, b, B = numbers["a"], numbers["b"], 2.0 * float(self.radius)
         m = min(0.5, a)
         offset = (1.0 - a) * b * B**2 / (2.0 * (1.0 - m) * m)

@@ -6,7 +6,7 @@ from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, CoinBettingCertificate, gap_constants
 
 # The state vector, after the loop's own entries.
@@ -148,8 +148,7 @@ class ParameterFree(OnlineOptimizer):
 
         See `skstructured.guarantees.CoinBettingCertificate`.
         """
-        no_high_probability(self, delta)
-        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
+        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]), delta)
         numbers |= {"D_2": float(state[DIAMETER]), "wealth": float(self.wealth)}
         numbers |= {"N_1": float(state[FIRST]), "N": float(state[NORM])}
         return CoinBettingCertificate(numbers)

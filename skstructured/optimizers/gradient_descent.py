@@ -4,13 +4,14 @@ import math
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_positive, check_real, check_size
+from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
+from skstructured.guarantees.risk import read_delta
 from skstructured.losses.gap import GapSurrogate
 
 # The state vector, after the loop's own entries.
@@ -139,7 +140,8 @@ class GradientDescent(OnlineOptimizer):
         ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the step in use. With probability
         ≥ 1−δ (Theorem 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample
         weight; the first term is divided by 1 − a/2 if a > ½, which the theorem's last step then
-        needs. With sample weights all sums over rounds, of losses too, are weighted.
+        needs. Other steps have the bound on the expectation with the gap of `gap_constants`.
+        With sample weights all sums over rounds, of losses too, are weighted.
 
         Raises
         ------
@@ -150,30 +152,29 @@ class GradientDescent(OnlineOptimizer):
             return self._gaptron(loss, self._norm_sq(state), delta)
         C_sq = self._norm_sq(state)
         numbers = gap_constants(loss, math.sqrt(C_sq))
-        a, b = numbers["a"], numbers["b"]
         # The step in use: its unit is that of the loss at the first round.
         gain = state[GAIN] * (1.0 if state[LEARN_NORM] > 0.0 else C_sq)
         m = gain * loss.constants_of().smoothness / (2.0 * numbers["c"])
+        is_printed = delta is not None and math.isclose(m, numbers["a"] / 2.0, rel_tol=1e-9)
+        if not is_printed:
+            numbers = gap_constants(loss, math.sqrt(C_sq), delta)
+        a, b = numbers["a"], numbers["b"]
         if not m <= a * (1.0 + 1e-9):
             raise GuaranteeError(
                 f"eta is too large for a regret bound: ηb/2 = {m:.4g} exceeds the surrogate gap "
-                f'a = {a:.4g}. Use a smaller eta, eta="theory", or a larger scale of the loss.'
+                f'a = {a:.4g}. Use a smaller eta, eta="theory" (eta="high_probability" with delta) '
+                "or a larger scale of the loss."
             )
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
-        if delta is None:
+        if delta is None or not is_printed:
             per_step = b / m if isinstance(self.eta, str) else 2.0 / self.eta
             quadratic = (1.0 - a) * per_step / (4.0 * (1.0 - m))
-            return Certificate("Theorem 4.2", quadratic, 0.0, radius, numbers)
-        if not math.isclose(m, a / 2.0, rel_tol=1e-9):
-            raise GuaranteeError(
-                "A bound with high probability needs the step η = a/b: use "
-                'GradientDescent(eta="high_probability").'
-            )
-        check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+            theorem = "Theorem 4.2" if delta is None else "Theorem 4.3"
+            return Certificate(theorem, quadratic, 0.0, radius, numbers)
         numbers |= {"weight": float(state[HEAVIEST])}
         quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
-        offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * math.log(1.0 / delta) / a
+        offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * read_delta(delta) / a
         return Certificate("Theorem 4.3", quadratic, offset, radius, numbers)
 
     def _gaptron(self, loss, C_sq, delta):

@@ -10,7 +10,7 @@ from skstructured._engine.compiled import kernel_over
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats, Kernel, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
 
 # The state vector, after the loop's own entries.
@@ -22,19 +22,12 @@ LARGEST_EXPONENT = 300.0
 
 
 def certificate_of(
-    optimizer: Any,
-    loss: Loss,
-    state: Floats,
-    delta: float | None,
-    theorem: str,
-    norm: float,
-    shape: dict[str, float],
+    optimizer: Any, loss: Loss, state: Floats, delta: Any, theorem: str, norm: float, shape: Any
 ) -> PiSTOLCertificate:
     """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
 
     A GuaranteeError unless a ≥ 2.25, no exponent was clipped and ``norm <= feature_norm``.
     """
-    no_high_probability(optimizer, delta)
     a, bound = optimizer.a, optimizer.feature_norm
     if a < 2.25:
         raise GuaranteeError(
@@ -50,7 +43,7 @@ def certificate_of(
             f"{theorem} of PiSTOL needs a bound on the features: set feature_norm to at least "
             f"{norm:.6g}, the largest norm so far."
         )
-    numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ])) | shape
+    numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]), delta) | shape
     numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}
     numbers |= {"alpha": float(a), "beta": float(optimizer.b)}
     numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}

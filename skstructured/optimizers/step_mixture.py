@@ -13,7 +13,7 @@ from skstructured._engine.mixing import THINNING
 from skstructured._engine.rounds import bound
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability, unit_scale
+from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
 from skstructured.guarantees.certificates import certificate_of
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
@@ -228,8 +228,7 @@ class StepMixture(OnlineOptimizer):
 
         See `skstructured.guarantees.MixtureCertificate`.
         """
-        no_high_probability(self, delta)
-        return certificate_of(self, loss, state)
+        return certificate_of(self, loss, state, delta)
 
 
 def _rate(given):

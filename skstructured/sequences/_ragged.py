@@ -227,6 +227,7 @@ class RoundModel(LinearModel):
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """See `Model`; scores are those that were played."""
         truth, kind, scale = batch.packed[block], self.rounds, self.scale
+        self.state.heaviest = max(self.state.heaviest, float(weight.max(initial=0.0)))
         self.state.store_for(True)
         rows, places = kind.rows(batch, block)
         counted = kind.counted(scale, rows, places, weight, truth.offsets)

@@ -288,8 +288,13 @@ class Permutahedron(OutputSpace):
     Notes
     -----
     The constant γ = √(3/(d(d²−1))) is tight: the loss only depends on the centered y [2]_. The
-    bounds hold for ties as well: their lemma needs that a vertex y' has the target loss 0 at y, or
-    at least the distance ν from y. The sampler uses random swaps [3]_.
+    sampler uses random swaps [3]_.
+
+    Lemma 3.1 of [2]_ does not hold at ties. Near a tie the expected target loss is linear in
+    ``‖μ − y‖``, and the surrogate loss S quadratic. It holds for the means of both losses over the
+    orders v of the tied items. Those are the losses plus ``L(y; v)`` and ``c (Ω(v) − Ω(y))``. So
+    every bound on the target loss adds ``c (Ω(v) − Ω(y)) − L(y; v)`` per round, times its weight.
+    `certificate` includes the sum over all rounds, as ``constants["left_out"]``.
 
     References
     ----------
@@ -303,7 +308,7 @@ class Permutahedron(OutputSpace):
        Messenger of Mathematics.
     """
 
-    constant_sum = True
+    constant_sum = has_ties = True
     instead_of_probabilities = (
         ' predict_mean returns the mean rank of each label. With space="assignment" each label has '
         "a probability per position."

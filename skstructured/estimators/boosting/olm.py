@@ -151,6 +151,17 @@ class OtherLearners(State):
         self.fitted = self.fitted or bool(self._due.any())
 
 
+def largest_regret(T, lam):
+    """The largest `correction_regrets_` after T rounds of weight 1, but for the clipped logits.
+
+    Each round adds ``σ(1−σ) q/2 = v/(4κ)``, ``v = a q ≤ u``, and ``Σ ln(1 + v) ≤ ln(det A/λ²)``.
+    """
+    R = math.hypot(1.0, math.log(max(T, 2)))
+    u = R / (4.0 * math.sqrt(2.0) * lam)
+    share = u / math.log1p(u) * math.log1p(0.5 * T * u)
+    return 2.0 * lam + (1.0 + math.sqrt(2.0) * R) * share
+
+
 @parameters
 class AdaBoostOLMClassifier(VotingLearner):
     r"""Online boosting: many weak learners, each trained on the mistakes of the others.
@@ -237,6 +248,9 @@ class AdaBoostOLMClassifier(VotingLearner):
     - expected mistakes ≤ (mistakes of the best expert + m ln N)/(1 − 1/e), both by weight;
     - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q + Σ ln(1 +
       e²/max(t, 2)²)``, which is O(ln² T) and at most `correction_regrets_`; q is the row's xᵀA⁻¹x;
+    - these in turn are at most ``2λ + (1 + √2 R) (u/ln(1 + u)) ln(1 + Tu/2) + Σ ln(1 + e²/max(t,
+      2)²)`` for every stream of T rounds, with ``R² = 1 + ln² max(T, 2)`` and ``u = R/(4√2 λ)``
+      (Theorem 4.5 in [1]_, with constants);
     - ``Σ ℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ_i correction_regrets_``;
     - hence some expert makes at most ``4 (T ln K + Σ_i correction_regrets_)/Σ γ_i²`` mistakes (C.5
       in [1]_), which `certificate` returns, together with the first bound. With probability 1 − δ,
@@ -367,8 +381,9 @@ class AdaBoostOLMClassifier(VotingLearner):
         -------
         Certificate
             Its radius is 0: there are no linear comparators. Its ``constants`` are mistakes, which
-            are those of the best expert at most, edges (Σ γ_i²) and regrets (Σ of
-            `correction_regrets_`).
+            are those of the best expert at most, edges (Σ γ_i²), regrets (Σ of
+            `correction_regrets_`), and largest_regret, Theorem 4.5: the largest possible one of
+            them for as many rounds of weight 1.
 
         Raises
         ------
@@ -391,6 +406,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         if delta is not None:
             offset = math.e * reached + m * math.log(1.0 / delta)
         constants = {"mistakes": mistakes, "edges": edges, "regrets": regrets}
+        constants["largest_regret"] = largest_regret(self._live, self._lam) + self._clipped
         return Certificate("Proposition 4.4", 0.0, offset, 0.0, constants)
 
     def _column(self, place):

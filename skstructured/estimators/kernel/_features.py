@@ -16,7 +16,6 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER
 from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
-from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import certificate_of
 
 #: Factors of γ of the three kernels whose mean is "multiscale".
@@ -255,8 +254,7 @@ class FeatureModel(LinearModel):
         """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
         if not self.has_lines:
             return super().certificate(delta)
-        no_high_probability(self.optimizer, delta)
-        return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
+        return certificate_of(self.optimizer, self.loss, self.state, delta, self.expert_names())
 
     def _raw(self, Z):
         if not self.has_lines:

@@ -291,6 +291,16 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. The number of wrong predictions is at most the log
     loss in bits.
 
+    Let a learner stop at random (`skstructured.evaluation.random_stop`), after 0, …, T − 1 of T
+    independent rows. Its expected log loss on a new row exceeds that of every U by at most the
+    largest regret over T (section 4.3 of [1]_). ``constants["excess_risk"]`` is that number for R
+    known and ``standardize=False``,
+
+    .. math:: \frac1T \Big(λKB^2 + \frac{(K-1)p}{4κ}
+        \ln\Big(1 + \frac{κTR^2}{Kpλ(1-ρ)}\Big)\Big), \quad ρ = \frac{κR^2}{2λ} < 1,
+
+    if all weights are 1. It is infinite for ρ ≥ 1.
+
     References
     ----------
     .. [1] Agarwal, Kale, Zimmert (2022). Efficient methods for online multiclass logistic
@@ -324,7 +334,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         Certificate
             Bound whose ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and
             "nearest", "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and with
-            `feature_norm` kappa.
+            `feature_norm` kappa and excess_risk; see Notes.
 
         Raises
         ------
@@ -350,7 +360,20 @@ def _bound_of(learner, part):
     constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": learner.t_}
     if learner.feature_norm is not None:
         constants["kappa"] = float(curvature(np.empty(0), part.reach))
+        largest = learner.loss_.scale_ * _largest_regret(learner, part, constants)
+        constants["excess_risk"] = largest / max(learner.t_, 1)
     return learner._bound("Theorem 3.3", part.lam, part.potential, constants)
+
+
+def _largest_regret(learner, part, constants):
+    """The regret in nats for rows of weight 1, before any is seen; inf if ρ ≥ 1."""
+    (rank, K), p, lam, kappa = part.Q.shape, part.G.shape[1], part.lam, constants["kappa"]
+    square = float(learner.feature_norm) ** 2
+    room = lam - 0.5 * kappa * square  # λ(1 − ρ)
+    if room <= 0.0:
+        return math.inf
+    grown = math.log1p(kappa * learner.t_ * square / (K * p * room))
+    return lam * K * constants["radius"] ** 2 + rank * p * grown / (4.0 * kappa)
 
 
 @inherit_parameters(FolkloreClassifier)

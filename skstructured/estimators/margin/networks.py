@@ -16,6 +16,7 @@ from skstructured.estimators._batch import check_run
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._blocks import Ascent
 from skstructured.estimators.margin._closed_forms import BEST, FIXED, SEARCH
+from skstructured.estimators.margin._outputs import RowOutputs
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
 
@@ -276,7 +277,7 @@ class MaxMinMarginNetwork(DualLearner):
 
     is_max_min = True
 
-    def certificate(self, delta: float = 0.05) -> Certificate:
+    def certificate(self, delta: float = 0.05, measured: bool = True) -> Certificate:
         r"""Bound the excess risk, by Theorems 3.3 and 3.4 of Nowak-Vila et al. (2020).
 
         If rows are drawn independently, and the optimal scores g* have the norm ‖g*‖, then with
@@ -292,21 +293,34 @@ class MaxMinMarginNetwork(DualLearner):
         ----------
         delta : float, default=0.05
             Probability δ that the bound fails, in (0, 1).
+        measured : bool, default=True
+            Whether the gap is `duality_gap_`. False is Theorem 5.2, a number that is known before
+            the rows: the gap is ``2/δ`` times the expected one, by Markov's inequality, and δ/2
+            replaces δ in the rest.
 
         Returns
         -------
         Certificate
             Bound with the ``constants`` C (k for classes, 2 for label sets), kappa (the largest
             ‖Φ(x)‖), L (twice the largest ‖φ(y)‖), gap, n, and lambda_n, which is
-            ``κL √(ln(1/δ)/n)``. For the algorithm of the paper, with `line_search=False`,
-            `replace=True` and exact oracles, it has suboptimality too. Theorem 5.1 of the paper
-            bounds it in expectation by ``2n (G + κ²L²/(αn))/(t + 2n)`` after t steps, with G the
-            largest cost.
+            ``κL √(ln(1/δ)/n)``. For the algorithm of the paper, with `line_search=False` and
+            `replace=True`, it has expected_gap too, and suboptimality without `average`. After t
+            steps, with G the largest cost and ``b = κ²L²/(αn)``, these are at most
+
+            .. math:: h = \frac{2n(G + b)}{t + 2n} + ε, \quad \mathbb{E}[\text{gap}] \le \sqrt{2nbh}
+                \text{ (or } nh + b/2 \text{, if } b < 2nh), \quad
+                \mathbb{E}[\text{gap}] \le \frac{2n(2G + 3b)}{t + 1}
+                + ε \Big(1 + \frac{t + 2n}{t + 1}\Big),
+
+            suboptimality h of the dual (Theorem 5.1), the gap of the last step, and the gap with
+            `average`. ε is the error of the oracle: 0 if it is exact, and for K steps of mirror
+            prox on classes or label sets, without `oracle_warm_start`, ``G ln(C)/K``.
 
         Raises
         ------
         GuaranteeError
-            If there is no constant C for the outputs and costs, or the weights of rows differ.
+            If there is no constant C for the outputs and costs, or the weights of rows differ; and
+            if no expected gap is known, with ``measured=False``.
         """
         check_is_fitted(self)
         spread = -math.log(check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)"))
@@ -318,15 +332,33 @@ class MaxMinMarginNetwork(DualLearner):
         bend = (kappa * L) ** 2 / (self.alpha_ * n)
         lambda_n = kappa * L * math.sqrt(spread / n)
         constants = {"C": C, "kappa": kappa, "L": L, "n": n, "lambda_n": lambda_n}
-        constants["gap"] = self.duality_gap_
-        fixed = not (self.line_search or self.average or self.warm_start) and self.replace
-        if fixed and self.oracle == "exact":
-            t = self.n_iter_ * n
-            constants["suboptimality"] = 2.0 * n * (most + bend) / (t + 2.0 * n)
-        offset = C * (2.0 * self.duality_gap_ + 16.0 * bend * (32.0 + spread))
-        return Certificate(
-            "Theorems 3.3 and 3.4", 0.5 * C * self.alpha_, offset, math.inf, constants
-        )
+        constants["gap"] = gap = self.duality_gap_
+        theorem = "Theorems 3.3 and 3.4" if measured else "Theorem 5.2"
+        if self.replace and not (self.line_search or self.warm_start):
+            constants |= self._expected_gap(n, C, most, bend)
+        if not measured:
+            if "expected_gap" not in constants:
+                raise GuaranteeError(
+                    "Theorem 5.2 of Nowak-Vila et al. (2020) needs line_search=False, replace=True "
+                    "and an oracle of known error; see the constants of the certificate."
+                )
+            gap, spread = 2.0 / delta * constants["expected_gap"], spread + math.log(2.0)
+        offset = C * (2.0 * gap + 16.0 * bend * (32.0 + spread))
+        return Certificate(theorem, 0.5 * C * self.alpha_, offset, math.inf, constants)
+
+    def _expected_gap(self, n, C, most, bend):
+        """Bounds on means after t steps, if the error of the oracle has one; see `certificate`."""
+        t, error = self.n_iter_ * n, 0.0
+        if self.oracle != "exact":
+            error = most * math.log(C) / (self.oracle_iter or 20)
+            if self.oracle_warm_start or not isinstance(self._outputs, RowOutputs):
+                return {}
+        if self.average:
+            past = error * (1.0 + (t + 2.0 * n) / (t + 1.0))
+            return {"expected_gap": 2.0 * n * (2.0 * most + 3.0 * bend) / (t + 1.0) + past}
+        left = 2.0 * n * (most + bend) / (t + 2.0 * n) + error
+        step = min(1.0, math.sqrt(2.0 * n * left / bend))
+        return {"suboptimality": left, "expected_gap": n * left / step + 0.5 * step * bend}
 
 
 @inherit_parameters(DualLearner)

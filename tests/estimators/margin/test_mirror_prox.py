@@ -348,6 +348,56 @@ def test_fixed_steps_keep_theorem_5_1(alpha, passes):
     assert 0.0 < np.mean(left) <= runs[0].certificate().constants["suboptimality"]
 
 
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("oracle", ["exact", "mirror_prox"])
+@pytest.mark.parametrize("name", ["0-1", "labels"])
+def test_theorem_5_2_is_its_formula_and_above_the_mean_gap(name, oracle, average):
+    """After one pass and five; for a large α and averages it is within 20 times of the mean."""
+    C, L, G, log = {"0-1": (4, 2, 1, np.log(4)), "labels": (2, 2 * np.sqrt(3), 1, np.log(2))}[name]
+    given = {"oracle": oracle, "kernel": "rbf", "line_search": False, "replace": True, "tol": 0.0}
+    given |= {"average": average, "oracle_warm_start": False, "oracle_iter": 10}
+    for alpha, passes in ((1.0, 1), (100.0, 5)):
+        given |= {"alpha": alpha, "max_iter": passes}
+        runs = [fitted(name, MaxMinMarginNetwork, random_state=s, **given)[0] for s in range(5)]
+        n, t, bend = 12, 12 * passes, 2 * L**2 / (12 * alpha)
+        error = log / 10 if oracle == "mirror_prox" else 0.0
+        left = 2 * n * (G + bend) / (t + 2 * n) + error
+        steps = np.linspace(1e-3, 1.0, 4001)
+        wanted = np.min(n * left / steps + steps * bend / 2)
+        if average:
+            wanted = 2 * n * (2 * G + 3 * bend) / (t + 1) + error * (1 + (t + 2 * n) / (t + 1))
+        found = runs[0].certificate(0.1, measured=False)
+        assert found.constants["expected_gap"] == pytest.approx(wanted, rel=1e-4)
+        gap = np.mean([run.duality_gap_ for run in runs])
+        assert gap <= wanted and (wanted <= 20 * gap or not (average and alpha == 100.0))
+        rest = 16 * n * bend / n * (32 + np.log(20))
+        literal = C * (40 * found.constants["expected_gap"] + rest + alpha / 2 * 9)
+        assert found.theorem == "Theorem 5.2" and found.regret(3.0) == pytest.approx(literal)
+        assert ("suboptimality" in found.constants) is not average
+
+
+@pytest.mark.parametrize("name", ["0-1", "costs", "ordinal", "labels"])
+def test_the_gap_of_mirror_prox_is_at_most_its_error(name):
+    """Range of the costs times ln k, or ln 2 for labels, over K; after one step within 20 times."""
+    A, k = GAMES[name][3][0], len(GAMES[name][2][0])
+    most = np.log(2) if name == "labels" else np.ptp(A) * np.log(k)
+    given = {"oracle_warm_start": False, "alpha": 1e-3}
+    for steps in (1, 7, 50):
+        model = fitted(name, MaxMinMarginNetwork, oracle_iter=steps, **given)[0]
+        assert model.oracle_gaps_.max() <= most / steps
+        assert steps > 1 or model.oracle_gaps_.max() > most / 20
+
+
+def test_theorem_5_2_is_about_the_algorithm_of_the_paper():
+    given = {"line_search": False, "replace": True, "oracle": "exact"}
+    assert fitted("0-1", MaxMinMarginNetwork, **given)[0].certificate(measured=False)
+    for other in ({"line_search": True}, {"replace": False}, {"oracle": "mirror_prox"}):
+        model = fitted("0-1", MaxMinMarginNetwork, **given | other)[0]
+        assert "expected_gap" not in model.certificate().constants
+        with pytest.raises(GuaranteeError, match="Theorem 5.2 .* needs line_search=False"):
+            model.certificate(measured=False)
+
+
 def test_sequences_have_the_constant_of_a_position(rng):
     Xs = [rng.randn(3, 2), rng.randn(2, 2)]
     ys = [np.arange(3), np.arange(2)]
