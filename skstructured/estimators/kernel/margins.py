@@ -19,6 +19,7 @@ from skstructured._base.component import (
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK
+from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
@@ -375,8 +376,9 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
-        theta = self._scores(X)
-        return self.space_.decode(theta)
+        known = snapshot(self)
+        theta = known._scores(X)
+        return known.space_.decode(theta)
 
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
@@ -480,7 +482,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         GuaranteeError
             For another `loss`, and for `eta` above ``1/(4 C²)``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "space_")
         loss: Any = self._model.certified_loss()
         state = self._model.state.vector
         step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
@@ -558,7 +560,7 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""
-        check_is_fitted(self)
+        check_is_fitted(self, "space_")
         self._model.certified_loss()
         X = math.sqrt(self._model.state.vector[LARGEST_SQ])
         return PerceptronCertificate("Orabona (2014), (5)", X)
