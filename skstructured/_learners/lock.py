@@ -74,9 +74,8 @@ def locked(kind: type[T]) -> type[T]:
         with self.lock:
             return {name: own(value) for name, value in pickled(self).items() if name != "_lock"}
 
-    methods = {"lock": _lock_named("lock"), "turn": _lock_named("turn")}
-    methods |= {"__copy__": _copied, "__getstate__": state}
-    for name, method in methods.items():
+    methods = {"__copy__": _copied, "__getstate__": state}
+    for name, method in (methods | {name: _lock_named(name) for name in ("lock", "turn")}).items():
         setattr(kind, name, method)
     return kind
 
