@@ -439,7 +439,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound on its mistakes, against the hinge losses ``max(1 − m, 0)`` of any U."""
-        check_is_fitted(self, "space_")
+        check_is_fitted(self)
         X = math.sqrt(2.0 * self._model.state.vector[LARGEST_SQ])
         return PerceptronCertificate("Van der Hoeven (2020), section 4.2", X)
 

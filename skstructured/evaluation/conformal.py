@@ -289,7 +289,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
                     new._count(covered=True)
             for i in range(int(first), _num_samples(X)):
                 row = slice(i, i + 1)
-                self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
+                with self.lock:
+                    self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
         return self
 
     def predict_set(self, X: Features, groups: Any = None) -> Array:
@@ -439,11 +440,10 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:
         """Score a row by its set, learn it, and move the level."""
-        with self.lock:
-            score = float(kind.scores(kind.numbers(x), read)[0])
-            self.estimator_.partial_fit(x, y)
-            self._recent = np.append(self._recent, score)[-self.window :]
-            self._count(covered=score <= self.threshold_)
+        score = float(kind.scores(kind.numbers(x), read)[0])
+        self.estimator_.partial_fit(x, y)
+        self._recent = np.append(self._recent, score)[-self.window :]
+        self._count(covered=score <= self.threshold_)
 
     def _count(self, covered: bool) -> None:
         """Count a set: update the level, and the threshold for the next row."""

@@ -482,7 +482,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         GuaranteeError
             For another `loss`, and for `eta` above ``1/(4 C²)``.
         """
-        check_is_fitted(self, "space_")
+        check_is_fitted(self)
         loss: Any = self._model.certified_loss()
         state = self._model.state.vector
         step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
@@ -560,7 +560,7 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""
-        check_is_fitted(self, "space_")
+        check_is_fitted(self)
         self._model.certified_loss()
         X = math.sqrt(self._model.state.vector[LARGEST_SQ])
         return PerceptronCertificate("Orabona (2014), (5)", X)
