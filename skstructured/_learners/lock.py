@@ -72,7 +72,8 @@ def locked(kind: type[T]) -> type[T]:
 
     def state(self: Any) -> dict[str, Any]:
         with self.lock:
-            return {name: own(value) for name, value in pickled(self).items() if name != "_lock"}
+            attributes = dict(pickled(self))
+            return {name: own(value) for name, value in attributes.items() if name != "_lock"}
 
     methods = {"__copy__": _copied, "__getstate__": state}
     for name, method in (methods | {name: _lock_named(name) for name in ("lock", "turn")}).items():
