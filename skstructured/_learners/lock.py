@@ -118,7 +118,7 @@ class learning_aside:  # noqa: N801
     """
 
     def __init__(self, estimator: Any, continues: bool = False, draws: bool = False) -> None:
-        self._estimator, self._draws = estimator, draws
+        self._estimator, self._draws, self._lock = estimator, draws, lock_of(estimator)
         attributes = dict(vars(estimator))
         if continues:
             attributes |= {name: own(part) for name, part in attributes.items() if name[0] == "_"}
@@ -137,5 +137,5 @@ class learning_aside:  # noqa: N801
             rng = self._estimator.random_state_
             calls = [(rng.set_state, learned["random_state_"].get_state(legacy=False))]
             learned = learned | {"random_state_": rng}
-        with lock_of(self._estimator):
+        with self._lock:
             at_once((setattr, self._estimator, "__dict__", learned), *calls)
