@@ -169,8 +169,9 @@ class ClassScores:
         return Losses(lost, lost, np.full(len(lost), np.nan))
 
     def _scores(self, X: Features) -> Floats:
-        with lock_of(self):
-            return self._thetas(self._fitted_rows(X))
+        known = snapshot(self)
+        with lock_of(known):
+            return known._thetas(known._fitted_rows(X))
 
     def _fitted_rows(self, X: Features) -> Matrix:
         check_is_fitted(self, "classes_")

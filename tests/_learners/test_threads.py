@@ -250,7 +250,7 @@ def test_rounds_of_items_that_are_read_at_once_are_all_learned(first):
         others.append(Asked(lambda: model.update(X[:10], [0] * 10, rewards[:10])))
         others[0].join(0.05)
 
-    model.update(Read(X[10:], begin), [0] * 20, rewards[10:])
+    model.update(X[10:], [0] * 20, Read(rewards[10:], begin))
     others[0].answer()
     assert model.t_ == 30 + 5 * (not first)
 
