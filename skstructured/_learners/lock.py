@@ -1,4 +1,4 @@
-"""Locks of an estimator: calls that learn take turns, and what is read is of one moment.
+"""Locks of an estimator: calls that learn take turns, and readers see the state of one moment.
 
 A call that learns holds the `turn`. It moves the state under the `lock`, a block at a time, or
 learns on a copy whose attributes then replace those of the estimator at once. The thread that holds
