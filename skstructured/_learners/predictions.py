@@ -280,7 +280,8 @@ class DecodedPredictions:
         known = snapshot(self)
         with lock_of(known):
             alone = played_alone(known, X)
-        return known.space_.mean_proba(known._decoding(X).mu if alone is None else alone[1:])
+        mu = known._decoding(X).mu if alone is None else alone[1:]
+        return known.space_.mean_proba(mu)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:
