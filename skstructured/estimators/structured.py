@@ -412,8 +412,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         y, means = self.space_.decode(self.space_.unpack(rounds.packed)), []
         blocks = np.split(np.arange(len(y)), range(BLOCK, len(y), BLOCK))
         for block in blocks:
-            draws = self._model.binned is not None
-            with learning_aside(self, continues=True, draws=draws) as new:
+            with learning_aside(self, True, draws=self._model.binned is not None) as new:
                 model, new.t_ = new._model, self.t_ + len(block)
                 model.rng = new.random_state_
                 part = rounds.take(block) if len(blocks) > 1 else rounds
