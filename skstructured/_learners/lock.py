@@ -106,7 +106,7 @@ def lock_of(estimator: Any) -> Any:
 def snapshot(estimator: Any, attributes: dict[str, Any] | None = None) -> Any:
     """An object with the estimator's attributes of now, which another thread may replace."""
     twin = object.__new__(type(estimator))
-    twin.__dict__ = vars(estimator) if attributes is None else attributes
+    twin.__dict__ = estimator.__dict__ if attributes is None else attributes
     return twin
 
 
