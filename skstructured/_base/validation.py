@@ -290,29 +290,6 @@ def check_size(name: str, value: object, default: float | None = None) -> float:
     return value
 
 
-class unchanged_on_error:  # noqa: N801
-    """Context manager that leaves the attributes of `estimator` as they were if its block raises.
-
-    It binds the estimator, or with `aside` a copy, whose attributes become its own at the end of
-    the block, all at once.
-    """
-
-    def __init__(self, estimator: Any, aside: bool = False) -> None:
-        self._estimator, self._before = estimator, dict(vars(estimator))
-        self._bound = object.__new__(type(estimator)) if aside else estimator
-        if aside:
-            vars(self._bound).update(self._before)
-
-    def __enter__(self) -> Any:
-        return self._bound
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is None:
-            self._estimator.__dict__ = vars(self._bound)
-        elif self._bound is self._estimator:
-            self._estimator.__dict__ = self._before
-
-
 #: Rows that are standardized before they are learned may be as long as this, and as short as any.
 LONGEST_GIVEN = 1e150
 

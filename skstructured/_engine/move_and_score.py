@@ -6,6 +6,7 @@ sums of the weights played; see `average`.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import int64
@@ -221,10 +222,10 @@ def add_dense(data, width, rows, terms, A):
                 A[k, width] += terms[r, k]
 
 
-def aligned_zeros(shape: tuple[int, ...]) -> Floats:
+def aligned_zeros(shape: tuple[int, ...], allocate: Any = np.zeros) -> Floats:
     """Zeros that start at a cache line."""
     size, spare = int(np.prod(shape)), LINE // 8
-    array = np.zeros(size + spare)
+    array = allocate(size + spare)
     start = -(array.ctypes.data // 8) % spare
     return array[start : start + size].reshape(shape)
 
@@ -233,6 +234,11 @@ def aligned(array: Array) -> Array:
     """`array` itself if it is C-contiguous, owned and starts at a cache line, else such a copy."""
     if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array
-    copy = aligned_zeros(array.shape)
+    return aligned_copy(array)
+
+
+def aligned_copy(array: Array) -> Array:
+    """A C-contiguous copy that starts at a cache line."""
+    copy = aligned_zeros(array.shape, np.empty)
     copy[...] = array
     return copy

@@ -9,7 +9,7 @@ import numpy as np
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
-from skstructured._engine.move_and_score import aligned, aligned_zeros
+from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
 
 #: A function and its arguments.
 Call: TypeAlias = tuple[Any, ...]
@@ -264,8 +264,9 @@ class LinearState(State):
 
     def copy(self) -> Self:
         """An independent copy."""
-        twin = super().copy()
-        twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
+        twin, Theta = object.__new__(type(self)), self.Theta
+        vars(twin).update({k: own(part) for k, part in vars(self).items() if k != "Theta"})
+        twin.Theta = None if Theta is None else aligned_copy(Theta)
         return twin
 
 

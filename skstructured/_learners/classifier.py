@@ -16,11 +16,10 @@ from skstructured._base.validation import (
     own_arrays,
     read_rows,
     takes_gaps,
-    unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
+from skstructured._learners.lock import first_call, learning_aside, lock_of, locked, snapshot
 from skstructured._learners.passes import with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
@@ -38,7 +37,7 @@ def fit_one_pass(
     """
     shuffle = getattr(learner, "shuffle", True)
     check_bool("shuffle", shuffle)
-    with unchanged_on_error(learner, aside=True) as new:
+    with learner.turn, learning_aside(learner) as new:
         rounds = new._first(X, y, None, sample_weight, stream=False)
         rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
         new._learn(rounds, rounds.order(rng if shuffle else None), **given)
@@ -50,19 +49,16 @@ def learn_stream(
     learner: Any, X: Features, y: Outputs, classes: Given, sample_weight: Given = None, **given: Any
 ) -> Any:
     """The same learner after further rows, in order; the first ones start it."""
-    first = not hasattr(learner, "classes_")
-    with unchanged_on_error(learner, first) as new:
-        if first:
+    with learner.turn, first_call(learner, "classes_") as new:
+        if new is not learner:
             rounds = new._first(X, y, classes, sample_weight, stream=True)
-            new._learn(rounds, np.arange(len(rounds.packed)), **given)
         else:
             if classes is not None:
                 learner.space_.check_classes(classes)
-            told = {} if sample_weight is None else {"sample_weight": sample_weight}
-            rounds = learner.resume(X, y, **told)
-    if not first:
-        own_arrays(learner)
-        learner._learn(rounds, np.arange(len(rounds.packed)), **given)
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            rounds = learner.resume(X, y, **weights)
+            own_arrays(learner)
+        new._learn(rounds, np.arange(len(rounds.packed)), **given)
     learner._warn_diagnostics()
     return learner
 
@@ -148,15 +144,16 @@ class ClassScores:
 
     def predict(self, X: Features) -> Array:
         """The class of the largest score of every row, without randomness."""
-        best = np.argmax(self._scores(X), axis=1)
-        return self.classes_[best]
+        known = snapshot(self)
+        best = np.argmax(known._scores(X), axis=1)
+        return known.classes_[best]
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`.
 
         Bandits whose constructor names the classes have those.
         """
-        with unchanged_on_error(self, aside=True) as new:
+        with learning_aside(self) as new:
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y if classes is None else classes))
             return Batch(rows, new._check_labels(rows, y))
@@ -172,8 +169,9 @@ class ClassScores:
         return Losses(lost, lost, np.full(len(lost), np.nan))
 
     def _scores(self, X: Features) -> Floats:
-        with lock_of(self):
-            return self._thetas(self._fitted_rows(X))
+        known = snapshot(self)
+        with lock_of(known):
+            return known._thetas(known._fitted_rows(X))
 
     def _fitted_rows(self, X: Features) -> Matrix:
         check_is_fitted(self, "classes_")
@@ -248,7 +246,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def _learn(self, rounds: Batch, order: Ints, **given: Any) -> None:
         X, codes = rounds.X, rounds.packed
         for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
-            with self.lock, learning_on_a_copy(self) as twin:
+            with self.lock, learning_aside(self, continues=True) as twin:
                 for i in order[start : start + BLOCK]:
                     rows, _ = twin._scale.apply(Rows.from_array(X[i : i + 1]))
                     x = with_intercept(rows.matrix, self._intercept)[0]

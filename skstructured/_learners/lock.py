@@ -1,7 +1,8 @@
-"""One lock for the learned state: held while a block is learned, and while the state is read.
+"""Locks of an estimator: calls that learn take turns, and readers see the state of one moment.
 
-A reader then sees a state between two blocks, and threads that learn take turns by blocks. The
-thread that holds the lock may acquire it again, so a signal handler never waits.
+A call that learns holds the `turn`. It moves the state under the `lock`, a block at a time, or
+learns on a copy whose attributes then replace those of the estimator at once. The thread that holds
+a lock may acquire it again, so a signal handler never waits.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import copy
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from skstructured._engine.state import at_once, own
@@ -16,86 +18,115 @@ from skstructured._engine.state import at_once, own
 T = TypeVar("T")
 
 
-class _Lock:
-    """A lock that is renewed in a child process, in which no thread would release the old one."""
+class _Locks:
+    """Two locks, renewed in a child process, in which no thread would release the old ones."""
 
-    __slots__ = ("__weakref__", "held")
+    __slots__ = ("__weakref__", "lock", "turn")
 
     def __init__(self) -> None:
-        self.held = threading.RLock()
+        self.renew()
         _LOCKS.add(self)
 
+    def renew(self) -> None:
+        """Replace both locks."""
+        self.lock, self.turn = threading.RLock(), threading.RLock()
+
     def __reduce__(self) -> Any:
-        return _Lock, ()
+        return _Locks, ()
 
 
 #: All locks of the process.
-_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()
+_LOCKS: weakref.WeakSet[_Locks] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    for lock in _LOCKS:
-        lock.held = threading.RLock()
+    for locks in _LOCKS:
+        locks.renew()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-@property  # type: ignore[misc]  # of the classes that `locked` makes
-def _held(self: Any) -> Any:
-    """The lock, which pickles and deep copies do not have."""
-    try:
-        return self._lock.held
-    except AttributeError:
-        return vars(self).setdefault("_lock", _Lock()).held
+def _lock_named(name: str) -> property:
+    """One of the locks, which pickles and deep copies do not have; made by who asks first."""
+
+    def get(self: Any) -> Any:
+        try:
+            locks = self._lock
+        except AttributeError:
+            locks = vars(self).setdefault("_lock", _Locks())
+        return getattr(locks, name)
+
+    return property(get)
 
 
 def _copied(self: Any) -> Any:
     with self.lock:
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self))
-        return twin
+        return snapshot(self, dict(vars(self)))
 
 
 def locked(kind: type[T]) -> type[T]:
-    """Class decorator: objects have a `lock`; copies and pickles are made between two blocks."""
+    """Class decorator: objects have a `lock` and a `turn`; copies and pickles hold the `lock`."""
     pickled: Any = kind.__getstate__
 
     def state(self: Any) -> dict[str, Any]:
         with self.lock:
-            return {name: own(value) for name, value in pickled(self).items() if name != "_lock"}
+            attributes = dict(pickled(self))
+            return {name: own(value) for name, value in attributes.items() if name != "_lock"}
 
-    methods = {"lock": _held, "__copy__": _copied, "__getstate__": state}
-    for name, method in methods.items():
+    methods = {"__copy__": _copied, "__getstate__": state}
+    for name, method in (methods | {name: _lock_named(name) for name in ("lock", "turn")}).items():
         setattr(kind, name, method)
     return kind
+
+
+@contextlib.contextmanager
+def first_call(estimator: Any, attribute: str) -> Iterator[Any]:
+    """Bind a copy that starts and learns aside, if no other thread has set the `attribute`.
+
+    Later calls bind the estimator.
+    """
+    with UNLOCKED if hasattr(estimator, attribute) else estimator.turn:
+        if hasattr(estimator, attribute):
+            yield estimator
+        else:
+            with learning_aside(estimator) as new:
+                yield new
 
 
 UNLOCKED: Any = contextlib.nullcontext()
 
 
-def lock_of(learner: Any) -> Any:
-    """The lock of an estimator's learned state: that of its model, or its own."""
-    return getattr(getattr(learner, "_model", learner), "lock", UNLOCKED)
+def lock_of(estimator: Any) -> Any:
+    """The lock of an estimator's learned state, if it has one."""
+    return getattr(estimator, "lock", UNLOCKED)
 
 
-class learning_on_a_copy:  # noqa: N801
-    """Context manager: a copy of an estimator learns a block, and hands it over as a whole.
+def snapshot(estimator: Any, attributes: dict[str, Any] | None = None) -> Any:
+    """An object with the estimator's attributes of now, which another thread may replace."""
+    twin = object.__new__(type(estimator))
+    twin.__dict__ = estimator.__dict__ if attributes is None else attributes
+    return twin
 
-    An error, or a signal handler that raises, leaves the estimator unchanged. The copy has its own
-    generator if it `draws`.
+
+class learning_aside:  # noqa: N801
+    """Context manager: a copy of an estimator learns; then its attributes replace those of it.
+
+    They do at once. An error, or a signal handler that raises, leaves the estimator unchanged. A
+    copy that `continues` has its own arrays, and if it `draws` its own generator.
     """
 
-    def __init__(self, estimator: Any, draws: bool = False) -> None:
-        self._estimator, self._draws = estimator, draws
-        self._twin = copy.copy(estimator)
+    def __init__(self, estimator: Any, continues: bool = False, draws: bool = False) -> None:
+        self._estimator, self._draws, self._lock = estimator, draws, lock_of(estimator)
+        attributes = dict(vars(estimator))
+        if continues:
+            attributes |= {name: own(part) for name, part in attributes.items() if name[0] == "_"}
+        if draws:
+            attributes["random_state_"] = copy.deepcopy(attributes["random_state_"])
+        self._twin = snapshot(estimator, attributes)
 
     def __enter__(self) -> Any:
-        state = vars(self._twin)
-        state.update({name: own(part) for name, part in state.items() if name[0] == "_"})
-        if self._draws:
-            self._twin.random_state_ = copy.deepcopy(self._twin.random_state_)
         return self._twin
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -106,4 +137,5 @@ class learning_on_a_copy:  # noqa: N801
             rng = self._estimator.random_state_
             calls = [(rng.set_state, learned["random_state_"].get_state(legacy=False))]
             learned = learned | {"random_state_": rng}
-        at_once((vars(self._estimator).update, learned), *calls)
+        with self._lock:
+            at_once((setattr, self._estimator, "__dict__", learned), *calls)

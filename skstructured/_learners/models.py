@@ -31,7 +31,6 @@ from skstructured._engine.state import (
     at_once,
 )
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import locked
 from skstructured._learners.pass_selection import LINEAR
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
@@ -84,7 +83,6 @@ def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:
     return loss.constants_of().c * omegas - space.expected_loss(y, v)
 
 
-@locked
 class Model(State, ABC):
     """What is learned, and how a block of rounds moves it.
 
@@ -105,7 +103,6 @@ class Model(State, ABC):
         Standardization of the rows.
     """
 
-    lock: Any
     state: LinearState
     scale: RunningScale
     #: How numbers of passes are tried.

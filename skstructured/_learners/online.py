@@ -27,7 +27,6 @@ from skstructured._base.validation import (
     norms_of,
     own_arrays,
     raise_bad_row,
-    unchanged_on_error,
     writable,
 )
 from skstructured._engine.one_row import REFUSED
@@ -35,6 +34,7 @@ from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners import weights
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.decoding import answered, check_keeps_bound
+from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.models import (
     AVERAGE,
     LAST,
@@ -75,6 +75,7 @@ MOST_PASSES = 10**9
 ONE = np.ones(1)
 
 
+@locked
 class OnlineEstimator(OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimizer; weights are W of shape (dim, p [+ 1]).
 
@@ -83,6 +84,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     `_unfitted_space`, `_parts`, a `_new_model`.
     """
 
+    lock: Any
+    turn: Any
     _decoder: Callable[[], Decoder]
     _learns_singles = True
     _calibrator: Calibrator | None = None
@@ -152,7 +155,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
-        with unchanged_on_error(self, aside=True) as new:
+        with self.turn, learning_aside(self) as new:
             new._fit_anew(X, y, sample_weight)
         self._warn_diagnostics()
 
@@ -277,17 +280,13 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         self._check_stream(False)
-        if self._learned_alone(X, y, classes, sample_weight):
-            pass
-        elif hasattr(self, "space_"):
-            self._model.state.check_can_learn()
-            batch = self._next_rounds(X, y, classes, sample_weight)
-            self._learn(batch, np.arange(batch.n_rounds))
-        else:
-            with unchanged_on_error(self, aside=True) as new:
-                batch = new._first_rounds(X, y, classes, sample_weight)
-                new._learn(batch, np.arange(batch.n_rounds))
-        self.n_iter_ = 1
+        with self.turn:
+            if not self._learned_alone(X, y, classes, sample_weight):
+                with first_call(self, "space_") as new:
+                    read = new._next_rounds if new is self else new._first_rounds
+                    batch = read(X, y, classes, sample_weight)
+                    new._learn(batch, np.arange(batch.n_rounds))
+            self.n_iter_ = 1
         self._warn_diagnostics()
 
     def _check_stream(self, anew: bool) -> None:
@@ -305,6 +304,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
     ) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
+        self._model.state.check_can_learn()
         batch = self._read(X)
         self._check_rows(batch)
         if classes is not None:
@@ -313,7 +313,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
-        with unchanged_on_error(self, aside=True) as new:
+        with learning_aside(self) as new:
             batch = new._read(X, reset=True)
             new._check_rows(batch, fresh=True)
             new._start(new._space_of_stream(y, classes))
@@ -413,7 +413,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         weights both sums, of target losses and of S(U), are weighted as the rounds were learned.
         With a `MarginLoss` or `ResidualLoss` they are sums of the surrogate losses themselves.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "space_")
         if not getattr(self.loss_, "bounds_surrogate", False):
             check_keeps_bound(self._decoder(), self.loss_)
         found, state = self._model.certificate(delta), self._model.state
@@ -453,7 +453,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         with one_blas_thread(model.small_products and len(order) > 1):
             for block in model.blocks(batch, order, record):
                 now = weight[block]
-                with model.lock:
+                with self.lock:
                     played = model.learn(batch, block, now, record)
                     if self._calibrator is not None:
                         played = self._calibrated(played, now)
@@ -479,9 +479,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     @property
     def t_(self) -> int:
         """Rows of the stream so far, those of `fit` counted once, by the model that learned."""
-        model = self._fitted_model("t_ is")
-        with model.lock:
-            return int(model.state.vector[ROUNDS])
+        with self.lock:
+            return int(self._fitted_model("t_ is").state.vector[ROUNDS])
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
@@ -494,7 +493,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _scores_by(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by their average."""
-        with self._model.lock:
+        with self.lock:
             return self._model.scores(batch, averaged)
 
     def _thetas(self, batch: Batch) -> Any:
@@ -516,7 +515,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         check_lengths(1, len(packed))
         weight = ONE if sample_weight is None else check_weights(sample_weight, packed, 1, True)
         V = model.truths(packed)
-        with model.lock:
+        with self.lock:
             stopped = model.learn_alone(X, norms_of(self), V, weight)
         if stopped == REFUSED:
             return False
@@ -537,8 +536,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""
-        model = self._fitted_model("weights are")
-        with model.lock:
+        with self.lock:
+            model = self._fitted_model("weights are")
             return model.weights(bool(self.average if averaged is None else averaged))
 
     @property

@@ -24,7 +24,7 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.lock import lock_of
+from skstructured._learners.lock import lock_of, snapshot
 from skstructured._learners.platt_calibration import Calibrator, calibrator_for
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
@@ -49,7 +49,7 @@ def has_empty_sequence(learner: Any, X: Any) -> bool:
 
 def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: Any) -> list[Any]:
     """Answers of a prediction, one per sequence, with empty ones for sequences that are empty."""
-    check_is_fitted(learner)
+    check_is_fitted(learner, "space_")
     position = np.zeros((1, learner.n_features_in_))
     return around_empty(X, lambda rest: method(rest, **options), position)
 
@@ -195,7 +195,7 @@ class DecodedPredictions:
     def _scores(self, X: Features) -> Any:
         """θ of every row of a new X, (n, dim)."""
         if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
-            check_is_fitted(self)
+            check_is_fitted(self, "space_")
         batch = self._read(X)
         self._check_rows(batch)
         return self._thetas(batch)
@@ -207,17 +207,12 @@ class DecodedPredictions:
         return Decoding(theta, self.loss_, decoder or self._decoder())
 
     def _decoding(self, X: Features) -> Decoding:
-        with lock_of(self):
-            alone = played_alone(self, X)
+        known = snapshot(self)
+        with lock_of(known):
+            alone = played_alone(known, X)
             if alone is None:
-                return self._decode(self._scores(X))
-            return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
-
-    def _mean(self, X: Features) -> Any:
-        """Regularized predictions (n, dim) of a new X."""
-        with lock_of(self):
-            alone = played_alone(self, X)
-        return self._decoding(X).mu if alone is None else alone[1:]
+                return known._decode(known._scores(X))
+            return Decoding(alone[:1], known.loss_, known._decoder(), alone[1:])
 
     def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs, the input of the decoder.
@@ -252,17 +247,18 @@ class DecodedPredictions:
         "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
         default decoder then predicts the median of `predict_proba` instead.
         """
-        theta, space = self._scores(X), self.space_
+        known = snapshot(self)
+        theta, space, loss = known._scores(X), known.space_, known.loss_
         if space.task != "multiclass":
-            return self._decode(theta).scores()
-        two = len(self.classes_) == 2
+            return known._decode(theta).scores()
+        two = len(known.classes_) == 2
         if space.scores_classes and (theta.shape[1] == 1 or not two):
             return theta[:, 0] if two else theta
         vertices = space.vertices()
-        omega = self.loss_.omega(vertices)
+        omega = loss.omega(vertices)
         if two:
             return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
-        return theta @ vertices.T - omega - self.loss_.conjugate(theta)[:, None]
+        return theta @ vertices.T - omega - loss.conjugate(theta)[:, None]
 
     def predict_mean(self, X: Features) -> Any:
         """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim).
@@ -281,8 +277,11 @@ class DecodedPredictions:
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        mu = self._mean(X)
-        return self.space_.mean_proba(mu)
+        known = snapshot(self)
+        with lock_of(known):
+            alone = played_alone(known, X)
+        mu = known._decoding(X).mu if alone is None else alone[1:]
+        return known.space_.mean_proba(mu)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:
@@ -302,8 +301,9 @@ class DecodedPredictions:
         ValueError
             For NaN or inf in X, and for another number of features than in `fit`.
         """
-        theta = self._scores(X)
-        return self.loss_.log_proba(theta)
+        known = snapshot(self)
+        theta = known._scores(X)
+        return known.loss_.log_proba(theta)
 
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
         """The `Losses` of scores if V is true."""
@@ -345,7 +345,7 @@ class DecodedPredictions:
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, n_classes) with which `sample` plays each class."""
         decoding = self._decoding(X)
-        return self.space_.vertex_proba(decoding.expected_vertex())
+        return decoding.space.vertex_proba(decoding.expected_vertex())
 
     def expected_target_loss(self, X: Features, y: Outputs) -> Floats:
         """Exact expectation of the target loss of `sample`, per sample (n,)."""

@@ -11,7 +11,6 @@ from skstructured._base.plugins import is_builtin
 from skstructured._base.validation import check_positive_sum, check_range_of_weights, floats_of
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
-from skstructured._learners.lock import lock_of
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch
 
@@ -73,7 +72,7 @@ def of_experts(what: str, method: str) -> property:
         model = getattr(self, "_model", None)
         if not getattr(model, "mixes", False):
             raise AttributeError('Experts are set by partial_fit or fit with optimizer="mixture".')
-        with lock_of(self):
+        with self.lock:
             return getattr(model, method)()
 
     return property(get, doc=what)
@@ -86,7 +85,7 @@ def of_kernels(name: str, what: str, read: Callable[[Any, bool], Any]) -> proper
         model = self._fitted_model(f"{name} is")
         if model.without_kernels:
             raise AttributeError(f"{name} is not available with {model.without_kernels}.")
-        with model.lock:
+        with self.lock:
             return read(model, bool(self.average))
 
     return property(get, doc=what)

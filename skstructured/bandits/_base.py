@@ -18,13 +18,12 @@ from skstructured._base.validation import (
     check_share,
     own_arrays,
     raise_bad_row,
-    unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import ClassScores, with_intercept
-from skstructured._learners.lock import learning_on_a_copy, lock_of, locked
+from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
 from skstructured.experts._binary import part_of
@@ -138,7 +137,6 @@ def fingerprint(X, codes, propensities):
 LONGEST_HORIZON = 2**53
 
 
-@locked
 class BanditModel(State, ABC):
     """The state of a bandit: its scores, its distribution over classes, and its updates.
 
@@ -215,6 +213,7 @@ class BanditParameters:
     random_state: Seed = None
 
 
+@locked
 class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Learn classes from the rewards of choices; the base class of bandit classifiers.
 
@@ -245,14 +244,10 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
     missing_coef_ = LinearWeights.missing_coef_
 
-    def __getstate__(self) -> Any:
-        with lock_of(self):  # what was learned, and the statistics of rows, are of one block
-            return dict(super().__getstate__())
-
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")
-        with lock_of(self):
+        with self.lock:
             return self._scale.fold(self._model.W.copy())
 
     def _rho(self):
@@ -302,7 +297,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             Before the first round, if the classes are not known.
         """
         X, *_ = self._started(X)
-        with lock_of(self):
+        with self.lock:
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             _, P = self._played(X)
         codes = invert(P, rng.random_sample(len(P)))
@@ -339,12 +334,13 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             If an action is not among the classes, a propensity is outside (0, 1], or a reward is
             not allowed; the message names the row, and the fitted state is unchanged.
         """
-        X, *checked = self._started(X, actions, rewards, propensities)
-        with lock_of(self), learning_on_a_copy(self, self.draws > 1) as twin:
-            twin._account(X, checked[0], checked[2])
-            coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
-            twin._model.learn(twin._ready(X, twin._scale), *checked, coins, twin._rho())
-            twin.t_ += X.shape[0]
+        with self.turn:
+            X, *checked = self._started(X, actions, rewards, propensities)
+            with self.lock, learning_aside(self, True, draws=self.draws > 1) as twin:
+                twin._account(X, checked[0], checked[2])
+                coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
+                twin._model.learn(twin._ready(X, twin._scale), *checked, coins, twin._rho())
+                twin.t_ += X.shape[0]
         self._warn_diagnostics()
         return self
 
@@ -365,7 +361,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return self._fit(X, y)
 
     def _fit(self, X, y, **given):
-        with unchanged_on_error(self, aside=True) as new:
+        with self.turn, learning_aside(self) as new:
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y))
             new._simulate(rows, new._check_labels(rows, y), **given)
@@ -396,16 +392,16 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return self._simulate_labels(X, y, classes)
 
     def _simulate_labels(self, X, y, classes, **given):
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            is_verbose(self)
-            rows = new._rows(X)
-            new._start_with(classes)
-            if classes is not None:
-                new.space_.check_classes(classes)
-            codes = new._check_labels(rows, y)
-        self._await(None)
-        actions, propensities = self._simulate(rows, codes, **given)
+        with self.turn:
+            with first_call(self, "classes_") as new:
+                is_verbose(self)
+                rows = new._rows(X)
+                new._start_with(classes)
+                if classes is not None:
+                    new.space_.check_classes(classes)
+                codes = new._check_labels(rows, y)
+            self._await(None)
+            actions, propensities = self._simulate(rows, codes, **given)
         rewards = (actions == codes).astype(np.float64)
         self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
@@ -444,7 +440,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
-        with lock_of(self):
+        with self.lock:
             return self._played(self._fitted_rows(X))[1]
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
@@ -486,7 +482,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
-            with lock_of(self), learning_on_a_copy(self, draws=True) as twin:
+            with self.lock, learning_aside(self, True, draws=True) as twin:
                 *played, stopped = twin._model.simulate(twin, rows, block, codes[block], **given)
                 actions[block], propensities[block] = played
             if stopped >= 0:
@@ -515,8 +511,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _started(self, X, *feedback):
         """Checked rows, of a learner that has started, and the result of `_check_feedback`."""
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
+        with first_call(self, "classes_") as new:
             X = new._rows(X).X
             new._start_with(None)
             checked = new._check_feedback(X.shape[0], *feedback) if feedback else ()

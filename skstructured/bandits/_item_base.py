@@ -28,7 +28,6 @@ from skstructured._base.validation import (
     check_positive,
     check_weights,
     is_ready,
-    unchanged_on_error,
 )
 from skstructured._engine.compiled import kernel
 from skstructured._engine.moments import DEVIATION, INVERSE, MEAN
@@ -36,7 +35,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.lock import learning_on_a_copy, locked
+from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._base import check_entries, check_propensities, invert, read_numbers
 from skstructured.extend._types import Floats, Given, Ints, Seed
@@ -259,7 +258,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             If a round has no available action, if rows are not finite or have another width than
             before, or if a parameter is out of range; the state is then unchanged.
         """
-        with unchanged_on_error(self, not hasattr(self, "t_")) as new:
+        with first_call(self, "t_") as new:
             actions, X = new._read(X_actions, qid, available)
             new._start_with(X)
             own = random_state is None and self.randomized
@@ -291,7 +290,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         -------
         self
         """
-        with unchanged_on_error(self, aside=True) as new:
+        with self.turn, learning_aside(self) as new:
             vars(new).pop("t_", None)
             new.update(X_actions, actions, rewards, propensities, **given)
         return self
@@ -337,19 +336,20 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             As `choose`, and if actions are not positions of available ones, rewards are not finite,
             or propensities are outside (0, 1]; the fitted state is then unchanged.
         """
-        with unchanged_on_error(self, not hasattr(self, "t_")) as new:
-            given, X = new._read(X_actions, qid, available)
-            chosen, n = rows_of(given, actions), len(given)
-            earned = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
-            if propensities is not None:
-                check_propensities(propensities, n)
-            weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
-            new._start_with(X)
-        for i, rows in enumerate(given.rounds):
-            if weight[i] > 0.0:
-                with self.lock, learning_on_a_copy(self) as twin:
-                    twin._learn(X[rows], chosen[i] - rows.start, earned[i], weight[i])
-                    twin.t_ += 1
+        with self.turn:
+            with first_call(self, "t_") as new:
+                items, X = new._read(X_actions, qid, available)
+                chosen, n = rows_of(items, actions), len(items)
+                earned = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
+                if propensities is not None:
+                    check_propensities(propensities, n)
+                weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
+                new._start_with(X)
+            for i, rows in enumerate(items.rounds):
+                if weight[i] > 0.0:
+                    with self.lock, learning_aside(self, continues=True) as twin:
+                        twin._learn(X[rows], chosen[i] - rows.start, earned[i], weight[i])
+                        twin.t_ += 1
         return self
 
     def decision_function(self, X_actions: Any, qid: Given = None, *, available: Any = None) -> Any:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_nonnegative, check_weights
-from skstructured._learners.lock import lock_of
 from skstructured._learners.metadata import routed, router_of
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
@@ -213,8 +212,8 @@ class BanditReduction(BanditClassifier):
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`, by the wrapped learner's method if it has one."""
-        X = self._fitted_rows(X)
-        with lock_of(self):
+        with self.lock:
+            X = self._fitted_rows(X)
             if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
                 return self.estimator_.predict_log_proba(X)
             return log_softmax(self._thetas(X))

@@ -15,9 +15,9 @@ from skstructured._base.validation import (
     check_missing,
     check_size,
     check_weights,
-    unchanged_on_error,
 )
 from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, over_sequences, read_batch
 from skstructured._learners.weights import linear_scores
@@ -111,8 +111,8 @@ class BatchPredictor(BaseEstimator):
             sequence and position. The fitted state is then unchanged.
         """
         self._check_parameters()
-        with unchanged_on_error(self):
-            self._fit(X, y, sample_weight)
+        with learning_aside(self) as new:
+            new._fit(X, y, sample_weight)
         return self
 
     def _check_parameters(self):

@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import Rows
-from skstructured._learners.lock import lock_of, locked
+from skstructured._engine.state import State
+from skstructured._learners.lock import snapshot
 from skstructured._learners.models import SCORES
 from skstructured.estimators.mixture._training import CHUNK
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
@@ -87,23 +88,23 @@ def codes_of(X, edges):
     return codes
 
 
-class StreamMember:
+class StreamMember(State):
     """An online learner of unchanged rows, or of their bins."""
 
     def __init__(self, learner: Any, bins: QuantileBins | None = None) -> None:
         self.learner, self.bins = learner, bins
 
+    def copy(self) -> "StreamMember":
+        """A member with its own learner."""
+        return StreamMember(snapshot(self.learner, self.learner.__getstate__()), self.bins)
+
     def _rows(self, X: Features) -> Any:
         return X if self.bins is None else self.bins.transform(as_dense(X))
 
-    @property
-    def began(self) -> bool:
-        """Whether rows were read."""
-        return hasattr(self.learner, "space_")
-
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """The `Batch` of rows that come first or next."""
-        read = self.learner._next_rounds if self.began else self.learner._first_rounds
+        began = hasattr(self.learner, "space_")
+        read = self.learner._next_rounds if began else self.learner._first_rounds
         return read(self._rows(X), y, classes, weight)
 
     def learned_means(self, batch: Batch) -> Floats:
@@ -133,8 +134,6 @@ class StreamMember:
 class FrozenMember:
     """A fitted mixture that predicts rows of a stream, and learns none of them."""
 
-    began = True
-
     def __init__(self, mixed: Any, loss: Any) -> None:
         self.mixed, self.loss = mixed, loss
 
@@ -149,8 +148,7 @@ class FrozenMember:
         return Batch(Rows.from_array(X), None)
 
 
-@locked
-class StreamMixture:
+class StreamMixture(State):
     """Members that learn a stream, mixed by how near they were to what came.
 
     The weight of a member is multiplied by ``exp(−w‖μ_e(x) − y‖²/s²)`` after each row, w the weight
@@ -185,8 +183,8 @@ class StreamMixture:
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """Check rows that come first or next; nothing is learned."""
         batch = self.members[0].read(X, y, classes, weight)
-        for member in self.members[1:]:
-            if not member.began:  # so that it can predict before it has learned
+        for member in self.members[1:]:  # may refuse rows; and can then predict
+            if isinstance(member, StreamMember) and member.bins is None:
                 member.read(X, y, classes, weight)
         return batch
 
@@ -195,9 +193,8 @@ class StreamMixture:
         X, weight = batch.rows.matrix, batch.weights
         V = self.members[0].learner.space_.unpack(batch.packed)
         given = None if (weight == 1.0).all() else weight
-        rests = [batch, *(m.read(X, y, None, given) for m in self.members[1:])]  # may refuse
-        pairs = zip(self.members, rests, strict=True)
-        means = np.array([member.learned_means(rest) for member, rest in pairs])
+        reads = [batch, *(m.read(X, y, None, given) for m in self.members[1:])]
+        means = np.array([m.learned_means(r) for m, r in zip(self.members, reads, strict=True)])
         early, known = self._before_bins(batch)
         mixed = [self._mix(means[:, :early], V[:early], weight[:early])]
         if early > 0:
@@ -218,9 +215,8 @@ class StreamMixture:
         """Mixtures (n, dim) for rounds that were read, some at a time; nothing is learned."""
         starts = range(0, max(batch.rows.n_rows, 1), CHUNK)
         chunks = (batch.take(slice(start, start + CHUNK)) for start in starts)
-        with lock_of(self):
-            pairs = [*zip(self.weights, self.members, strict=True)]
-            return np.concatenate([sum(v * m.means_of(rows) for v, m in pairs) for rows in chunks])
+        pairs = [*zip(self.weights, self.members, strict=True)]
+        return np.concatenate([sum(v * m.means_of(rows) for v, m in pairs) for rows in chunks])
 
     def _before_bins(self, batch: Batch) -> tuple[int, Ints]:
         """How many rows come before there are bins, and the places of those that count."""

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_weights
+from skstructured._learners.lock import snapshot
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
@@ -131,6 +132,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
-        check_is_fitted(self)
-        X = self._checked_rows(X) if self._is_auto() else X
-        return self.space_.decode(self._mixed.scores(X))
+        known = snapshot(self)
+        check_is_fitted(known, "space_")
+        X = known._checked_rows(X) if known._is_auto() else X
+        return known.space_.decode(known._mixed.scores(X))

@@ -10,9 +10,9 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import check_weights, read_rows, unchanged_on_error
+from skstructured._base.validation import check_weights, read_rows
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.lock import lock_of
+from skstructured._learners.lock import first_call, learning_aside, snapshot
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import (
     DecodedPredictions,
@@ -50,6 +50,9 @@ __all__ = ["StructuredPredictor"]
 
 #: Kernels that learn by the loss itself, if there are no more rows than landmarks.
 BY_LOSS = ("arc-cosine", "laplacian")
+
+#: Most rows of a stream that are learned at once.
+BLOCK = 4096
 
 #: Passes of such kernels; features, at most, of rows of a stream whose columns get bins.
 PASSES, NARROW = 10, 50
@@ -338,20 +341,21 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         ValueError
             For the same errors as `fit`, and for labels not in `classes`.
         """
-        if hasattr(self, "_model"):
-            _check_n_features(self, X, reset=False)  # by the name of this class
-            self._learn_stream(self._model.read(X, y, classes, sample_weight))
-            return self
-        with unchanged_on_error(self, aside=True) as new:
-            began = new._begin_stream(X, y, classes, sample_weight, hasattr(self, "_mixed"))
-            new._learn_stream(began)
+        with self.turn, first_call(self, "_model") as new:
+            if new is self:
+                _check_n_features(self, X, reset=False)  # by the name of this class
+                rounds = self._model.read(X, y, classes, sample_weight)
+            else:
+                resumes = hasattr(self, "_mixed")
+                rounds = new._begin_stream(X, y, classes, sample_weight, resumes)
+            new._learn_stream(rounds)
         return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream; see `OnlineLearner`."""
         if classes is None and self._task() == "multiclass":
             classes = np.unique(np.asarray(y))
-        with unchanged_on_error(self, aside=True) as new:
+        with learning_aside(self) as new:
             return new._begin_stream(X, y, classes, None, False)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
@@ -433,13 +437,17 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return [KernelStructuredPredictor(**shared, **given)], binned
 
     def _learn_stream(self, rounds):
-        """Learn rounds; the predictions (n, dim) before each."""
-        y = self.space_.decode(self.space_.unpack(rounds.packed))
-        with self._model.lock:
-            said = self._model.learn(rounds, y)
-            self.t_ += rounds.n_rounds
-            self.estimators_, self.weights_ = self._model.members, self._model.weights
-        return said
+        """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""
+        y, means = self.space_.decode(self.space_.unpack(rounds.packed)), []
+        blocks = np.split(np.arange(len(y)), range(BLOCK, len(y), BLOCK))
+        for block in blocks:
+            with learning_aside(self, True, draws=self._model.binned is not None) as new:
+                model, new.t_ = new._model, self.t_ + len(block)
+                model.rng = new.random_state_
+                part = rounds.take(block) if len(blocks) > 1 else rounds
+                means.append(model.learn(part, y[block]))
+                new.estimators_, new.weights_ = model.members, model.weights
+        return np.concatenate(means)
 
     def _of_means(self, mu):
         """How means of a stream become outputs."""
@@ -459,21 +467,18 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):
-        check_is_fitted(self)
-        with lock_of(self):
-            if hasattr(self, "_model"):
-                _check_n_features(self, X, reset=False)
-                return self._of_means(self._model.predict_mean(X))
-            if over_sequences(self):
-                return self._decode(self._chain.scores(self._sequences(X)))
-            X = self._checked_rows(X) if self._is_auto() else X
-            return self._decode(self._mixed.scores(X))
+        known = snapshot(self)
+        check_is_fitted(known, "space_")
+        if hasattr(known, "_model"):
+            _check_n_features(known, X, reset=False)
+            return known._of_means(known._model.predict_mean(X))
+        if over_sequences(known):
+            return known._decode(known._chain.scores(known._sequences(X)))
+        X = known._checked_rows(X) if known._is_auto() else X
+        return known._decode(known._mixed.scores(X))
 
     predict_marginals, predict_nbest = OfSequences.predict_marginals, OfSequences.predict_nbest
     log_proba, log_partition = OfSequences.log_proba, OfSequences.log_partition
 
     def _scores(self, X):
         return self._decoding(X).theta
-
-    def _mean(self, X):
-        return self._decoding(X).mu

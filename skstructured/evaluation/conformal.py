@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
+from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
@@ -41,6 +42,7 @@ def estimator_has(name: str) -> Any:
     return lambda self: getattr(getattr(self, "estimator_", self.estimator), name)
 
 
+@locked
 @parameters
 class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     r"""Predict sets that contain the true output with probability 1 − alpha (conformal prediction).
@@ -223,12 +225,13 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         kind = kind_of(estimator)
         read = kind.read(rows_of(y, held_out))
         scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
-        if groups is None:
-            self._begin(estimator, scores, self._threshold(kind, scores, read))
-        else:
-            parts = [groups[held_out] == group for group in known]
-            q = [self._threshold(kind, scores[part], read[part]) for part in parts]
-            self._begin(estimator, scores, np.array(q), known)
+        with learning_aside(self) as new:
+            if groups is None:
+                new._begin(estimator, scores, new._threshold(kind, scores, read))
+            else:
+                parts = [groups[held_out] == group for group in known]
+                q = [new._threshold(kind, scores[part], read[part]) for part in parts]
+                new._begin(estimator, scores, np.array(q), known)
         return self
 
     @available_if(estimator_has("partial_fit"))
@@ -258,21 +261,24 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
                 "by_class=True and groups are only supported for fit: partial_fit has one level."
             )
         X, y = indexed(self, X, y)
-        first = not hasattr(self, "estimator_")
-        estimator = clone(self.estimator) if first else self.estimator_
-        if first:
-            given = {} if classes is None else {"classes": classes}
-            estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
-        kind = kind_of(estimator)
-        read = kind.read(y)
-        kind.check(y, read)
-        kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
-        if first:
-            self._begin(estimator, np.zeros(0), quantile(np.zeros(0), self.alpha))
-            self._count(covered=True)
-        for i in range(int(first), _num_samples(X)):
-            row = slice(i, i + 1)
-            self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
+        with self.turn:
+            first = not hasattr(self, "estimator_")
+            estimator = clone(self.estimator) if first else self.estimator_
+            if first:
+                given = {} if classes is None else {"classes": classes}
+                estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
+            kind = kind_of(estimator)
+            read = kind.read(y)
+            kind.check(y, read)
+            kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
+            if first:
+                with learning_aside(self) as new:
+                    new._begin(estimator, np.zeros(0), quantile(np.zeros(0), new.alpha))
+                    new._count(covered=True)
+            for i in range(int(first), _num_samples(X)):
+                row = slice(i, i + 1)
+                with self.lock:
+                    self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
         return self
 
     def predict_set(self, X: Features, groups: Any = None) -> Array:
@@ -295,10 +301,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If groups are missing or not expected, or if the estimator raises one.
         """
-        kind = self._kind()
+        known = snapshot(self)
+        kind = known._kind()
         P = kind.numbers(X)
         sets = kind.sets(P, math.inf)
-        for rows, q in self._parts(groups, len(P)):
+        for rows, q in known._parts(groups, len(P)):
             sets[rows] = kind.sets(P[rows], q)
         return sets
 
@@ -325,12 +332,13 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If X and y differ in length, if groups are missing or not expected, or if the estimator
             raises one.
         """
-        kind = self._kind()
+        known = snapshot(self)
+        kind = known._kind()
         read, P = kind.read(y), kind.numbers(X)
         check_lengths(len(P), len(read))
         scores = kind.scores(P, read)
         covered = np.empty(len(scores), dtype=bool)
-        for rows, q in self._parts(groups, len(scores)):
+        for rows, q in known._parts(groups, len(scores)):
             limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
             covered[rows] = scores[rows] <= limit
         return covered

@@ -19,10 +19,9 @@ from skstructured._base.validation import (
     check_integer,
     check_lengths,
     check_share,
-    unchanged_on_error,
     weighted_mean,
 )
-from skstructured._learners.lock import locked
+from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.metadata import routed
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.experts._binary import (
@@ -192,7 +191,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         -------
         self
         """
-        with unchanged_on_error(self, aside=True) as new:
+        with self.turn, learning_aside(self) as new:
             given, rounds = self._routed("fit", params), new._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             codes, fold = rounds.packed, folds(rounds.packed, self.cv)
@@ -221,21 +220,19 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         -------
         self
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
+        with self.turn, first_call(self, "classes_") as new:
             is_verbose(self)
             given = self._routed("partial_fit", params)
-            if first:
+            if new is not self:
                 rounds = new._begin(X, y, classes, stream=True)
-                new._learn(rounds, np.arange(rounds.n_rounds), given)
-                return self
-            if classes is not None:
-                self.space_.check_classes(classes)
-            rounds = self.resume(X, y)
-            check_share("abstention_cost", self.abstention_cost)
-            if rounds.n_rounds > (1 if self._trains else BLOCK):
-                self._ask(rounds.X)  # what an expert refuses is refused before any learns
-        self._learn(rounds, np.arange(rounds.n_rounds), given)
+            else:
+                if classes is not None:
+                    self.space_.check_classes(classes)
+                rounds = self.resume(X, y)
+                check_share("abstention_cost", self.abstention_cost)
+                if rounds.n_rounds > (1 if self._trains else BLOCK):
+                    self._ask(rounds.X)  # what an expert refuses is refused before any learns
+            new._learn(rounds, np.arange(rounds.n_rounds), given)
         return self
 
     def learn(self, rounds: Batch, which: Ints) -> None:
@@ -247,7 +244,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
         Its `rows` collect the losses of the experts (n, d), as rounds are learned.
         """
-        with unchanged_on_error(self, aside=True) as new:
+        with learning_aside(self) as new:
             return new._begin(X, y, classes)
 
     def resume(self, X: Features, y: Outputs) -> Batch:

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_integer, check_real
 from skstructured._engine.compiled import kernel
+from skstructured._learners.lock import locked
 from skstructured.extend._types import Floats
 
 #: Largest λ_t.
@@ -309,6 +310,7 @@ def warn_of_rise(found_at, bound, mean):
         )
 
 
+@locked
 class RiskMonitor(BaseEstimator):
     r"""Bound the risk of any learner from its losses in independent rounds, at any time.
 
@@ -434,11 +436,12 @@ class RiskMonitor(BaseEstimator):
                     f"{name} must not change after the first losses: it was {before!r}, got "
                     f"{getattr(self, name)!r}. Make a new monitor."
                 )
-        runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
-        for run in runs:
-            run.update(losses)
-        self._runs, self._begun_with = runs, begun
-        self._set_numbers(warned=getattr(self, "changed_", False))
+        with self.lock:
+            runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
+            for run in runs:
+                run.update(losses)
+            self._runs, self._begun_with = runs, begun
+            self._set_numbers(warned=getattr(self, "changed_", False))
         return self
 
     def _new_runs(self, surprise):

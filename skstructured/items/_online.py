@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged
 from skstructured._learners.decoding import Decoding
+from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import (
     DecodedPredictions,
@@ -215,7 +216,9 @@ class ItemLearner(OnlineEstimator):
         return super().resume(items, self._targets(items, y))
 
     def _decoding(self, items: Items) -> Decoding:
-        return self._decode(self._scores(items))
+        known = snapshot(self)
+        with known.lock:
+            return known._decode(known._scores(items))
 
     def decision_function(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Scores of the items, ``X coef_ + intercept_``.

@@ -21,9 +21,9 @@ from skstructured._base.validation import (
     check_positive,
     check_size,
     check_weights,
-    unchanged_on_error,
 )
 from skstructured._engine.rows import LONGEST
+from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
@@ -275,8 +275,8 @@ class ConditionalLogit(BaseEstimator):
             unchanged.
         """
         self._check_parameters()
-        with unchanged_on_error(self):
-            self._fit(X, y, qid, available, sample_weight, clusters)
+        with learning_aside(self) as new:
+            new._fit(X, y, qid, available, sample_weight, clusters)
         return self
 
     def _check_parameters(self):

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
+from skstructured._learners.lock import snapshot
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
 from skstructured.estimators.mixture._trees import BEST, VertexTrees
@@ -239,5 +240,7 @@ class StructuredRanker(Mixture):
     rank, score = ListwiseRanker.rank, ListwiseRanker.score
 
     def _scores(self, items: Items) -> Ragged:
-        check_is_fitted(self)
-        return Ragged(self._mixed.scores(self._checked_rows(items.values))[:, 0], items.offsets)
+        known = snapshot(self)
+        check_is_fitted(known, "_mixed")
+        rows = known._checked_rows(items.values)
+        return Ragged(known._mixed.scores(rows)[:, 0], items.offsets)

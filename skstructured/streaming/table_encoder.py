@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.table_files import NOTHING
-from skstructured._base.validation import check_integer, unchanged_on_error
+from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
+from skstructured._learners.lock import learning_aside
 
 #: Texts that pandas reads as numbers or as booleans if there are no others in their column.
 NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
@@ -474,21 +475,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds, names = self._kinds(list(columns)), _labels(list(columns))
         buckets, most = (self.n_buckets, WIDER * self.n_buckets), self.max_categories
         width = max(self.n_buckets, len(Dates("").names)) if stream else 0
-        with unchanged_on_error(self), np.errstate(invalid="ignore"):  # columns without a value
-            self._coders = [
+        with learning_aside(self) as new, np.errstate(invalid="ignore"):  # columns without a value
+            new._coders = [
                 coder_of(name, values, kinds.get(name), buckets, None if stream else most)
                 or Empty(name, width)
                 for name, values in zip(names, columns.values(), strict=True)
             ]
-            parts, self._scalers = self._parts(list(columns.values())), None
-            if any(getattr(coder, "is_wide", False) for coder in self._coders):
-                coders = enumerate(self._coders)
+            parts, new._scalers = new._parts(list(columns.values())), None
+            if any(getattr(coder, "is_wide", False) for coder in new._coders):
+                coders = enumerate(new._coders)
                 scaled = [j for j, coder in coders if isinstance(coder, Numbers | Dates)]
-                self._scalers = {j: StandardScaler().fit(parts[j]) for j in scaled}
-            self._keys, self.n_features_in_ = list(columns), len(columns)
-            self.__dict__.pop("feature_names_in_", None)
+                new._scalers = {j: StandardScaler().fit(parts[j]) for j in scaled}
+            new._keys, new.n_features_in_ = list(columns), len(columns)
+            vars(new).pop("feature_names_in_", None)
             if all(isinstance(key, str) for key in columns):
-                self.feature_names_in_ = np.array(self._keys, dtype=object)
+                new.feature_names_in_ = np.array(new._keys, dtype=object)
         return self
 
     def _kinds(self, keys: list[Any]) -> dict[Any, str]:

@@ -207,7 +207,8 @@ def test_any_number_of_signals_comes_in_one_block():
 def test_a_first_call_is_not_seen_before_it_is_over(monkeypatch):
     X, y = stream(300)
     model, seen, learn = clone(EVERY_LEARNER["online"]), [], OnlineEstimator._learn
-    before = vars(model).copy()
+    with model.turn:  # makes the locks
+        before = vars(model).copy()
 
     def learned(self, *given):
         seen.append(vars(model).copy())

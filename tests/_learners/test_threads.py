@@ -16,15 +16,22 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstructured._learners.lock import lock_of
+from skstructured.bandits import LinUCB
+from skstructured.estimators import structured
+from skstructured.estimators._stream import StreamMember
 from skstructured.extend.learner import OnlineLearner
 from skstructured.utils._learner_checks import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0
+#: A learner whose predictions do not wait: it learns on a copy, which replaces the state at once.
+ASIDE = "mixed"
 #: What is told of a learner without rows.
 ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "dual_coef_")
 #: One of each kind, where kernels are interpreted.
-KINDS = ("default", "second order", "kernel", "folklore", "boosting", "abstaining", "sequences")
+KINDS = (
+    "default", "second order", "kernel", "folklore", "boosting", "abstaining", "sequences", "mixed",
+)  # fmt: skip
 LEARNERS = [
     name
     for name, case in FITTED.items()
@@ -74,6 +81,7 @@ def test_who_reads_copies_or_learns_waits_for_a_block(name):
     tasks = {
         m: lambda m=m: answers(model, case.X, m) for m in methods(model) if m != "staged_predict"
     }
+    tasks = {} if name == ASIDE else tasks
     tasks |= {"pickle": lambda: pickle.dumps(model), "copy": lambda: copy.deepcopy(model)}
     tasks["learn"] = lambda: case.learn(model, *row)
     with lock_of(model):
@@ -187,3 +195,136 @@ def test_a_child_learns_though_another_thread_did(name):
     done.set()
     holder.answer()
     assert status == 0
+
+
+class Read:
+    """Rows, and what happens as a method reads them."""
+
+    def __init__(self, X, happens):
+        self._X, self._happens, self.shape = X, happens, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        happens, self._happens = self._happens, lambda: None
+        happens()
+        return np.array(self._X, dtype)
+
+    def __len__(self):
+        return len(self._X)
+
+
+def learned(model, twin, X):
+    """Whether two learners, one of which may have learned beside others, are the same."""
+    same = [answers(model, X, name) == answers(twin, X, name) for name in methods(twin)]
+    return all(same) and model.t_ == twin.t_
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["default", "kernel", "folklore", "boosting", "second order", "bandit gaptron", "mixed"],
+)
+def test_first_calls_that_overlap_take_turns(name):
+    """Another thread begins as rows of a first call are read, and learns after them."""
+    case = FITTED[name]
+    model, X, y = clone(case.estimator), case.X, case.y
+    others = []
+
+    def begin():
+        others.append(Asked(lambda: case.learn(model, X[20:], y[20:])))
+        others[0].join(0.05)
+
+    case.learn(model, Read(X[:20], begin), y[:20])
+    others[0].answer()
+    twin = case.learn(clone(case.estimator), X[:20], y[:20])
+    assert learned(model, case.learn(twin, X[20:], y[20:]), X)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_rounds_of_items_that_are_read_at_once_are_all_learned(first):
+    rng, others = np.random.RandomState(0), []
+    X, rewards = rng.randn(30, 3, 2), rng.rand(30)
+    model = LinUCB()
+    if not first:
+        model.update(X[:5], [0] * 5, rewards[:5])
+
+    def begin():
+        others.append(Asked(lambda: model.update(X[:10], [0] * 10, rewards[:10])))
+        others[0].join(0.05)
+
+    model.update(X[10:], [0] * 20, Read(rewards[10:], begin))
+    others[0].answer()
+    assert model.t_ == 30 + 5 * (not first)
+
+
+@pytest.mark.parametrize("name", ["folklore", "boosting", "second order", "abstaining"])
+def test_a_call_that_is_refused_keeps_what_others_learned(name):
+    """Its rows end with NaN; as they are read, somebody else learns."""
+    case = FITTED[name]
+    model, twin = case.started(), case.go_on(case.started())
+    bad = np.array(case.X)
+    bad[-1] = np.inf
+    with pytest.raises(ValueError, match="inf"):
+        case.learn(model, Read(bad, lambda: case.go_on(model)), case.y)
+    assert learned(model, twin, case.X)
+
+
+REFITTED = {
+    "default": (
+        "predict",
+        "predict_proba",
+        "predict_log_proba",
+        "decision_function",
+        "predict_mean",
+    ),
+    "folklore": ("predict", "predict_proba", "decision_function"),
+    "boosting": ("predict", "predict_proba"),
+    "second order": ("predict", "decision_function"),
+    "bandit gaptron": ("predict",),
+    "kernel": ("predict", "predict_proba"),
+    "mixed": ("predict", "predict_proba", "decision_function"),
+    "numbers": ("predict",),
+    "numbers, mixed": ("predict",),
+    "quadratic": ("predict",),
+    "random field of classes": ("predict", "predict_proba", "decision_function"),
+    "prediction sets": ("predict_set",),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, method) for name, all_ in REFITTED.items() for method in all_]
+)
+def test_predictions_are_of_one_model_though_it_is_fitted_meanwhile(name, method):
+    """`fit` with other labels, and with more of them, as the rows are read."""
+    case = FITTED[name]
+    X, y = case.X, np.asarray(case.y)
+    other = 5.0 - 3.0 * y if y.dtype.kind == "f" else np.append(np.roll(y, 1)[1:], "d")
+    model = clone(case.estimator).fit(X, y)
+    before = answers(model, X, method)
+    assert answers(model, Read(X, lambda: model.fit(X, other)), method) == before
+    assert answers(model, X, method) == answers(clone(case.estimator).fit(X, other), X, method)
+
+
+def test_a_stream_that_is_learned_aside_does_not_keep_predictions_waiting(monkeypatch):
+    """Another thread waits within the second of three blocks, its first member ahead."""
+    case, blocks, goes_on, at = FITTED["mixed"], [], threading.Event(), threading.Event()
+    model, twin, (X, y) = case.started(), case.started(), case.halves()[1]
+    case.learn(twin, X[:8], y[:8])
+    learn = StreamMember.learned_means
+
+    def learned_means(self, batch):
+        blocks.append(batch.n_rounds)
+        if len(blocks) == 4:
+            at.set()
+            goes_on.wait(LATE)
+        return learn(self, batch)
+
+    monkeypatch.setattr(structured, "BLOCK", 8)
+    monkeypatch.setattr(StreamMember, "learned_means", learned_means)
+    other = Asked(lambda: case.learn(model, X, y))
+    assert at.wait(LATE)
+    for take in (lambda m: m, copy.copy, *TAKEN.values()):
+        one = Asked(lambda take=take: take(model)).answer()
+        assert learned(one, twin, case.X) and {m.learner.t_ for m in one.estimators_} == {28}
+        np.testing.assert_array_equal(one.weights_, twin.weights_)
+    goes_on.set()
+    other.answer()
+    assert blocks == [8, 8, 8, 8, 4, 4] and learned(model, case.go_on(case.started()), case.X)

@@ -1,5 +1,6 @@
 """`StructuredPredictor` on streams: bins, weights after every row, and what is learned when."""
 
+import contextlib
 import copy
 import itertools
 import pickle
@@ -8,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from bits import differences
 from conftest import INTERPRETED
 from naive import stream as naive
 from scipy import sparse
@@ -15,7 +17,8 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import skstructured as sk
-from skstructured.estimators import _stream
+from skstructured.estimators import _stream as stream_module
+from skstructured.estimators import structured as structured_module
 from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMember, StreamMixture
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import PiSTOL
@@ -346,14 +349,14 @@ class TestChunks:
         model = copy.deepcopy(fitted()).partial_fit(X, y)
         assert len(model.estimators_) == 3
         whole = model.predict_mean(X)
-        monkeypatch.setattr(_stream, "CHUNK", 13)
+        monkeypatch.setattr(stream_module, "CHUNK", 13)
         np.testing.assert_allclose(model.predict_mean(X), whole, atol=1e-9)
 
     def test_predictions_take_little_memory(self, rng, monkeypatch):
         X = rng.randn(FIRST + 20, 20)
         model = sk.StructuredPredictor(random_state=0).partial_fit(X, X[:, 0] > 0.0, [False, True])
         rows = rng.randn(20_000, 20)
-        monkeypatch.setattr(_stream, "CHUNK", 500)
+        monkeypatch.setattr(stream_module, "CHUNK", 500)
         model.predict(rows[:10])
         tracemalloc.start()
         try:
@@ -537,3 +540,83 @@ def test_a_short_stream_of_given_members_is_mixed():
     whole = clone(model).partial_fit(X, y, classes=np.unique(y))
     parts = clone(model).partial_fit(X[:7], y[:7], classes=np.unique(y)).partial_fit(X[7:], y[7:])
     np.testing.assert_allclose(parts.predict_mean(X), whole.predict_mean(X), atol=1e-12)
+
+
+class Interruption(BaseException):
+    """What a handler of signals raises."""
+
+
+#: What a block goes through, in order; a handler may raise in any of them, or behind.
+STEPS = {StreamMember: ("read", "learned_means"), StreamMixture: ("_wait", "_mix")}
+
+
+def interrupted_at(monkeypatch, place, behind):
+    """Raise at the call of a step with the number `place`, before or behind; the calls so far."""
+    calls = []
+    for kind, names in STEPS.items():
+        for name in names:
+            step = getattr(kind, name)
+
+            def stepped(*given, step=step):
+                calls.append(step)
+                breaks = len(calls) == place
+                result = None if breaks and not behind else step(*given)
+                if breaks:
+                    raise Interruption
+                return result
+
+            monkeypatch.setattr(kind, name, stepped)
+    return calls
+
+
+def few_members(self, X):
+    """A learner of unchanged rows, and one of their bins."""
+    one = sk.OnlineStructuredPredictor(optimizer="ogd", standardize=False, random_state=0)
+    return [one], clone(one)
+
+
+def same(one, other):
+    """Whether models have the same bits everywhere."""
+    return not list(differences(copy.deepcopy(one), copy.deepcopy(other)))
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_what_interrupts_a_block_leaves_those_before(behind, monkeypatch):
+    """Bins begin in the second block; they are of 60 of 66 pairs, drawn at random."""
+    monkeypatch.setattr(stream_module, "FIRST", 12)
+    monkeypatch.setattr(structured_module, "BLOCK", 5)
+    monkeypatch.setattr(sk.StructuredPredictor, "_stream_members", few_members)
+    X, y = steps(20, p=12)
+    model = sk.StructuredPredictor(random_state=0).partial_fit(X[:6], y[:6], classes=np.unique(y))
+    states, left = {6: copy.deepcopy(model)}, set()
+    for start, stop in ((6, 11), (11, 16), (16, 20)):
+        states[stop] = copy.deepcopy(model.partial_fit(X[start:stop], y[start:stop]))
+    for place in itertools.count(1):
+        model = copy.deepcopy(states[6])
+        with monkeypatch.context() as patches:
+            calls = interrupted_at(patches, place, behind)
+            with contextlib.suppress(Interruption):
+                model.partial_fit(X[6:], y[6:])
+        if len(calls) < place:
+            break
+        assert same(model, states[model.t_])
+        left.add(model.t_)
+        assert same(model.partial_fit(X[model.t_ :], y[model.t_ :]), states[20])
+    assert left == {6, 11, 16} and len(model.estimators_) == 2
+
+
+def test_a_member_that_refuses_late_rows_leaves_all_blocks_unlearned(monkeypatch):
+    """The second member takes no missing values; the first does."""
+    monkeypatch.setattr(structured_module, "BLOCK", 5)
+    members = [
+        ("gaps", sk.OnlineStructuredPredictor(optimizer="ogd", random_state=0)),
+        ("none", sk.OnlineStructuredPredictor(optimizer="ogd", missing="error", random_state=0)),
+    ]
+    X, y = steps(30)
+    model = sk.StructuredPredictor(estimators=members, random_state=0)
+    model.partial_fit(X[:10], y[:10], classes=np.unique(y))
+    before = copy.deepcopy(model)
+    X[29, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X[10:], y[10:])
+    assert same(model, before)

@@ -1,6 +1,7 @@
 """Certificates for new rows and risks that rise: as defined, kept as often as they say."""
 
 import pickle
+import threading
 import warnings
 from copy import deepcopy
 from dataclasses import replace
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.evaluation import progressive_validate
+from skstructured.guarantees import risk as risk_module
 from skstructured.guarantees.risk import OrderTest, RiseTest, fewest_losses, path, rise_found
 from skstructured.streaming import array_chunks
 
@@ -604,3 +606,21 @@ class TestOrder:
                 run.risk_bound()
             said = [str(w.message) for w in caught if "not in random order" in str(w.message)]
             assert bool(said) == warned
+
+
+def test_losses_of_another_thread_wait_and_are_counted(monkeypatch):
+    """It has losses as another update has copied the sums, and not yet set the new ones."""
+    monitor, threads = sk.RiskMonitor().update(0.3), []
+
+    def copied(runs):
+        if not threads:
+            threads.append(threading.Thread(target=monitor.update, args=([0.1, 0.2],), daemon=True))
+            threads[0].start()
+            threads[0].join(0.05)
+        return deepcopy(runs)
+
+    monkeypatch.setattr(risk_module, "deepcopy", copied)
+    monitor.update([0.5, 0.7])
+    threads[0].join(60.0)
+    assert monitor.n_ == 5
+    assert monitor.bound_ == sk.RiskMonitor().update([0.3, 0.5, 0.7, 0.1, 0.2]).bound_

@@ -19,6 +19,7 @@ from skstructured._base.component import (
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import CLOCK
+from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, with_rows
@@ -375,8 +376,9 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
-        theta = self._scores(X)
-        return self.space_.decode(theta)
+        known = snapshot(self)
+        theta = known._scores(X)
+        return known.space_.decode(theta)
 
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)

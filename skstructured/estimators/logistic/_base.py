@@ -20,13 +20,12 @@ from skstructured._base.validation import (
     check_positive,
     check_weights,
     read_rows,
-    unchanged_on_error,
 )
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.decoding import answered
-from skstructured._learners.lock import learning_on_a_copy, locked
+from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
@@ -72,7 +71,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
-        with unchanged_on_error(self, aside=True) as new:
+        with learning_aside(self) as new:
             return new._first(X, y, y if classes is None else classes)
 
     def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
@@ -195,7 +194,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Learn a block; the logits played."""
         if self._weights.in_place:
             return self._learn_part(rows, block, V, weight)
-        with learning_on_a_copy(self) as twin:
+        with learning_aside(self, continues=True) as twin:
             return twin._learn_part(rows, block, V, weight)
 
     def _learn_part(self, rows, block, V, weight):

@@ -9,10 +9,11 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 
-from skstructured._base.validation import check_finite, check_integer, read_rows, unchanged_on_error
+from skstructured._base.validation import check_finite, check_integer, read_rows
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
+from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
@@ -68,6 +69,7 @@ class Mixed(NamedTuple):
         return sum(a * member.scores(rows) for a, member in pairs if a > 0.0) + self.intercept
 
 
+@locked
 class Mixture(BaseEstimator):
     """Members that learn the same rows, whose scores are mixed by `weights_` and `intercept_`.
 
@@ -108,7 +110,7 @@ class Mixture(BaseEstimator):
             For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
             the fitted state is then unchanged.
         """
-        with unchanged_on_error(self, aside=True) as new:
+        with self.turn, learning_aside(self) as new:
             new._fit(X, y, sample_weight)
         return self
 
