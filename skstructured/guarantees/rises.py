@@ -93,7 +93,7 @@ class RiseTest:
         """Forget all losses."""
         self._bets, self._stakes = np.zeros((2, len(SHARES), BASES * LEVELS))
         self._levels, self._starts, self._gates = np.ones((3, BASES * LEVELS))
-        self._slot, self._gates[:] = 0, 0.0
+        self._slot, self._starts[:], self._gates[:] = 0, 0.0, 0.0
         self._forget()
 
     def _forget(self):
