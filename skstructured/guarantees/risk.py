@@ -311,7 +311,7 @@ class RiskMonitor(BaseEstimator):
     >>> mistakes = np.random.RandomState(0).random_sample(2000) < 0.1
     >>> monitor = RiskMonitor().update(mistakes[:500]).update(mistakes[500:])
     >>> print(f"{monitor.weighted_mean_:.3f}, risk at most {monitor.bound_:.3f}")
-    0.099, risk at most 0.128
+    0.099, risk at most 0.130
     """
 
     _runs: tuple[RunningBound | RecentBound, RiseTest]
