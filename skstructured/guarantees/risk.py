@@ -17,20 +17,10 @@ from skstructured._base.validation import check_integer, check_real
 from skstructured._engine.compiled import kernel
 from skstructured._learners.lock import locked
 from skstructured.extend._types import Floats
+from skstructured.guarantees.rises import COUNT, HEAVIEST, LOSS, SQUARES, RiseTest, rise_found
 
-#: Largest λ_t.
-HEAVIEST = 0.75
-
-#: Shares c of a bet on a rise that are at stake.
-STAKES = 0.5 ** np.arange(16)
-#: λ of the bounds that bets are against, and ψ(λ)/λ.
-WEIGHTS = HEAVIEST * 0.5 ** np.arange(8)
-PRICES = -np.log1p(-WEIGHTS) / WEIGHTS - 1.0
-#: Most bounds of a test of rises: they begin after 2ᵏ − 1 losses.
-BOUNDS = 50
-
-#: What a certificate keeps of the losses so far: numbers of a vector.
-COUNT, LOSS, SQUARES, WEIGHT, RAISED, PAID = range(6)
+#: What a certificate keeps of the losses so far, after what a test of rises keeps.
+WEIGHT, RAISED, PAID = range(3, 6)
 STATE = 6
 
 
@@ -65,42 +55,6 @@ def certify(losses, sums, surprise, horizon, weights, bounds):
         sums[PAID] += excess(weight) * square
         weights[i] = weight
         bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
-
-
-@kernel
-def bound_mean(loss, sums, surprise):
-    """Add a loss to `sums`; the least upper bound on the mean risk, of those with a fixed λ."""
-    guess = (0.5 + sums[LOSS]) / (sums[COUNT] + 1.0)
-    sums[COUNT] += 1.0
-    sums[LOSS] += loss
-    sums[SQUARES] += (loss - guess) ** 2
-    width = math.inf
-    for j in range(len(WEIGHTS)):
-        width = min(width, surprise / WEIGHTS[j] + PRICES[j] * sums[SQUARES])
-    return (sums[LOSS] + width) / sums[COUNT]
-
-
-@kernel
-def seek_rise(losses, begun_with, surprises, bets, sums, least):
-    """Bet on each loss against the `least` bound so far, then add it to the bounds.
-
-    The number of losses until the bets are worth 1; 0 if they are not.
-    """
-    for i in range(len(losses)):
-        t, worth, m = sums[0, COUNT] + 1.0, 0.0, 1
-        while m < len(STAKES) and STAKES[m] ** 2 * t >= 1.0:
-            m += 1
-        added = begun_with * (t**-0.125 - (t + 1.0) ** -0.125) / m
-        for j in range(m):
-            bets[j] = (bets[j] + added) * (1.0 + STAKES[j] * (losses[i] / least[0] - 1.0))
-            worth += bets[j]
-        if worth >= 1.0:
-            return i + 1
-        k = 0
-        while k < BOUNDS and 2.0**k <= t:
-            least[0] = min(least[0], bound_mean(losses[i], sums[k], surprises[k]))
-            k += 1
-    return 0
 
 
 def read_delta(delta):
@@ -151,12 +105,13 @@ class RecentBound:
 
     With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
     2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
-    fail with probability δ/((k+1)(k+2)), so all of them together fail with δ at most. Windows
-    choose λ_t for 3m/2 rounds, which is known beforehand, so they hold at any time too.
+    fail with probability δ/((k+1)(k+2)) over `parts`, so all of them together fail with δ/parts at
+    most. Windows choose λ_t for 3m/2 rounds, which is known beforehand, so they hold at any time
+    too.
     """
 
-    def __init__(self, delta, window=None):
-        self._delta, self._window, self._k, self.n = delta, window, 0, 0
+    def __init__(self, delta, window=None, parts=1.0):
+        self._delta, self._window, self._parts, self._k, self.n = delta, window, parts, 0, 0
         self._alive = [self._begun()]
 
     def _start(self, k):
@@ -164,7 +119,7 @@ class RecentBound:
 
     def _begun(self):
         horizon = 0.0 if self._window is None else 1.5 * self._window
-        surprise = surprise_of(self._delta, self._k)
+        surprise = surprise_of(self._delta, self._k, self._parts)
         return RunningBound(surprise, horizon, self._start(self._k))
 
     def update(self, losses):
@@ -185,52 +140,6 @@ class RecentBound:
         least = self.n / 2.0 if self._window is None else self._window
         enough = [one for one in self._alive[::-1] if self.n - one.start >= least]
         return enough[0] if enough else self._alive[0]
-
-
-class RiseTest:
-    r"""A test, at any time, of whether the risk rose, by bets against bounds on earlier risks.
-
-    From 0 on, and again from each rise on, u_t is the least upper bound so far on the mean risk of
-    earlier rounds, at most 1. Bounds k = 0, 1, … begin after ``2^k − 1`` losses and do not end.
-    Each is eight bounds, with λ = ¾, ⅜, …, on the mean of the n risks since, from their losses:
-    ``(ΣL + (ln(1/α_k) + ψ(λ) Σ(L − m)²)/λ)/n``. After i rises they may fail with
-    ``α_k = δ_i/(16 (k+1)(k+2))`` each, δ_i/2 in sum, with ``δ_i = δ/((i+1)(i+2))``.
-
-    The bets have a capital of δ_i/2. Before round t, ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed
-    to those with c = 1, ½, … ≥ t^{-½}, at most 16. Every round multiplies each bet by
-    ``1 − c + c L_t/u_{t−1}``. A rise is found when they are worth 1 together.
-
-    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), R_t is
-    at most every mean of earlier risks. So with probability 1 − δ_i/2 all ``R_t ≤ u_{t−1}``, by
-    Theorem 4 of Howard et al. (2021). Then ``E[1 − c + c L_t/u_{t−1} | past] ≤ 1``: bets and the
-    rest of the capital are a nonnegative supermartingale, which reaches 1 from δ_i/2 with
-    probability δ_i/2 at most (Ville 1939). To be exact, bets against ``max(u_{t−1}, R_t)`` are, and
-    they are the same if no bound fails. In sum a rise is reported with probability δ at most.
-    """
-
-    def __init__(self, delta):
-        self._delta, self._rises, self.n, self.found_at = delta, -1, 0, None
-        self._restart()
-
-    def _restart(self):
-        """Forget all losses; the next level δ_i."""
-        self._rises += 1
-        surprise, k = surprise_of(self._delta, self._rises, parts=2.0), np.arange(BOUNDS)
-        self._surprises = surprise + np.log(len(WEIGHTS) * (k + 1.0) * (k + 2.0))
-        self._begun_with, self._bets = math.exp(-surprise), np.zeros(len(STAKES))
-        self._sums, self._least = np.zeros((BOUNDS, SQUARES + 1)), np.ones(1)
-
-    def update(self, losses):
-        """Add losses in [0, 1] in the order of their rounds."""
-        while len(losses):
-            used = seek_rise(
-                losses, self._begun_with, self._surprises, self._bets, self._sums, self._least
-            )
-            if used:
-                self.found_at = self.n + used
-                self._restart()
-            used = used or len(losses)
-            self.n, losses = self.n + used, losses[used:]
 
 
 class OrderTest:
@@ -283,21 +192,13 @@ def warn_of_order(test):
         )
 
 
-def rise_found(losses, delta):
-    """How many losses (n,) there were when `RiseTest` last found a rise; None without one."""
-    test = RiseTest(delta)
-    test.update(losses)
-    return test.found_at
-
-
 def warn_of_rise(found_at, bound, mean):
     """Warn if a rise was found, or if the bound is below the mean of the losses."""
     if found_at is not None:
         warnings.warn(
             f"The risk increased; this was detected after {found_at} losses. The rows are not "
             "independent draws from one distribution, or the learner became worse: a bound over "
-            "all rounds does not hold for new rows. RiskMonitor(window=...) bounds the risk of the "
-            "last ones.",
+            "all rounds does not hold for new rows. RiskMonitor bounds the risk of the rows since.",
             GuaranteeWarning,
             stacklevel=4,
         )
@@ -308,6 +209,10 @@ def warn_of_rise(found_at, bound, mean):
             GuaranteeWarning,
             stacklevel=4,
         )
+
+
+#: What a monitor has after losses.
+MONITORED = ("bound_", "weighted_mean_", "mean_", "n_", "changed_", "n_changes_", "last_change_")
 
 
 @locked
@@ -323,24 +228,32 @@ class RiskMonitor(BaseEstimator):
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
-    every row, and stop depending on the results. The monitor keeps about two hundred numbers,
-    for any number of losses.
+    every row, and stop depending on the results. The monitor keeps about 700 numbers, for
+    any number of losses.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Probability in (0, 1) that the bound fails at any time. It is also, separately, the
-        probability that a rise is reported although the risk did not rise.
+        Probability in (0, 1) that a bound ever fails; and, apart from it, the mean number of false
+        alarms per `run_length` losses, at most.
     window : int or None, default=None
-        Number m of recent rounds to bound. None bounds the mean risk of all rounds. A number m
-        bounds that of the last m to 2m − 1, for rows that change. A sum restarts every m rounds,
-        the k-th with ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so all of them hold
-        together.
+        Number m of recent rounds to bound. None bounds the mean risk of all rounds since the last
+        alarm. A number m bounds that of the last m to 2m − 1, for rows that change. A sum restarts
+        every m rounds, the k-th with ``1/((k+1)(k+2))`` of delta and λ_t for n = 3m/2 rounds, so
+        all of them hold together.
+    run_length : int or None, default=15000
+        Number of losses for which `delta` is the mean number of false alarms. By default there
+        are at least 300,000 losses per false alarm, in the mean. None: delta is the probability of
+        any false alarm, for streams of any length; alarms are then later.
+    latch : bool, default=False
+        Whether the monitor stops at its first alarm: `changed_` stays True, the bound stays that of
+        all rounds, with all of delta, and later rises are not reported.
 
     Attributes
     ----------
     bound_ : float
-        The right side, at most 1.
+        The right side, at least `mean_` and at most 1. It is about the rounds since the last
+        alarm; after i alarms it has ``delta/((i+1)(i+2))``, so all of them hold together.
     weighted_mean_ : float
         ``Σ λ_t L_t/Σ λ_t``, the weighted mean of the losses, below the bound; NaN without losses.
     mean_ : float
@@ -348,8 +261,12 @@ class RiskMonitor(BaseEstimator):
     n_ : int
         Losses seen.
     changed_ : bool
-        Whether a test at level delta has found that the risk rose, or the bound is below `mean_`.
-        `update` issues a `GuaranteeWarning` when it first becomes True.
+        Whether the last call of `update` found that the risk rose. Each such call issues a
+        `GuaranteeWarning`.
+    n_changes_ : int
+        Rises found so far.
+    last_change_ : int or None
+        Losses seen when the last of them was found.
 
     See Also
     --------
@@ -365,19 +282,17 @@ class RiskMonitor(BaseEstimator):
     learner does: the bound is about the mean of the risks so far. On progressive validation see
     [3]_.
 
-    *The test.* ``u_t`` is the least bound so far on a mean risk since ``2^k − 1`` losses, for some
-    k ≥ 0. These bounds are the formula above, with a constant λ = ¾, ⅜, …, ¾/128 and
-    ``δ/(32(k+1)(k+2))`` instead of δ. A capital of δ/4 is bet on a rise: before round t,
-    ``t^{-⅛} − (t+1)^{-⅛}`` of it is distributed to bets with c = 1, ½, … ≥ t^{-½}, at most 16.
-    Every round multiplies each of them by ``1 − c + c L_t/u_{t−1}``. A rise is reported when they
-    are worth 1 together. Then the test restarts, the i-th time with ``2δ/((i+1)(i+2))`` for δ.
+    *The test.* The losses so far become a base of comparison after 8, 12, 17, … losses. A base has
+    nine levels: eight upper bounds on its risk, with more and more evidence, and 1. Every later
+    loss is a bet against each level, in units of its standard deviation. A rise is reported if
+    the bets against each level are worth enough, at a level with less evidence more. Then, and
+    after a fall, the bases restart.
 
-    If the risk never rises (a fixed rule, or a learner that gets no worse, on independent rows),
-    ``R_t ≤ u_{t−1}`` at all times with probability 1 − δ/4 [1]_. The bets and the rest of
-    the capital are then a nonnegative supermartingale. By Ville's inequality it reaches 1 with
-    probability δ/4 at most. With all restarts, a rise is reported with probability δ at most, at
-    all times together. A fall raises no alarm. The sum over starts is that of [4]_, here with
-    weights; [5]_ also tests whether later risks are above a bound on earlier ones.
+    If the risk does not rise (a fixed rule, or a learner that gets no worse, on independent rows),
+    the mean number of alarms in n losses is at most ``delta n/run_length``. So a rise is reported
+    within `run_length` losses with probability delta at most. Errors that come in clusters are
+    not independent, and raise false alarms. The sum over starts is that of [4]_; [5]_ also tests
+    whether later risks are above a bound on earlier ones. The theory page has the proof.
 
     References
     ----------
@@ -398,14 +313,22 @@ class RiskMonitor(BaseEstimator):
     >>> mistakes = np.random.RandomState(0).random_sample(2000) < 0.1
     >>> monitor = RiskMonitor().update(mistakes[:500]).update(mistakes[500:])
     >>> print(f"{monitor.weighted_mean_:.3f}, risk at most {monitor.bound_:.3f}")
-    0.099, risk at most 0.128
+    0.099, risk at most 0.130
     """
 
     _runs: tuple[RunningBound | RecentBound, RiseTest]
 
-    def __init__(self, delta: float = 0.05, window: int | None = None) -> None:
+    def __init__(
+        self,
+        delta: float = 0.05,
+        window: int | None = None,
+        run_length: int | None = 15_000,
+        latch: bool = False,
+    ) -> None:
         self.delta = delta
         self.window = window
+        self.run_length = run_length
+        self.latch = latch
 
     def update(self, losses: ArrayLike) -> Self:
         """Add losses, in the order of their rounds; the size of chunks does not change a bit.
@@ -423,44 +346,73 @@ class RiskMonitor(BaseEstimator):
         ------
         ValueError
             If a loss is NaN or outside [0, 1] (the message names the first), if delta is outside
-            (0, 1), if the window is not a positive integer, or if either changed since the first
-            losses. The state is then unchanged.
+            (0, 1), if the window or the run length is not a positive integer, or if a parameter
+            changed since the first losses. The state is then unchanged.
         """
-        losses, surprise = read_losses(losses), read_delta(self.delta)
-        if self.window is not None:
-            check_integer("window", self.window)
+        losses = read_losses(losses)
         begun = getattr(self, "_begun_with", self.get_params())
-        for name, before in begun.items():
-            if getattr(self, name) != before:
+        for name, value in begun.items():
+            if getattr(self, name) != value:
                 raise ValueError(
-                    f"{name} must not change after the first losses: it was {before!r}, got "
-                    f"{getattr(self, name)!r}. Make a new monitor."
+                    f"{name} must not change after the first losses: it was {value!r}, got "
+                    f"{getattr(self, name)!r}. Call reset, or make a new monitor."
                 )
         with self.lock:
-            runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
-            for run in runs:
-                run.update(losses)
+            runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs()
+            rang, runs = self._learned(losses, *runs)
+            warned = self.latch and getattr(self, "changed_", False)
             self._runs, self._begun_with = runs, begun
-            self._set_numbers(warned=getattr(self, "changed_", False))
+            self._set_numbers(rang or warned)
+        if rang and not warned:
+            warn_of_rise(self.last_change_, self.bound_, self.mean_)
         return self
 
-    def _new_runs(self, surprise):
-        """The running bounds and tests."""
-        if self.window is None:
-            return RunningBound(surprise), RiseTest(self.delta)
-        return RecentBound(self.delta, int(self.window)), RiseTest(self.delta)
+    def reset(self) -> Self:
+        """Forget all losses, as if new; parameters may then be changed.
 
-    def _set_numbers(self, warned):
-        """Set the attributes; warn if the risk rose and that is new."""
+        Returns
+        -------
+        self
+            The probability `delta` is then that of the new run alone: use delta/k for k runs.
+        """
+        with self.lock:
+            for name in ("_runs", "_begun_with", *MONITORED):
+                vars(self).pop(name, None)
+        return self
+
+    def _new_runs(self):
+        """The running bound and the test, of checked parameters."""
+        for name in ("window", "run_length"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name))
+        read_delta(self.delta)
+        return self._new_bound(0), RiseTest(self.delta, self.run_length)
+
+    def _new_bound(self, n_changes):
+        """The bound on the rounds since the last of so many rises."""
+        parts = 1.0 if self.latch else (n_changes + 1.0) * (n_changes + 2.0)
+        if self.window is None:
+            return RunningBound(read_delta(self.delta) + math.log(parts))
+        return RecentBound(self.delta, int(self.window), parts)
+
+    def _learned(self, losses, bound, test):
+        """Whether the risk rose within the losses, and what runs after them."""
+        rises = test.update(losses)
+        if rises and not self.latch:
+            bound, losses = self._new_bound(test.n_rises), losses[rises[-1] :]
+        bound.update(losses)
+        return bool(rises), (bound, test)
+
+    def _set_numbers(self, changed):
         run, test = self._runs
         now = run.current if isinstance(run, RecentBound) else run
-        self.bound_, self.weighted_mean_, self.mean_ = now.bound, now.weighted_mean, now.mean
-        self.n_, self.changed_ = test.n, test.found_at is not None or now.bound < now.mean
-        if self.changed_ and not warned:
-            warn_of_rise(test.found_at, self.bound_, self.mean_)
+        self.weighted_mean_, self.mean_ = now.weighted_mean, now.mean
+        self.bound_ = max(now.bound, now.mean)
+        self.n_, self.changed_ = test.n, changed
+        self.n_changes_, self.last_change_ = test.n_rises, test.found_at
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("bound_", "weighted_mean_", "mean_", "n_", "changed_"):
+        if name in MONITORED:
             raise NotFittedError("This RiskMonitor has seen no losses: call update first.")
         raise AttributeError(f"'RiskMonitor' object has no attribute {name!r}")
 
@@ -526,7 +478,9 @@ def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
 
 
 def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
-    """Compute ``RiskMonitor(delta).update(losses[:t]).bound_`` for every t = 1, …, n.
+    """Bound the mean risk of the first t rounds for every t = 1, …, n, at once.
+
+    The bound is that of ``RiskMonitor(delta, latch=True)`` unless the mean loss is above it.
 
     Parameters
     ----------
@@ -546,7 +500,7 @@ def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
 
     See Also
     --------
-    RiskMonitor : The same, loss by loss.
+    RiskMonitor : The same, loss by loss, and of the rows since an alarm.
     risk_bound : A single, smaller bound if the number of losses is fixed.
     """
     return path(read_losses(losses), delta)[1]

@@ -100,7 +100,7 @@ def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
     }
     display = RegretDisplay.from_result(runs, risk_delta=0.1)
     assert ["risk" in lines for lines in display.lines_] == [True, False]
-    monitor, losses = RiskMonitor(0.1), runs["rows"].expected_target_loss
+    monitor, losses = RiskMonitor(0.1, latch=True), runs["rows"].expected_target_loss
     wanted = [(t + 1) * monitor.update(losses[t]).bound_ for t in range(N)]
     line = display.lines_[0]["risk"]
     np.testing.assert_allclose(line.get_ydata(), wanted)

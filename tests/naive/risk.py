@@ -3,6 +3,8 @@
 import functools
 import math
 
+import numpy as np
+
 
 def risk_bounds(losses, delta, horizon=None):
     """Bound after every round, and its weights; a `horizon` of None is any time."""
@@ -31,39 +33,84 @@ def excess(weight):
     return math.fsum(weight**k / k for k in range(2, 200))
 
 
-def rises(losses, delta):
+def rises(losses, delta, run_length=None):
     """Numbers of losses after which a rise of the risk is found: every bet is kept apart."""
-    found, since = [], 0
-    while (after := first_rise(losses[since:], delta, len(found))) is not None:
-        since += after
-        found.append(since)
-    return found
+    places = [0]
+    while (after := first_rise(losses[places[-1] :], places[-1], delta, run_length)) is not None:
+        places.append(places[-1] + after)
+    return places[1:]
 
 
-def first_rise(losses, delta, i):
-    """Losses until the bets of the i-th test are worth 1: a bet per start and share c."""
-    half = delta / (2 * (i + 1) * (i + 2))
-    starts, bounds = [], [1.0]
+def first_rise(losses, offset, delta, run_length):
+    """Losses until the last five bases support a rise by 1, each by its worst level."""
+    bases, start, earlier, due, share = [], 0, 0, 8, 0.0
     for t, loss in enumerate(losses, 1):
-        m = sum(4**j <= t for j in range(16))
-        starts.append([half * (t**-0.125 - (t + 1) ** -0.125) / m] * m)
-        least = min(bounds)
-        for bets in starts:
-            bets[:] = [b * (1 - 0.5**j + 0.5**j * loss / least) for j, b in enumerate(bets)]
-        if math.fsum(map(math.fsum, starts)) >= 1.0:
+        if bases:
+            bases[-1].begin(share)
+        bases = bases[-5:]
+        if sum(base.support(loss) for base in bases) >= 1.0:
             return t
-        for k in range(t.bit_length()):
-            level = half / (8 * (k + 1) * (k + 2))
-            bounds += mean_bounds(losses[2**k - 1 : t], level)
+        if t == due:
+            if earlier and fell(losses, start, earlier, t):
+                start, earlier, due = t, 0, t + 8
+            else:
+                bases.append(Base(losses[start:t]))
+                earlier, due = t, start + math.ceil(1.4 * (t - start))
+            share = share_of(delta, run_length, offset + t, due - t)
     return None
 
 
-def mean_bounds(losses, level):
-    """Bounds on the mean risk, each of this level, for λ = 3/4, 3/8, …"""
-    n, paid = len(losses), sum_of_squares(tuple(losses))
-    for weight in (0.75 * 0.5**j for j in range(8)):
-        width = (-math.log(level) + excess(weight) * paid) / weight
-        yield (math.fsum(losses) + width) / n
+def share_of(delta, run_length, done, rows):
+    """What each of the next rows starts to bet."""
+    if run_length is not None:
+        return delta / run_length
+    return delta * ((done + 1) ** -0.125 - (done + rows + 1) ** -0.125) / rows
+
+
+def fell(losses, start, earlier, t):
+    """Whether the risk since the last base is below the mean of all, by evidence of 6."""
+    guesses = [guess(losses[start:s]) for s in range(earlier, t)]
+    squares = math.fsum((x - m) ** 2 for x, m in zip(losses[earlier:t], guesses, strict=True))
+    return level(losses[earlier:t], squares, 6.0) < math.fsum(losses[start:t]) / (t - start)
+
+
+def level(losses, squares, evidence):
+    """The least r for which one of the λ gives this evidence that the risk is below r."""
+    n, total = len(losses), math.fsum(losses)
+    bounds = [(total + (evidence + excess(w) * squares) / w) / n for w in lambdas(n)]
+    return min(1.0, *bounds)
+
+
+def lambdas(n):
+    """¾, ⅜, …, eight at most, those that are at least 2/√n, but ¾ always."""
+    return [0.75] + [0.75 * 0.5**j for j in range(1, 8) if 0.75 * 0.5**j >= 2.0 / math.sqrt(n)]
+
+
+class Base:
+    """Losses to compare with: the bets of every start against every level are kept apart."""
+
+    def __init__(self, losses):
+        squares, n = sum_of_squares(tuple(losses)), len(losses)
+        deviation = math.sqrt((0.25 + squares) / (n + 1))
+        self.prior, self.starts = 1.0 / (len(lambdas(n)) + 1), []
+        evidences = (1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.5, 14.0)
+        self.risks = [level(losses, squares, evidence) for evidence in evidences]
+        below = next((k for k, risk in enumerate(self.risks) if risk == 1.0), len(evidences))
+        self.risks = np.array([*self.risks[:below], 1.0])
+        self.evidence = np.array([0.0, *evidences])[: below + 1]
+        stakes = [0.0] + [0.7 * 0.5**j for j in range(5)]
+        self.stakes = np.minimum(0.5, np.outer(stakes, self.risks / deviation))
+
+    def begin(self, share):
+        parts = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
+        self.starts.append(share * np.outer(parts, np.ones(len(self.risks))))
+
+    def support(self, loss):
+        """The least of e to the evidence for the level before times what is bet on a level."""
+        for bets in self.starts:
+            bets *= 1.0 + self.stakes * (loss / self.risks - 1.0)
+        worth = np.sum(self.starts, axis=(0, 1))
+        return self.prior * np.min(np.exp(self.evidence) * worth)
 
 
 @functools.cache

@@ -117,7 +117,9 @@ def test_the_recent_risk_is_that_of_monitors_which_begin_after_powers_of_two():
             risk.update(losses[start : start + chunk])
             n = min(start + chunk, 1000)
             k = max(k for k in range(11) if 2 * (2**k - 1) <= n)
-            monitor = RiskMonitor(0.1 / ((k + 1) * (k + 2))).update(losses[2**k - 1 : n])
+            monitor = RiskMonitor(0.1 / ((k + 1) * (k + 2)), latch=True).update(
+                losses[2**k - 1 : n]
+            )
             assert risk.current.bound == monitor.bound_
 
 
