@@ -284,7 +284,7 @@ class Model(State, ABC):
         """
         state = self.state
         state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))
-        if self.space.has_ties and isinstance(self.loss, FenchelYoung):
+        if isinstance(self.loss, FenchelYoung) and self.space.has_ties:
             state.between += float(weight @ price_of_ties(self.loss, V))
 
     @abstractmethod

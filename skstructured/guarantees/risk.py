@@ -377,7 +377,7 @@ class RiskMonitor(BaseEstimator):
         """
         with self.lock:
             for name in ("_runs", "_begun_with", *MONITORED):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
         return self
 
     def _new_runs(self):

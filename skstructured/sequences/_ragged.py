@@ -55,6 +55,8 @@ class RoundLoss(FenchelYoung):
     lipschitz = 1.0
     #: What 2c times C²/λ is to be multiplied by.
     curvature = 1.0
+    #: Means of rounds are compiled.
+    calls_python = False
 
     space: Any = "simplex"
     regularizer: Any = None

@@ -207,11 +207,12 @@ class TestWeights:
         members, weight = quick(), rng.rand(60) + 0.1
         model = given(random_state=3).fit(_X, CLASSES, weight)
         loss, V = FenchelYoung(Simplex().fit(CLASSES)), np.eye(3)[CLASSES]
+        weight = weight / weight.mean()
         parts = parts_of(np.arange(60), np.random.RandomState(3), CLASSES)
         honest = mixing.honest_scores(
             members, _X, CLASSES, weight, parts, lambda one: loss.link(one.predict_proba(_X))
         )
-        weight = weight * mixing.effective(weight, range(60)) / weight.sum()
+        weight = weight * mixing.effective(weight, range(60)) / 60
         mean = np.average(V, axis=0, weights=weight)
         a, b = mixing_weights(honest, V, weight, mean, loss, 2.0)
         np.testing.assert_allclose(model.weights_, a, rtol=1e-3)
