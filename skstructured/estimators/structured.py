@@ -29,11 +29,12 @@ from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._sequences import VIEWS, RowChain
+from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
 from skstructured.estimators.mixture._training import (
     FEWEST_GROUPS,
     effective_number,
     independent_units,
+    parts_of,
 )
 from skstructured.estimators.mixture._trees import BEST, VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -123,7 +124,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         effective rows.
         For label sequences, of the chain over "rows" and of that over "windows".
     validation_score_ : float
-        The score of the mixture on the same rows, each half with the weights of the other half.
+        The score of the mixture on the same rows, each half with the weights of the other half. For
+        label sequences each half with the chain of the lower loss on the other half.
     {OnlineStructuredPredictor: t_, classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
@@ -230,13 +232,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         if few or is_sparse or not self._is_auto():
             found = [self._one(X, y, weight, is_sparse)]
         else:
-            found = [self._of_view(view, rows, packed, weight) for view in VIEWS]
+            parts = parts_of(units, self.random_state_)
+            found = [self._of_view(view, rows, packed, weight, parts) for view in VIEWS]
         best = self._chain = min(found, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())
         self.weights_, self.intercept_ = np.ones(1), np.zeros(self.space_.dim_)
         self.validation_scores_ = np.array([chain.score for chain in found])
-        self.validation_score_ = best.score
+        self.validation_score_ = best.score if len(found) == 1 else score_of_views(found, units)
         return None
 
     def _one(self, X, y, weight, is_sparse):

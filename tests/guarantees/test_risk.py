@@ -639,8 +639,9 @@ def test_the_numbers_of_the_page():
         monitor = sk.RiskMonitor().update(losses)
         window = sk.RiskMonitor(window=1000).update(losses)
         smaller = sk.RiskMonitor().update(drifting(15000, 15000, 0.3, 0.35))
-    print(monitor.bound_, window.bound_, monitor.last_change_, smaller.last_change_)
+    assert (round(monitor.bound_, 3), round(window.bound_, 3)) == (0.630, 0.661)
     assert monitor.changed_ and window.changed_
+    assert (monitor.last_change_, smaller.last_change_) == (15025, 15000 + 2060)
 
 
 class TestOrder:

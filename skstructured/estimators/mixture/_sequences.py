@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf.estimator import ConditionalRandomField
-from skstructured.estimators.mixture._training import independent_units, parts_of
 from skstructured.extend._types import Floats, Ints
 
 #: Log probabilities of positions are at least this.
@@ -53,6 +52,8 @@ class RowChain(NamedTuple):
         Mean loss of a position of held-out sequences.
     score : float
         Share of the positions of held-out sequences that are predicted correctly.
+    sums : ndarray of shape (3, n)
+        Losses, correct positions and positions of each held-out sequence, times its weight.
     """
 
     view: str
@@ -60,19 +61,23 @@ class RowChain(NamedTuple):
     chain: Any
     loss: float = np.nan
     score: float = np.nan
+    sums: Floats = np.zeros((3, 0))
 
     @classmethod
-    def fitted(cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats) -> Self:
+    def fitted(
+        cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats, parts: Ints
+    ) -> Self:
         """The chain of a view, which learns from honest scores of a mixture."""
         mixture.best_thresholds = True  # labels can depend on steps in few of many columns
         sequences = np.repeat(np.arange(len(X)), X.lengths)
-        rows, units = VIEWS[view](X), independent_units(X.values, sequences)[1]
-        theta = mixture._fit(rows, y.values, np.repeat(weight, X.lengths), sequences)
+        rows, weights = VIEWS[view](X), np.repeat(weight, X.lengths)
+        theta = mixture._fit(rows, y.values, weights, sequences)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
         chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
-        parts = parts_of(units, np.random.RandomState(seed))
-        return cls(view, mixture, chain, *held_out(chain, Z, y, weight, parts))
+        sums = held_out(chain, Z, y, weight, parts)
+        loss, right, positions = sums.sum(axis=1)
+        return cls(view, mixture, chain, loss / positions, right / positions, sums)
 
     def estimators(self) -> list[tuple[str, Any]]:
         """Names and estimators."""
@@ -93,15 +98,25 @@ def log_probabilities(theta: Floats, X: Ragged) -> Stacked:
     return Stacked(np.maximum(log_softmax(theta, axis=1), LEAST), X.lengths)
 
 
-def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, parts: Ints) -> tuple[float, float]:
-    """Loss and score of a position in three parts, each predicted by a chain of all others."""
-    one = clone(chain).set_params(alpha=chain.alpha_, tol=ROUGH)
-    found, judged = np.zeros((2, len(parts))), (parts >= 0) & (parts < JUDGED)
+def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, parts: Ints) -> Floats:
+    """The `sums` of sequences in three parts, each predicted by a chain of all others."""
+    fold_chain = clone(chain).set_params(alpha=chain.alpha_, tol=ROUGH)
+    sums = np.zeros((3, len(parts)))
     for part in range(JUDGED):
         own = np.flatnonzero(parts == part)
-        one.fit(Z, y, np.where(parts == part, 0.0, weight))
+        fold_chain.fit(Z, y, np.where(parts == part, 0.0, weight))
         labels = y[own].unstack()
-        right = [np.sum(a == b) for a, b in zip(one.predict(Z[own]), labels, strict=True)]
-        found[:, own] = -one.log_proba(Z[own], labels), right
-    loss, score = found @ weight / (judged * weight @ y.lengths)
-    return float(loss), float(score)
+        pairs = zip(fold_chain.predict(Z[own]), labels, strict=True)
+        right = [np.sum(predicted == truth) for predicted, truth in pairs]
+        sums[:, own] = -fold_chain.log_proba(Z[own], labels), right, y.lengths[own]
+    return sums * weight
+
+
+def score_of_views(chains: list[RowChain], units: Ints) -> float:
+    """The score of each half of the sequences by the view of the lower loss on the other half."""
+    totals = np.zeros(2)
+    for half in (0, 1):
+        own = units % 2 == half
+        best = min(chains, key=lambda chain: chain.sums[0, ~own].sum())
+        totals += best.sums[1:, own].sum(axis=1)
+    return float(totals[0] / totals[1])
