@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse
-from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.preprocessing import MaxAbsScaler
 
 from skstructured._base.validation import check_missing
 from skstructured._engine.rows import Rows
@@ -34,15 +34,13 @@ class FeatureScale:
         1. Rows of weight 0 do not count.
         """
         if issparse(X):
-            low, high = min_max_axis(X[weight > 0], axis=0)
-            return cls(None, _positive(np.maximum(np.abs(low), np.abs(high))))
+            return cls(None, MaxAbsScaler().fit(X[weight > 0.0]).scale_)
         share = weight / weight.sum()
         mean = share @ X
         deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
         tiny = deviation <= 1e-12 * np.abs(mean)
-        zero_one = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0)
-        kept = zero_one & indicators
-        scale = np.where(kept, 1.0, _positive(np.where(tiny, 0.0, deviation)))
+        kept = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0) & indicators
+        scale = np.where(kept | tiny, 1.0, deviation)
         return cls(np.where(kept, 0.0, mean) if centred else None, scale)
 
     def transform(self, X: Matrix) -> Matrix:
@@ -70,10 +68,6 @@ class FeatureScale:
         return coef * self.scale, back
 
 
-def _positive(scale: Floats) -> Floats:
-    return np.where(scale > 0.0, scale, 1.0)
-
-
 def scale_of(
     learner: object, width: int, intercept: bool, dtype: DTypeLike = np.float64
 ) -> RunningScale:
@@ -98,8 +92,6 @@ def training_means(rows: Rows, weight: Floats) -> Floats:
     if issparse(X):
         return np.asarray(X.T @ weight).ravel() / weight.sum()
     gaps = np.isnan(X)
-    if not gaps.any():
-        return weight @ X / weight.sum()
     total = weight @ ~gaps
     return weight @ np.where(gaps, 0.0, X) / np.where(total > 0.0, total, 1.0)
 

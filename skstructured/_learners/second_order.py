@@ -44,12 +44,8 @@ def reduce_term(basis, g, x, z):
 @kernel
 def expand(basis, V, W):
     """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
-    p = W.shape[0] // basis.shape[1]
-    W[:] = 0.0
-    for m in range(basis.shape[0]):
-        for k in range(basis.shape[1]):
-            for j in range(p):
-                W[k * p + j] += basis[m, k] * V[m * p + j]
+    n, K = basis.shape
+    np.dot(basis.T, V.reshape((n, V.shape[0] // n)), W.reshape((K, W.shape[0] // K)))
 
 
 @kernel
@@ -113,14 +109,7 @@ def solve_upper(R, u, w):
 @kernel(fastmath=FASTMATH)
 def along(V, g, x):
     """<V, g ⊗ x> for V of shape (K p,)."""
-    p, total = x.shape[0], 0.0
-    for k in range(g.shape[0]):
-        if g[k] != 0.0:
-            part = 0.0
-            for j in range(p):
-                part += V[k * p + j] * x[j]
-            total += g[k] * part
-    return total
+    return np.dot(g, np.dot(V.reshape((g.shape[0], x.shape[0])), x))
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Names of types that several subpackages use in their annotations."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NewType, TypeAlias
 
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -29,65 +29,16 @@ Outputs: TypeAlias = ArrayLike | Sequence[ArrayLike] | Ragged
 #: Outputs as a space packs them, an entry per round: what they are, only the space knows.
 Packed: TypeAlias = Any
 
+#: A `Surrogate` or a `FenchelYoung`, whose members learners and decoders use.
+Loss: TypeAlias = Any
+
+#: A bound of a learner or an optimizer: ``bound(comparator_loss, norm)``, and the ``regret(norm)``
+#: in it, which is what exceeds the comparator's loss.
+Bound: TypeAlias = Any
+
 #: What users may give or leave out: labels, weights.
 Given: TypeAlias = ArrayLike | None
 
 if not TYPE_CHECKING:  # for `help`, which else shows all that they stand for
-    Features, Outputs, Given = (NewType(name, object) for name in ("Features", "Outputs", "Given"))
-
-
-class Bound(Protocol):
-    """The interface of the bounds that learners and optimizers return."""
-
-    def bound(self, comparator_loss: float, norm: float) -> float:
-        """A bound on the sum of target losses."""
-
-    def regret(self, norm: float) -> float:
-        """The part of it that exceeds the comparator's loss."""
-
-
-class Loss(Protocol):
-    """The members of a `Surrogate` or `FenchelYoung` that learners and decoders use."""
-
-    #: What the parameter is: a short-cut or a space, a fitted space once learners have set it.
-    space: Any
-
-    @property
-    def norm(self) -> str:
-        """The norm in which ŷ is compared with vertices."""
-
-    @property
-    def kernel(self) -> Kernel:
-        """Writes the gradient of a row of scores, and returns its loss."""
-
-    @property
-    def lipschitz(self) -> float:
-        """The largest ‖∇ℓ‖ in θ."""
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether means are probabilities."""
-
-    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
-        """Parameters, and scratch, of the kernel."""
-
-    def mean(self, theta: Floats) -> Floats:
-        """The ŷ that decoders are given."""
-
-    def value(self, theta: Floats, V: Floats) -> Floats:
-        """Losses for the true vertices V."""
-
-    def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
-        """`mean` and `value`."""
-
-    def omega(self, mu: Floats) -> Floats:
-        """Ω of means."""
-
-    def conjugate(self, theta: Floats) -> Floats:
-        """Ω* of scores."""
-
-    def constants_of(self, dim: int | None = None) -> Any:
-        """Constants of theory, if there are any."""
-
-    def check_residual(self, work: Floats) -> None:
-        """Warn if a solver was left with a residual."""
+    names = "Features", "Outputs", "Given", "Loss", "Bound"
+    Features, Outputs, Given, Loss, Bound = (NewType(name, object) for name in names)

@@ -172,10 +172,7 @@ class OutputSpace(Component, ABC):
         drawn = np.empty(np.shape(mu))
         for i, row in enumerate(np.asarray(mu)):
             vertices, weights = self.decompose(row)
-            place = np.searchsorted(
-                np.cumsum(weights), rng.random_sample() * weights.sum(), "right"
-            )
-            drawn[i] = vertices[min(place, len(weights) - 1)]
+            drawn[i] = vertices[rng.choice(len(weights), p=weights / weights.sum())]
         return drawn
 
     def vertices(self) -> Floats:

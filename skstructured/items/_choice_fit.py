@@ -229,13 +229,13 @@ def _step(likelihood, point, direction, decrement):
 #: If scores of a round are further apart, there may be no optimum without a penalty.
 FAR = 15.0
 
-#: Runs without a penalty, each with a tenth of the gradient before.
-RUNS = 4
+#: Without a penalty, a gradient that ends a run, over the root of `tol`.
+SMALL = 1e-4
 
 
 def lbfgs(likelihood: Likelihood, learner: Any) -> Solution:
     """L-BFGS from 0 until the gap is at most `tol`; without a penalty, by the gradient."""
-    weights, n_iter, penalized = np.zeros(likelihood.Z.shape[1]), 0, bool(likelihood.ridge.all())
+    start, penalized = np.zeros(likelihood.Z.shape[1]), bool(likelihood.ridge.all())
 
     def is_done(value, gradient):
         return duality_gap(likelihood, gradient) <= learner.tol or not np.isfinite(value)
@@ -244,17 +244,12 @@ def lbfgs(likelihood: Likelihood, learner: Any) -> Solution:
         point = likelihood.point(weights)
         return point.value, point.gradient
 
-    for run in range(1 if penalized else RUNS):
-        gtol = 0.0 if penalized else 0.1 ** (run + 1) * learner.tol**0.5
-        found = minimize_lbfgs(evaluate, weights, learner.max_iter - n_iter, is_done, gtol=gtol)
-        n_iter, weights = n_iter + found.nit, found.x
-        point = likelihood.point(weights)
-        gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
-        _print(learner, n_iter, point, gap)
-        far = likelihood.largest_range(weights) > FAR
-        if gap <= learner.tol or far or n_iter >= learner.max_iter:
-            break
-    return Solution(point, gap, None, n_iter)
+    gtol = 0.0 if penalized else SMALL * learner.tol**0.5
+    found = minimize_lbfgs(evaluate, start, learner.max_iter, is_done, gtol=gtol)
+    point = likelihood.point(found.x)
+    gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
+    _print(learner, found.nit, point, gap)
+    return Solution(point, gap, None, found.nit)
 
 
 def _estimate(likelihood, point):

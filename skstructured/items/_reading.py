@@ -276,11 +276,14 @@ def ranks_of(items: Items, y: Any) -> Ragged:
     return Ragged(mean_ranks(grades, items.offsets), items.offsets)
 
 
-def mean_ranks(numbers: Floats, offsets: Ints) -> Floats:
-    """Ranks (N,) of numbers in their rounds, 1 the least; ties have the mean of their ranks."""
+def mean_ranks(numbers: Floats, offsets: Ints, method: Any = "average") -> Floats:
+    """Ranks (N,) of numbers in their rounds, 1 the least; ties have the mean of their ranks.
+
+    The method "ordinal" ranks ties in the order they are in.
+    """
     rounds = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     among_all = rankdata(numbers, "dense").astype(np.int64)
-    return rankdata(rounds * (len(numbers) + 1) + among_all) - offsets[rounds]
+    return rankdata(rounds * (len(numbers) + 1) + among_all, method) - offsets[rounds]
 
 
 def chosen_of(items: Items, y: Any) -> Ragged:

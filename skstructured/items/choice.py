@@ -28,7 +28,7 @@ from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
 from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
-from skstructured.items._reading import Items, chosen_of, read_items
+from skstructured.items._reading import Items, chosen_of, mean_ranks, read_items
 
 CLUSTERED = "clustered, by the sandwich of the inverse Hessian"
 
@@ -75,8 +75,7 @@ def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
 
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
-    rounds = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return np.lexsort((-numbers, rounds))[offsets[:-1]]
+    return np.flatnonzero(mean_ranks(-numbers, offsets, "ordinal") == 1.0)
 
 
 def weights_of(items: Items, sample_weight: Any) -> Floats:

@@ -16,8 +16,8 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._model import MappedRounds
-from skstructured.items._online import ItemLearner, any_rounds
-from skstructured.items._reading import Items, ranks_of, shares_of
+from skstructured.items._online import ItemLearner
+from skstructured.items._reading import Items, mean_ranks, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
 
 #: Quantiles of a feature, at most.
@@ -306,8 +306,7 @@ class ListwiseRanker(ItemLearner):
         ndarray of shape (N,), or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        items = self._items(X, any_rounds(X, qid), available)
-        return items.unstacked(self._scores(items).values)
+        return ItemLearner.decision_function(self, X, qid, available=available)
 
     def rank(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Places of the items in their queries, 1 for the first; ties in the order given.
@@ -326,12 +325,8 @@ class ListwiseRanker(ItemLearner):
             In the form of X; 0 for items that are not available.
         """
         items = self._items(X, qid, available)
-        theta = self._scores(items).values
-        rounds = np.repeat(np.arange(len(items)), items.lengths)
-        places = np.empty(len(theta), dtype=np.int64)
-        order = np.lexsort((-theta, rounds))
-        places[order] = np.arange(len(theta)) - items.offsets[rounds] + 1
-        return items.unstacked(places, 0)
+        places = mean_ranks(-self._scores(items).values, items.offsets, "ordinal")
+        return items.unstacked(places.astype(np.int64), 0)
 
     def score(
         self,

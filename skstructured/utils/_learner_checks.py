@@ -158,12 +158,18 @@ def assert_close(got, wanted, what, tolerance=1e-9):
 
 def assert_refused(call, what):
     """Raise an AssertionError unless the call raises a ValueError."""
-    error = "no error"
     try:
         call()
-    except Exception as raised:
-        error = raised
-    assert isinstance(error, ValueError), f"{what}: {error!r} in the place of a ValueError"
+    except ValueError:
+        return
+    raise AssertionError(f"{what}: no ValueError")
+
+
+def assert_mean_of_draws(losses, expected, what):
+    """Raise an AssertionError unless losses in [0, 1] have their means in sum (Bernstein)."""
+    excess, variance = np.sum(losses - expected), np.sum(expected * (1.0 - expected))
+    allowed = np.sqrt(2.0 * RARE * variance) + RARE
+    assert abs(excess) <= allowed, f"{len(losses)} {what} exceed expected by {excess:.3g} in sum"
 
 
 def assert_in_unit(values, what, slack=0.0):
@@ -255,12 +261,7 @@ def check_expected_is_the_mean_of_target(trial):
     sure = np.isin(losses.expected, (0.0, 1.0))
     wrong = losses.target[sure] != losses.expected[sure]
     assert not wrong.any(), "target is not expected, where expected is 0 or 1"
-    variance = np.sum(losses.expected * (1.0 - losses.expected))
-    excess, allowed = losses.target - losses.expected, np.sqrt(2.0 * RARE * variance) + RARE
-    assert abs(excess.sum()) <= allowed, (
-        f"the mean of {len(excess)} draws of target is {losses.target.mean():.4g}, "
-        f"that of expected {losses.expected.mean():.4g}"
-    )
+    assert_mean_of_draws(losses.target, losses.expected, "draws of target")
 
 
 def check_play_and_learn_learns_as_learn(trial):
