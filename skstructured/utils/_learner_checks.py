@@ -5,7 +5,7 @@ import pickle
 from copy import deepcopy
 from functools import partial
 from numbers import Real
-from unittest import SkipTest
+from unittest import SkipTest, TestCase
 
 import numpy as np
 from scipy import sparse
@@ -158,11 +158,8 @@ def assert_close(got, wanted, what, tolerance=1e-9):
 
 def assert_refused(call, what):
     """Raise an AssertionError unless the call raises a ValueError."""
-    try:
+    with TestCase().assertRaises(ValueError, msg=what):
         call()
-    except ValueError:
-        return
-    raise AssertionError(f"{what}: no ValueError")
 
 
 def assert_mean_of_draws(losses, expected, what):
