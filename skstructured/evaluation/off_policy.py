@@ -456,7 +456,7 @@ def _of_items(X, given, actions, rewards, model, n_splits):
     n, Z, at = len(items), check_array(items.values, dtype=np.float64), rows_of(items, actions)
     y = read_finite("rewards", rewards, n)
     found, of_round = np.empty(len(Z)), np.repeat(np.arange(n), items.lengths)
-    for learned, held in _parts(n, n_splits):
+    for learned, held in KFold(n_splits).split(np.empty(n)):
         rows = np.isin(of_round, held)
         found[rows] = _predicted(model, Z[at[learned]], y[learned], Z[rows])
     return items.unstacked(found)
@@ -467,19 +467,12 @@ def _of_classes(X, actions, rewards, classes, model, n_splits):
     n, K = len(X), len(classes)
     codes = read_actions_of(actions, np.full(n, K), classes)
     y, found = read_finite("rewards", rewards, n), np.empty((n, K))
-    for learned, held in _parts(n, n_splits):
+    for learned, held in KFold(n_splits).split(np.empty(n)):
         for k in range(K):
             rows = learned[codes[learned] == k]
             none = np.full(len(held), y[learned].mean())
             found[held, k] = _predicted(model, X[rows], y[rows], X[held]) if len(rows) else none
     return found
-
-
-def _parts(n, n_splits):
-    """Rounds to learn from and held-out rounds, for each part."""
-    if n < n_splits:
-        raise ValueError(f"n_splits={n_splits} must be at most the number of rounds, {n}.")
-    return KFold(n_splits).split(np.empty(n))
 
 
 def _predicted(model, X, y, Z):

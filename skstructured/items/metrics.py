@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import kendalltau
+from sklearn.metrics import ndcg_score
 
 from skstructured._base.validation import check_integer, check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given
@@ -41,16 +42,6 @@ def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
     if weighted_mean(defined, weight) == 0.0:
         return float("nan")
     return weighted_mean(found[defined], None if weight is None else np.asarray(weight)[defined])
-
-
-def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
-    """``Σ discount · gain`` by falling scores, the mean over all orders of tied items."""
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    sizes = np.diff(np.append(starts, len(order)))
-    means = np.add.reduceat(gains[order], starts) / sizes
-    return float(means @ np.add.reduceat(discounts, starts))
 
 
 def ndcg(
@@ -115,10 +106,9 @@ def ndcg(
 
     def one(grades: Floats, scores: Floats) -> float:
         gains = gains_of(grades)
-        discounts = 1.0 / np.log2(np.arange(2, len(grades) + 2))
-        discounts[len(grades) if k is None else k :] = 0.0
-        best = float(np.sort(gains)[::-1] @ discounts)
-        return _tied_gain(gains, scores, discounts) / best if best > 0.0 else np.nan
+        if not gains.any():
+            return np.nan
+        return 1.0 if len(gains) == 1 else ndcg_score(gains[None], scores[None], k=k)
 
     return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
 

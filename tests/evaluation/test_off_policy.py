@@ -215,7 +215,7 @@ def test_cross_fitted_estimates_of_classes():
             else:
                 expected = np.full(5, rewards[rest].mean())
             np.testing.assert_allclose(found[start : start + 5, k], expected, atol=1e-10)
-    for n_splits, message in ((1, "n_splits must be"), (21, "at most the number of rounds, 20")):
+    for n_splits, message in ((1, "n_splits must be"), (21, "n_splits=21 greater than")):
         with pytest.raises(ValueError, match=message):
             cross_fitted_rewards(X, names, rewards, classes=["a", "b", "c"], n_splits=n_splits)
 

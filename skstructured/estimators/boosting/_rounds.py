@@ -88,8 +88,7 @@ def split(node, feature, threshold, counts, answer, tried, values, sides, n_test
         child = 2 * node + 1 + side
         for k in range(counts.shape[1]):
             counts[child, k] = sides[node, k, best, side]
-            if counts[child, k] > counts[child, answer[child]]:
-                answer[child] = k
+        answer[child] = np.argmax(counts[child])
 
 
 @kernel
@@ -98,11 +97,9 @@ def learn_in_tree(x, weights, patience, trees, i):
     feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
     seen, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
     node = leaf_of(x, feature, threshold)
-    best = 0
     for k in range(weights.shape[0]):
         counts[node, k] += weights[k]
-        best = k if counts[node, k] > counts[node, best] else best
-    answer[node] = best
+    answer[node] = np.argmax(counts[node])
     if node >= tried.shape[0]:
         return
     at, width = seen[node], tried.shape[1]
@@ -230,10 +227,7 @@ def learn_correction(r, m, q, right, weight, state):
 @kernel
 def expert_shares(numbers, shares):
     """v_i / Σ v, v_i = exp(−mistakes of expert i / the largest weight); the first of the best."""
-    leader = 0
-    for i in range(shares.shape[0]):
-        if numbers[i, MISTAKES] < numbers[leader, MISTAKES]:
-            leader = i
+    leader = np.argmin(numbers[:, MISTAKES])
     for i in range(shares.shape[0]):
         shares[i] = numbers[i, MISTAKES] - numbers[leader, MISTAKES]
     total = hedge_weights(shares, 1.0, numbers[leader, HEAVIEST], shares)

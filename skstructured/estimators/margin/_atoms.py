@@ -215,8 +215,7 @@ def mean_of(places, count, weights, out):
     out[:] = 0.0
     for c in range(count):
         if weights[c] != 0.0:
-            for k in range(out.shape[0]):
-                out[k] += weights[c] * places[c, k]
+            axpy(out, weights[c], places[c])
 
 
 @kernel
@@ -267,14 +266,11 @@ def cheapest_labels(k, costs, out):
 def add_product(A, transposed, x, out):
     """Out += Ax, or Aᵀx."""
     if A.shape[0] == 1:
-        for k in range(x.shape[0]):
-            out[k] += A[0, 0] * x[k]
+        axpy(out, A[0, 0], x)
         return
     for k in range(x.shape[0]):
         if x[k] != 0.0:
-            column = A[k] if transposed else A[:, k]
-            for t in range(x.shape[0]):
-                out[t] += x[k] * column[t]
+            axpy(out, x[k], A[k] if transposed else A[:, k])
 
 
 @kernel
@@ -306,25 +302,20 @@ def bend(k, q, K, d, out):
         for j in range(m * k, m * k + k):
             out[j] = q * d[j] if m == 0 or m == M - 1 else 0.0
         if M == 1:
-            for j in range(k):
-                out[j] += q * d[j]
+            axpy(out[:k], q, d[:k])
         for t in range(M):
-            factor = q * K[m, t]
-            for j in range(k):
-                out[m * k + j] += factor * d[t * k + j]
+            axpy(out[m * k : m * k + k], q * K[m, t], d[t * k : t * k + k])
 
 
 @kernel
 def rest_of(columns, weights, count, mu):
     """The part of μ outside its atoms into column 0, of mass 1; its mass, 0 if it is light."""
-    mass, weights[0] = 1.0, 0.0
+    weights[0] = 0.0
     mean_of(columns, count, weights, columns[0])
-    for c in range(1, count):
-        mass -= weights[c]
+    mass = 1.0 - weights[:count].sum()
     if mass < LIGHT:
         return 0.0
-    for k in range(mu.shape[0]):
-        columns[0, k] = (mu[k] - columns[0, k]) / mass
+    columns[0] = (mu - columns[0]) / mass
     return mass
 
 

@@ -8,7 +8,7 @@ from numba import float64, types
 
 from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
-from skstructured._engine.state import inner
+from skstructured._engine.state import copy_into, inner
 from skstructured.estimators.margin._atoms import axpy, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
@@ -73,9 +73,7 @@ def zero_one(A, v, ell, q, mu, out):
     """
     k, cost = v.shape[0], A[1, 0]
     if q > 0.0:
-        z = np.empty(k)
-        for j in range(k):
-            z[j] = mu[j] + v[j] / q
+        z = mu + v / q
         ordered = _sorted(z)
         _on_simplex(z, ordered, excess_level(ordered, cost / q), 1.0, out)
         return 0.0
@@ -182,16 +180,14 @@ def hamming(A, v, ell, q, mu, out):
 @kernel
 def linear_class(A, v, ell, q, mu, out):
     """The class of the largest ℓ + v, or the projection of ``μ_i + (v + ℓ)/q`` on the simplex."""
+    theta = v + ell
     if q > 0.0:
-        z = mu + (v + ell) / q
+        z = mu + theta / q
         _on_simplex(z, _sorted(z), np.inf, 1.0, out)
         return 0.0
-    best = 0
-    for k in range(v.shape[0]):
-        best = k if ell[k] + v[k] > ell[best] + v[best] else best
     out[:] = 0.0
-    out[best] = 1.0
-    return ell[best] + v[best]
+    out[np.argmax(theta)] = 1.0
+    return theta.max()
 
 
 @kernel
@@ -257,28 +253,17 @@ def costs_of(kind, A, C, codes):
 @kernel
 def h_plus(kind, A, v, mu, ell):
     """H(μ) = h(μ) + <v, μ>, with A as blocks have it."""
-    k, value = mu.shape[0], 0.0
+    value = np.inf
     if kind >= LINEAR_CLASS:
-        for j in range(k):
-            value += ell[j] * mu[j]
+        value = inner(ell, mu)
     elif kind == ZERO_ONE:
-        top = 0.0
-        for j in range(k):
-            top = max(top, mu[j])
-        value = A[1, 0] * (1.0 - top)
+        value = A[1, 0] * (1.0 - mu.max())
     elif kind == HAMMING:
-        for j in range(k):
-            value += A[0, 0] * min(mu[j], 1.0 - mu[j])
+        value = A[0, 0] * np.minimum(mu, 1.0 - mu).sum()
     else:
-        value = np.inf
-        for r in range(k):
-            row = 0.0
-            for j in range(k):
-                row += A[r, j] * mu[j]
-            value = min(value, row)
-    for j in range(k):
-        value += v[j] * mu[j]
-    return value
+        for r in range(mu.shape[0]):
+            value = min(value, inner(A[r], mu))
+    return value + inner(v, mu)
 
 
 @kernel(fastmath=FASTMATH)
@@ -286,8 +271,7 @@ def read_row(learned, i, v):
     """v = the scores of row i: the stored ones with kernels, else Wᵀx, W (p + intercept, dim)."""
     (data, indices, indptr, width), K, W, scores = learned
     if K.shape[0] > 0:
-        for k in range(v.shape[0]):
-            v[k] = scores[k, i]
+        copy_into(v, scores[:, i])
         return
     sparse = indptr.shape[0] > 0
     start = indptr[i] if sparse else i * width
@@ -317,8 +301,7 @@ def follow_row(learned, i, d, step):
         for k in range(d.shape[0]):
             W[a, k] += x * d[k]
     if W.shape[0] > width:
-        for k in range(d.shape[0]):
-            W[width, k] += -step * d[k]
+        axpy(W[width], -step, d)
 
 
 @kernel
@@ -329,11 +312,9 @@ def read_scores(learned, ends, T, i, v):
     width = k if k > 0 else last
     for m in range(last // width):
         read_row(learned, i + m, v[m * width : m * width + width])
-    for j in range(k):
-        v[j] += ends[0, j]
-        v[last - k + j] += ends[1, j]
-        for t in range(k):
-            v[last + j * k + t] = T[j, t]
+    axpy(v[:k], 1.0, ends[0])
+    axpy(v[last - k : last], 1.0, ends[1])
+    copy_into(v[last:], T.ravel())
 
 
 @kernel
@@ -344,11 +325,9 @@ def follow(learned, ends, T, i, d, step):
     width = k if k > 0 else last
     for m in range(last // width):
         follow_row(learned, i + m, d[m * width : m * width + width], step)
-    for j in range(k):
-        ends[0, j] -= step * d[j]
-        ends[1, j] -= step * d[last - k + j]
-        for t in range(k):
-            T[j, t] -= step * d[last + j * k + t]
+    axpy(ends[0], -step, d[:k])
+    axpy(ends[1], -step, d[last - k : last])
+    axpy(T.ravel(), -step, d[last:])
 
 
 @kernel
@@ -371,13 +350,11 @@ def shrink(gamma, d):
 def move(rule, fixed, costs, v, ell, q, mu, out):
     """The move of a block at scores v into out; whether there is any."""
     kind, solver, A, _, _ = costs
-    best, square = rule == BEST and q > 0.0, 0.0
+    best = rule == BEST and q > 0.0
     as_block(solver)(A, v, ell, q if best else 0.0, mu, out)
     gain = 0.0 if best else h_plus(kind, A, v, out, ell) - h_plus(kind, A, v, mu, ell)
-    for k in range(v.shape[0]):
-        out[k] -= mu[k]
-        square += out[k] * out[k]
-    gamma = 1.0 if best else fixed if rule == FIXED else chord_step(gain, q * square)
+    axpy(out, -1.0, mu)
+    gamma = 1.0 if best else fixed if rule == FIXED else chord_step(gain, q * inner(out, out))
     return shrink(gamma, out)
 
 
@@ -396,8 +373,7 @@ def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
         read_row(learned, i, v)
         q = squares[i] * steps[i]
         if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
-            for k in range(dim):
-                mu[i, k] += out[k]
+            axpy(mu[i], 1.0, out)
             follow_row(learned, i, out, steps[i])
 
 
