@@ -17,8 +17,8 @@ class Shouts(Simplex):
     def fit(self, y):
         return super().fit([str(label).lower() for label in y])
 
-    def pack(self, y):
-        return super().pack([str(label).lower() for label in y])
+    def pack(self, y, accepts_unseen=False):
+        return super().pack([str(label).lower() for label in y], accepts_unseen)
 
     def decode(self, V):
         return np.char.upper(super().decode(V))

@@ -365,7 +365,7 @@ BAD = {
     "a round without actions": (([np.ones((0, P))], [0], [1.0]), {}, "[Rr]ound 0|X must be"),
     "a matrix without qid": ((np.ones((2, P)), [0, 0], [1.0, 0.0]), {}, "qid is missing"),
     "qid of another length": ((np.ones((2, P)), [0], [1.0]), {"qid": [1]}, "inconsistent"),
-    "qid with gaps": ((np.ones((2, P)), [0], [1.0]), {"qid": [1.0, np.nan]}, "missing values"),
+    "qid with gaps": ((np.ones((2, P)), [0], [1.0]), {"qid": [1.0, np.nan]}, "qid contains NaN"),
     "all hidden": (GOOD, {"available": [[1, 1, 1], [0, 0, 0]]}, "Round 1 has no available item"),
     "a hidden action": (GOOD, {"available": [[1, 1, 1], [1, 1, 0]]}, "in round 1 action 2 is hid"),
     "available of another form": (GOOD, {"available": [[1, 1], [1, 1]]}, "available must"),

@@ -183,7 +183,8 @@ class Mixture(BaseEstimator):
         units, copies = independent_units(training.rows.X, groups, training.V)
         weight = training.weight
         if groups is not None:
-            weight = np.bincount(np.unique(groups, return_inverse=True)[1], weight)
+            places = np.unique(groups, return_inverse=True)[1]
+            weight = np.bincount(places, weight) / np.bincount(places)
         n_effective = effective_number(weight, copies)
         if n_effective < (FEWEST if groups is None else FEWEST_GROUPS):
             return training
