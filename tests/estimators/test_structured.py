@@ -24,7 +24,7 @@ import skstructured as sk
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.mixture import _mixture, _training
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import FEWEST, parts_of
+from skstructured.estimators.mixture._training import FEWEST, FEWEST_GROUPS, parts_of
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import Simplex
@@ -304,6 +304,26 @@ class TestWeights:
         else:
             assert len(set(training.reserved)) == n_reserved
             assert (training.parts[training.reserved] < 0).all()
+
+    @pytest.mark.parametrize("n_groups", [FEWEST_GROUPS - 1, FEWEST_GROUPS, 20])
+    def test_groups_are_left_out_as_a_whole_if_there_are_ten(self, n_groups, rng):
+        names, model = np.repeat(np.arange(n_groups), 3), given()
+        rows, codes = rng.randn(3 * n_groups, 4), np.repeat(np.arange(n_groups) % 2, 3)
+        packed, weight = model._start(codes, None)
+        model.random_state_ = np.random.RandomState(0)
+        training = model._training(rows, codes, packed, weight, names, alone=False)
+        if n_groups < FEWEST_GROUPS:
+            assert len(training.judged) == 0
+        else:
+            parts = parts_of(names, np.random.RandomState(0), codes)
+            np.testing.assert_array_equal(training.parts, parts)
+
+    def test_the_effective_number_of_groups_goes_by_their_weights(self, rng):
+        weight, names, model = rng.rand(20) + 0.1, np.repeat(np.arange(20), 3), given()
+        packed, each = model._start(CLASSES, np.repeat(weight, 3))
+        model.random_state_ = np.random.RandomState(0)
+        training = model._training(_X, CLASSES, packed, each, names, alone=False)
+        assert training.effective_share == pytest.approx(mixing.effective(weight, range(20)) / 20)
 
     @slow_as_python
     @pytest.mark.parametrize("n", [6, 10, 14, 19])
