@@ -325,6 +325,14 @@ class TestWeights:
         training = model._training(_X, CLASSES, packed, each, names, alone=False)
         assert training.effective_share == pytest.approx(mixing.effective(weight, range(20)) / 20)
 
+    def test_of_few_rows_are_small_and_of_bounded_scores(self):
+        model = sk.StructuredPredictor()
+        model.loss_ = FenchelYoung(Simplex().fit(CLASSES))
+        model.random_state_ = np.random.RandomState(0)
+        names, members = zip(*model._members(_X), strict=True)
+        weights = dict(zip(names, model._weights_of_few(members), strict=True))
+        assert weights == dict.fromkeys(names, 0.0) | {"rbf": 0.1, "trees": 0.1}
+
     @slow_as_python
     @pytest.mark.parametrize("n", [6, 10, 14, 19])
     def test_few_rows_of_noise_have_modest_probabilities(self, n):
