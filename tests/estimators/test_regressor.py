@@ -114,9 +114,13 @@ class TestPredictions:
 class TestWeights:
     """What every room's own tests pass through too, also line by line."""
 
-    def test_and_held_out_scores_are_those_of_honest_scores(self, rng):
+    @pytest.mark.parametrize("is_far", [False, True])
+    def test_and_held_out_scores_are_those_of_honest_scores(self, is_far, rng):
         X, y = numbers()
         X, y, weight = X[:80], y[:80], rng.rand(80) + 0.1
+        if is_far:  # farther than what kernels and trees learn, and predicted
+            y = np.exp(y / 40.0)
+            X = np.column_stack([X, y + 100.0 * rng.randn(80)])
         members = [("line", Ridge(0.1)), ("trees", Neighbors())]
         model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
         model.fit(X, y, weight)

@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
 from skstructured.decoders import resolve_decoder
-from skstructured.estimators.mixture import _mixture
+from skstructured.estimators.mixture import _mixture, _training
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import FEWEST, parts_of
+from skstructured.estimators.mixture._training import FEWEST, FEWEST_GROUPS, parts_of
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import Simplex
@@ -226,6 +226,19 @@ class TestWeights:
         both = right(mixing.halves(mixing_weights, honest, V, weight, loss, 2.0))
         assert model.validation_score_ == pytest.approx(both, abs=1e-12)
 
+    def test_know_the_mean_of_all_rows(self, rng, monkeypatch):
+        means, solve, weight = [], _mixture.mixing_weights, rng.rand(60) + 0.1
+
+        def spied(scores, V, weight, mean, *more):
+            means.append(mean)
+            return solve(scores, V, weight, mean, *more)
+
+        monkeypatch.setattr(_mixture, "mixing_weights", spied)
+        monkeypatch.setattr(_training, "MOST", 40)
+        given().fit(_X, CLASSES, weight)
+        wanted = np.average(np.eye(3)[CLASSES], axis=0, weights=weight)
+        np.testing.assert_allclose(means, np.tile(wanted, (5, 1)))  # two members, halves, and all
+
     def test_do_not_depend_on_units_of_sample_weight(self, rng):
         weight = rng.rand(60) + 0.1
         first, second = (given().fit(_X, CLASSES, unit * weight) for unit in (1.0, 2.0**-10))
@@ -271,6 +284,54 @@ class TestWeights:
             rows[-1] = 0
         model = given().fit(_X[rows], CLASSES[rows], weight)
         assert np.isnan(model.validation_score_)
+
+    @pytest.mark.parametrize(
+        ("landmarks", "most", "n_judged", "n_reserved"),
+        [(40, 99, 60, None), (39, 99, 30, 30), (12, 99, 48, 12), (12, 20, 20, 12)],
+    )
+    def test_rows_are_reserved_if_there_are_many(
+        self, landmarks, most, n_judged, n_reserved, monkeypatch
+    ):
+        """As many as landmarks, and at most half of all, learn the stretch of features."""
+        monkeypatch.setattr(_training, "MOST", most)
+        model = sk.StructuredPredictor(n_landmarks=landmarks)
+        packed, weight = model._start(CLASSES, None)
+        model.random_state_ = np.random.RandomState(0)
+        training = model._training(_X, CLASSES, packed, weight, None, alone=False)
+        assert len(training.judged) == n_judged
+        if n_reserved is None:
+            assert training.reserved is None
+        else:
+            assert len(set(training.reserved)) == n_reserved
+            assert (training.parts[training.reserved] < 0).all()
+
+    @pytest.mark.parametrize("n_groups", [FEWEST_GROUPS - 1, FEWEST_GROUPS, 20])
+    def test_groups_are_left_out_as_a_whole_if_there_are_ten(self, n_groups, rng):
+        names, model = np.repeat(np.arange(n_groups), 3), given()
+        rows, codes = rng.randn(3 * n_groups, 4), np.repeat(np.arange(n_groups) % 2, 3)
+        packed, weight = model._start(codes, None)
+        model.random_state_ = np.random.RandomState(0)
+        training = model._training(rows, codes, packed, weight, names, alone=False)
+        if n_groups < FEWEST_GROUPS:
+            assert len(training.judged) == 0
+        else:
+            parts = parts_of(names, np.random.RandomState(0), codes)
+            np.testing.assert_array_equal(training.parts, parts)
+
+    def test_the_effective_number_of_groups_goes_by_their_weights(self, rng):
+        weight, names, model = rng.rand(20) + 0.1, np.repeat(np.arange(20), 3), given()
+        packed, each = model._start(CLASSES, np.repeat(weight, 3))
+        model.random_state_ = np.random.RandomState(0)
+        training = model._training(_X, CLASSES, packed, each, names, alone=False)
+        assert training.effective_share == pytest.approx(mixing.effective(weight, range(20)) / 20)
+
+    def test_of_few_rows_are_small_and_of_bounded_scores(self):
+        model = sk.StructuredPredictor()
+        model.loss_ = FenchelYoung(Simplex().fit(CLASSES))
+        model.random_state_ = np.random.RandomState(0)
+        names, members = zip(*model._members(_X), strict=True)
+        weights = dict(zip(names, model._weights_of_few(members), strict=True))
+        assert weights == dict.fromkeys(names, 0.0) | {"rbf": 0.1, "trees": 0.1}
 
     @slow_as_python
     @pytest.mark.parametrize("n", [6, 10, 14, 19])

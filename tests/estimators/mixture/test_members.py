@@ -112,6 +112,14 @@ class TestParts:
             shares = [codes[parts == part].mean() for part in range(PARTS)]
             np.testing.assert_allclose(shares, 0.5)
 
+    def test_units_of_any_size_go_by_their_mean_code(self, rng):
+        units = np.repeat(np.arange(50), rng.randint(1, 6, size=50))
+        parts = parts_of(units, rng, 1 + units % 2)
+        firsts = np.unique(units, return_index=True)[1]
+        for part in range(PARTS):
+            own = np.flatnonzero(parts[firsts] == part)
+            np.testing.assert_array_equal(np.bincount(own % 2), [5, 5])
+
     def test_numbers_in_order_do_not_make_parts_differ(self):
         """Of each five neighbors any may be in the first part."""
         codes, means = np.arange(100), []
@@ -187,7 +195,8 @@ class TestRidge:
         assert errors[best] <= near * (1.0 + 1e-4)  # it was found in single precision
 
     def literal(self, name, training, penalty, i):
-        Z = training.rows_of_fold(training.parts[i]).chunk(slice(None))
+        stretch = training.stretches[training.parts[i]]
+        Z = training.rows._replace(stretch=stretch).chunk(slice(None))
         left_out = np.flatnonzero(training.parts == training.parts[i])
         learned = np.setdiff1d(np.arange(len(Z)), left_out)
         kernel = _ridge.RowKernel.of(name, Z[learned], training.weight[learned])

@@ -260,6 +260,18 @@ def test_others_are_learned_by_one_estimator(kind):
     assert np.isnan(model.validation_score_)
 
 
+@pytest.mark.parametrize("kind", ["weights", "copies"])
+def test_few_effective_sequences_are_few(kind):
+    names, weight = np.arange(FEWEST_GROUPS), np.ones(FEWEST_GROUPS)
+    if kind == "weights":
+        weight[0] = 3.0
+    else:
+        names[-1] = 0
+    sequences, labels = ([each[i] for i in names] for each in (X, Y))
+    model = sk.StructuredPredictor("sequence", random_state=0).fit(sequences, labels, weight)
+    assert list(model.named_estimators_) == ["chain"]
+
+
 def test_few_sequences_are_enough_for_a_mixture():
     long = [np.concatenate(X[5 * i : 5 * i + 5]) for i in range(FEWEST_GROUPS)]
     labels = [np.concatenate(Y[5 * i : 5 * i + 5]) for i in range(FEWEST_GROUPS)]
