@@ -235,7 +235,7 @@ def write_whole(path, content):
         _sync_folder(path.parent)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # no space is left
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # no space
             error.filename = str(path)
         raise
 

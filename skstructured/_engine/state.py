@@ -197,6 +197,7 @@ class LinearState(State):
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(few, dtype=np.int64)
+        self.heaviest, self.between = 1.0, 0.0
         self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
 
     #: The largest weight of a round, 1 at least; and what ties added to bounds.

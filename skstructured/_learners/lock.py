@@ -58,7 +58,7 @@ def _lock_named(name: str) -> property:
             locks = vars(self).setdefault("_lock", _Locks())
         return getattr(locks, name)
 
-    return property(get)
+    return property(get, doc=f"The {name} of the estimator, which its threads share.")
 
 
 def _copied(self: Any) -> Any:

@@ -137,11 +137,16 @@ class Model(State, ABC):
 
         The first call is the loop. One in Python, which may be left anywhere, moves a copy.
         """
-        state, calls = self.state, moving(self.state)
-        if not is_compiled(calls[0][0]):
-            state = self.state.copy()
-            calls = moving(state)
-        return at_once(*calls, (vars(self).update, {"state": state}))[0]
+        calls = moving(self.state)
+        if is_compiled(calls[0][0]):
+            return at_once(*calls)[0]
+        state, work = self.state.copy(), getattr(self, "work", NO_FLOATS)
+        vertices = work.copy()  # that an oracle in Python has listed
+        try:
+            return at_once(*moving(state), (vars(self).update, {"state": state}))[0]
+        except BaseException:
+            work[...] = vertices
+            raise
 
     @abstractmethod
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:

@@ -304,7 +304,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
     ) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
-        self._model.state.check_can_learn()
         batch = self._read(X)
         self._check_rows(batch)
         if classes is not None:

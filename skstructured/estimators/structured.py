@@ -118,7 +118,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         for "rbf" and "trees" and 0 for the others. In a stream, weights of mean predictions, with
         sum 1.
     intercept_ : ndarray of shape (dim,)
-        Scores that are added; 0 with fewer than 20 effective rows, and in a stream.
+        Scores that are added; 0 in a stream. With fewer than 20 effective rows, the difference that
+        weights of rows make to the scores of the mean output.
     validation_scores_ : ndarray of shape (n_members,)
         The `score` of each member alone on rows it has not learned; NaN with fewer than 20
         effective rows.
@@ -232,7 +233,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         if few or is_sparse or not self._is_auto():
             found = [self._one(X, y, weight, is_sparse)]
         else:
-            parts = parts_of(units, self.random_state_)
+            counted, parts = weight > 0.0, np.full(len(weight), -1)
+            counted_units = np.unique(units[counted], return_inverse=True)[1]
+            parts[counted] = parts_of(counted_units, self.random_state_)
             found = [self._of_view(view, rows, packed, weight, parts) for view in VIEWS]
         best = self._chain = min(found, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
@@ -307,11 +310,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _usual_weight(self, n_members):
         return 2.0
 
-    def _weights_of_few(self, members):
+    def _weights_of_few(self, members, training):
         is_bounded = [isinstance(member, (KernelRidge, VertexTrees)) for member in members]
         if not any(is_bounded):
-            return super()._weights_of_few(members)
-        return WEIGHT_OF_FEW * np.array(is_bounded)
+            return super()._weights_of_few(members, training)
+        V, weight = np.vstack([training.V, training.origin]), np.append(training.weight, 1.0)
+        means = np.array([np.average(V, axis=0, weights=weight), V.mean(axis=0)])
+        weighted, plain = self.loss_.link(means)  # 0 without weights of rows
+        return WEIGHT_OF_FEW * np.array(is_bounded), weighted - plain
 
     def _judge(self, theta, packed, weight):
         y = self.space_.decode(self.space_.unpack(packed))

@@ -352,7 +352,7 @@ class RiskMonitor(BaseEstimator):
         losses = read_losses(losses)
         begun = getattr(self, "_begun_with", self.get_params())
         for name, value in begun.items():
-            if getattr(self, name) != value:
+            if hasattr(self, "_runs") and getattr(self, name) != value:
                 raise ValueError(
                     f"{name} must not change after the first losses: it was {value!r}, got "
                     f"{getattr(self, name)!r}. Call reset, or make a new monitor."

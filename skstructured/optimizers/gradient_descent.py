@@ -226,6 +226,8 @@ class FixedStep(OnlineOptimizer):
     scale_kernel = staticmethod(measured_scale)
     step_kernel = staticmethod(fixed_step)
     entries = 2
+    #: The parameter that η comes from, for errors.
+    source = "eta"
 
     def __init__(self, eta=1.0):
         self.eta = eta
@@ -233,5 +235,5 @@ class FixedStep(OnlineOptimizer):
     def init(self, loss):
         """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
-        state[OWN] = check_positive("eta", self.eta)
+        state[OWN] = check_positive(self.source, self.eta)
         return state

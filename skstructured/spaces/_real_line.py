@@ -20,7 +20,7 @@ ROUNDING = 1e-13
 def _middle_size(sizes, weight):
     """The mean of sizes (n,) from their median to the fifth largest of each five.
 
-    Each counts as much as it is large, so those of 0 do not count.
+    Each counts in proportion to its size, so those of 0 do not count.
     """
     order = np.argsort(sizes)
     below = np.cumsum(weight[order])

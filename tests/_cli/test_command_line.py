@@ -67,7 +67,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
 def test_a_full_disk_is_told_in_a_line(iris_csv):
     with open("/dev/full", "w") as full:
         status, told = run(iris_csv, full)
-    assert status == 2 and "error: No space left on device" in told[:2]
+    assert status == 2 and "error: No space left on device: standard output" in told[:2]
 
 
 @pytest.mark.parametrize(

@@ -330,8 +330,20 @@ class TestWeights:
         model.loss_ = FenchelYoung(Simplex().fit(CLASSES))
         model.random_state_ = np.random.RandomState(0)
         names, members = zip(*model._members(_X), strict=True)
-        weights = dict(zip(names, model._weights_of_few(members), strict=True))
-        assert weights == dict.fromkeys(names, 0.0) | {"rbf": 0.1, "trees": 0.1}
+        packed, weight = model._start(CLASSES, None)
+        for factor in (1.0, 5.0):
+            weight = np.where(CLASSES == 0, factor, 1.0)
+            training = model._training(_X, CLASSES, packed, weight, None, alone=True)
+            weights, b = model._weights_of_few(members, training)
+            wanted = dict.fromkeys(names, 0.0) | {"rbf": 0.1, "trees": 0.1}
+            assert dict(zip(names, weights, strict=True)) == wanted
+            means = [
+                np.append(training.V, [np.full(3, 1.0 / 3.0)], axis=0).T @ np.append(w, 1.0) / 61.0
+                for w in (training.weight, np.ones(60))
+            ]
+            literal = np.subtract(*model.loss_.link(np.array(means)))
+            np.testing.assert_allclose(b, literal, atol=1e-12)
+            assert (b[0] > 0.5) == (factor > 1.0)
 
     @slow_as_python
     @pytest.mark.parametrize("n", [6, 10, 14, 19])

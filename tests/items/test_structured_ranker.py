@@ -209,7 +209,7 @@ def test_missing_values_are_learned(ranker):
     [
         ({"y": -Y - 1.0}, "y must be finite numbers of at least 0"),
         ({"qid": None}, "qid is missing"),
-        ({"qid": QID[:-1]}, "Found input variables with inconsistent numbers"),
+        ({"qid": QID[:-1]}, "found inconsistent numbers of samples"),
         ({"X": np.where(X > 2.0, np.inf, X)}, "infinity|inf"),
     ],
 )

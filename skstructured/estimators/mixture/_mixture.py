@@ -76,7 +76,7 @@ class Mixture(BaseEstimator):
     A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
     weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
     class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
-    `_usual_weight(n_members)`; and, if need be, `_weights_of_few(members)`.
+    `_usual_weight(n_members)`; and, if need be, `_weights_of_few(members, training)`.
     """
 
     #: CSR rows with more columns are learned by the first member alone.
@@ -135,7 +135,7 @@ class Mixture(BaseEstimator):
         if training.folds:
             weights = self._weights(honest, training, given[2])
         else:
-            weights = self._weights_of_few(fitted_members), np.zeros(training.dim)
+            weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
         self._mixed = Mixed(fitted_members, *weights, training.rows._replace(X=None))
         self.weights_, self.intercept_ = weights
@@ -200,9 +200,9 @@ class Mixture(BaseEstimator):
         places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
         return training._replace(reserved=unjudged[places.astype(int)])
 
-    def _weights_of_few(self, members):
-        """Weights of members without honest scores."""
-        return np.full(len(members), 1.0 / len(members))
+    def _weights_of_few(self, members, training):
+        """Weights of members without honest scores, and the intercept."""
+        return np.full(len(members), 1.0 / len(members)), np.zeros(training.dim)
 
     def _landmarks(self):
         """Landmarks of each kernel."""

@@ -170,14 +170,12 @@ class KernelRidge(Member):
         for own in sums:
             for whole, part in zip(total, own, strict=True):
                 whole += part
+        others = [tuple(map(np.subtract, total, own, own)) for own in sums]  # in place
         systems = []
-        for *own, moments in [*sums, total]:
-            for whole, part in zip(total, (*own, moments), strict=True):
-                if part is not whole:
-                    np.subtract(whole, part, out=part)
+        for A, B, moments in [*others, total]:
             mean = moments[1:] / moments[0]
-            B = own[1][:, 1:] - own[1][:, :1] * mean
-            systems.append(Ridge(kernel, own[0], B, P, unit, np.ones((m, 1)), mean))
+            B = B[:, 1:] - B[:, :1] * mean
+            systems.append(Ridge(kernel, A, B, P, unit, np.ones((m, 1)), mean))
         return systems
 
     def _sums(self, training, kernel, part):

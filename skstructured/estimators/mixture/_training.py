@@ -106,7 +106,7 @@ class Training(NamedTuple):
         return range(PARTS if self.parts.max() >= 0 else 0)
 
     def rows_of_fold(self, part: int) -> StandardRows:
-        """Rows as they are stretched without a part."""
+        """Rows, stretched by what is known without a part."""
         stretches = self.stretches
         return self.rows if stretches is None else self.rows._replace(stretch=stretches[part])
 
@@ -132,7 +132,7 @@ def independent_units(
     """The unit of every row (n,), and of every row or group: equal ones are in one unit.
 
     A model that has learned a row knows the output of its copies. If the outputs V of equal rows
-    differ, they are no copies, but rows of few values, and every row is a unit. Groups are the
+    differ, they are not copies, but rows of few values, and every row is a unit. Groups are the
     values of `groups`; the rows of a group stand together.
     """
     keys = _keys_of_rows(X)
@@ -189,7 +189,7 @@ def parts_of(
     """The part of every row, −1 if it is always learned; rows of a unit are in the same part.
 
     Units of about the same mean code, such as those of a class, are spread over all parts: a model
-    that has learned few of a class would not expect them where they are. A share of the rows is
+    that has learned few rows of a class predicts it too seldom. A share of the rows is
     `reserved`: always learned.
     """
     counts = np.bincount(units)
