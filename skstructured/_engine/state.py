@@ -266,8 +266,8 @@ class LinearState(State):
     def copy(self) -> Self:
         """An independent copy."""
         twin, Theta = object.__new__(type(self)), self.Theta
-        vars(twin).update({k: own(part) for k, part in vars(self).items() if k != "Theta"})
-        twin.Theta = None if Theta is None else aligned_copy(Theta)
+        vars(twin).update({k: own(part) for k, part in vars(self).items() if part is not Theta})
+        vars(twin).update(Theta=None if Theta is None else aligned_copy(Theta))
         return twin
 
 

@@ -283,6 +283,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         with self.turn:
             if not self._learned_alone(X, y, classes, sample_weight):
                 with first_call(self, "space_") as new:
+                    if new is self:
+                        self._model.state.check_can_learn()
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))

@@ -106,7 +106,7 @@ class Training(NamedTuple):
         return range(PARTS if self.parts.max() >= 0 else 0)
 
     def rows_of_fold(self, part: int) -> StandardRows:
-        """Rows, stretched by what is known without a part."""
+        """Rows, stretched without knowledge of a part."""
         stretches = self.stretches
         return self.rows if stretches is None else self.rows._replace(stretch=stretches[part])
 
