@@ -265,9 +265,10 @@ class LinearState(State):
 
     def copy(self) -> Self:
         """An independent copy."""
-        twin, Theta = object.__new__(type(self)), self.Theta
-        vars(twin).update({k: own(part) for k, part in vars(self).items() if part is not Theta})
-        vars(twin).update(Theta=None if Theta is None else aligned_copy(Theta))
+        twin, parts = object.__new__(type(self)), vars(self).items()
+        vars(twin).update({k: part if k == "Theta" else own(part) for k, part in parts})
+        if self.Theta is not None:
+            twin.Theta = aligned_copy(self.Theta)
         return twin
 
 
