@@ -44,6 +44,7 @@ class RealLine(Component):
     """
 
     task = None
+    has_ties = False
 
     def fit(self, y, sample_weight=None):
         """Take `centre` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
