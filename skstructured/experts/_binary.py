@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.calibration import _SigmoidCalibration
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import _name_estimators
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -263,15 +263,22 @@ def check_marker(marker, classes):
 def calibration(method, said, codes):
     """The estimator that maps opinions to P(second class), fitted to opinions and true classes.
 
-    "sigmoid" is Platt's P = 1/(1 + exp(a u + b)), fitted to softened labels; "isotonic" the
+    "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
     monotone P of the least squared error.
     """
-    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    return (isotonic if method == "isotonic" else _SigmoidCalibration()).fit(said, codes)
+    if method == "isotonic":
+        return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(said, codes)
+    counts = np.bincount(codes, minlength=2)
+    right = (counts + 1.0) / (counts + 2.0)
+    labels, weight = np.r_[codes, 1 - codes], np.r_[right[codes], 1.0 - right[codes]]
+    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
+    return model.fit(np.r_[said, said][:, None], labels, sample_weight=weight)
 
 
 def calibrated(model, said):
     """Opinions (n,) as 2 P(second class) − 1 by a `calibration`; unchanged without one."""
     if model is None or len(said) == 0:
         return said
-    return np.rint((2.0 * model.predict(said) - 1.0) * GRID) / GRID
+    isotonic = isinstance(model, IsotonicRegression)
+    share = model.predict(said) if isotonic else model.predict_proba(said[:, None])[:, 1]
+    return np.rint((2.0 * share - 1.0) * GRID) / GRID
