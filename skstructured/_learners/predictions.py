@@ -207,12 +207,13 @@ class DecodedPredictions:
         return Decoding(theta, self.loss_, decoder or self._decoder())
 
     def _decoding(self, X: Features) -> Decoding:
+        with lock_of(self):
+            alone = played_alone(self, X)
+            if alone is not None:
+                return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
         known = snapshot(self)
         with lock_of(known):
-            alone = played_alone(known, X)
-            if alone is None:
-                return known._decode(known._scores(X))
-            return Decoding(alone[:1], known.loss_, known._decoder(), alone[1:])
+            return known._decode(known._scores(X))
 
     def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs, the input of the decoder.
@@ -277,11 +278,12 @@ class DecodedPredictions:
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        known = snapshot(self)
-        with lock_of(known):
-            alone = played_alone(known, X)
-        mu = known._decoding(X).mu if alone is None else alone[1:]
-        return known.space_.mean_proba(mu)
+        with lock_of(self):
+            alone = played_alone(self, X)
+            if alone is not None:
+                return self.space_.mean_proba(alone[1:])
+        decoding = self._decoding(X)
+        return decoding.space.mean_proba(decoding.mu)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:
