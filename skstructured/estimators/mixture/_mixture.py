@@ -16,6 +16,7 @@ from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
+from skstructured._learners.robust_columns import RobustColumns
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
@@ -65,7 +66,7 @@ class Mixed(NamedTuple):
         return np.concatenate([self._chunk(X[start : start + CHUNK]) for start in starts])
 
     def _chunk(self, X):
-        pairs, rows = zip(self.weights, self.members, strict=True), self.rows._replace(X=X)
+        pairs, rows = zip(self.weights, self.members, strict=True), self.rows.of(X)
         return sum(a * member.scores(rows) for a, member in pairs if a > 0.0) + self.intercept
 
 
@@ -137,7 +138,7 @@ class Mixture(BaseEstimator):
         else:
             weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
-        self._mixed = Mixed(fitted_members, *weights, training.rows._replace(X=None))
+        self._mixed = Mixed(fitted_members, *weights, training.rows._replace(X=None, unchanged=None))
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -165,14 +166,15 @@ class Mixture(BaseEstimator):
     def _training(self, X, y, packed, weight, groups, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()
-        V, scale = self._vertices(packed), None
+        V, rows = self._vertices(packed), StandardRows(X, unchanged=X)
         if self._is_auto():
-            rows = Rows.from_array(X)
-            scale = scale_of(self, rows.width, True)
-            scale.count_all(rows, weight)
+            rows = rows._replace(columns=RobustColumns.of(X, weight)).of(X)
+            in_range = Rows.from_array(rows.X)
+            rows = rows._replace(scale=scale_of(self, in_range.width, True))
+            rows.scale.count_all(in_range, weight)
         origin = self.loss_.mean(np.zeros((1, V.shape[1])))[0]
         training = Training(
-            StandardRows(X, scale), y, V, weight, None if np.ptp(weight) == 0.0 else weight,
+            rows, y, V, weight, None if np.ptp(weight) == 0.0 else weight,
             np.full(len(V), -1), origin,
         )  # fmt: skip
         return training if alone else self._in_parts(training, packed, groups)
@@ -180,7 +182,7 @@ class Mixture(BaseEstimator):
     def _in_parts(self, training, packed, groups):
         """The `Training` with parts that are left out, if there are enough rows, or groups."""
         n, landmarks = len(training.V), self._landmarks()
-        units, copies = independent_units(training.rows.X, groups, training.V)
+        units, copies = independent_units(training.rows.unchanged, groups, training.V)
         weight = training.weight
         if groups is not None:
             places = np.unique(groups, return_inverse=True)[1]

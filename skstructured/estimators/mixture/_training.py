@@ -1,13 +1,14 @@
 """What members learn from, and which rows each of five parts leaves out."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured._learners.robust_columns import RobustColumns
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
 #: Parts of the rows. With fewer effective rows, or groups of them, none is left out; with more than
@@ -35,11 +36,22 @@ class StandardRows(NamedTuple):
         Standardizes rows.
     stretch : ndarray of shape (p,)
         What standardized features are multiplied by.
+    unchanged : ndarray or CSR matrix of shape (n, p)
+        Rows with cells beyond their range, as trees take them.
+    columns : RobustColumns or None
+        What X is made by.
     """
 
     X: Any
     scale: RunningScale | None = None
     stretch: Floats = np.ones(1)
+    unchanged: Any = None
+    columns: RobustColumns | None = None
+
+    def of(self, X: Any) -> Self:
+        """New rows, transformed as these."""
+        in_range = X if self.columns is None else self.columns.transform(X)
+        return self._replace(X=in_range, unchanged=X)
 
     def chunk(self, which: Array | slice) -> Floats:
         """Standardized rows, dense."""

@@ -73,7 +73,7 @@ class VertexTrees(Member):
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        X, V, parts = self._learn_units(training.rows.X), training.V, training.parts
+        X, V, parts = self._learn_units(training.rows.unchanged), training.V, training.parts
         given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
         self.forests = []
         for part in training.folds:
@@ -109,7 +109,7 @@ class VertexTrees(Member):
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
-        return self.loss.link(self._means(self.forests, self._units(rows.X)))
+        return self.loss.link(self._means(self.forests, self._units(rows.unchanged)))
 
     def _means(self, forests, X):
         trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)

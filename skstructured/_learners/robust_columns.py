@@ -1,0 +1,119 @@
+"""Columns of which no cell decides for all others: those far beyond the rest count as an edge."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csc_matrix, issparse
+from scipy.special import ndtri
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from skstructured._base.quantiles import weighted_quantile
+from skstructured._engine.state import State
+from skstructured.extend._types import Array, Floats, Ints, Matrix
+
+#: Distance of an edge from the median, in robust deviations, which are interquartile ranges divided
+#: by that of the standard normal distribution.
+EDGE, NORMAL_RANGE = 5.0, 1.349
+
+#: Share of the cells of a heavy column that lie beyond an edge, at least; fewest distinct values.
+HEAVY_SHARE, FEWEST_VALUES = 0.05, 10
+
+#: Quantiles of a heavy column, and the largest normal quantile that a cell becomes.
+LEVELS, LARGEST_QUANTILE = np.linspace(0.0, 1.0, 200), 3.0
+
+
+class RobustColumns(State):
+    """Cells within the range of their columns; heavy columns as normal quantiles.
+
+    A cell x of a column with median m and robust deviation s counts as the nearest number that is
+    in ``[m − 5s, m + 5s]`` and between the least and the largest cell of the rows learned. If more
+    than half of the cells equal m, s is the third quartile of ``|x − m|`` of the others. A *heavy*
+    column, with more than 5% of its cells beyond ``m ± 5s``, becomes ``Φ⁻¹(F(x))``, F the
+    distribution function of the rows learned, and at most ±3. Missing values stay missing. Entries
+    of CSR rows have m = 0, and zeros are not cells.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (p,)
+        Edges.
+    heavy : ndarray of shape (h,)
+        Positions of heavy columns.
+    knots : ndarray of shape (h, 200)
+        Quantiles of heavy columns.
+    """
+
+    def __init__(self, low: Floats, high: Floats) -> None:
+        self.low, self.high = low, high
+        self.heavy: Ints = np.zeros(0, dtype=int)
+        self.knots: Floats = np.empty((0, len(LEVELS)))
+
+    @classmethod
+    def of(cls, X: Matrix, weight: Floats, quantiles: bool = True) -> Self:
+        """Edges of the columns of rows with these weights; without `quantiles` none is heavy."""
+        counted = weight > 0.0
+        X, weight = X[counted], weight[counted]
+        if issparse(X):
+            return cls(*_sparse_edges(X, weight))
+        columns = cls(*np.zeros((2, X.shape[1])))
+        heavy, knots = [], []
+        for j, cells in enumerate(X.T):
+            there = ~np.isnan(cells)
+            values, shares = cells[there].astype(np.float64), weight[there]
+            columns.low[j], columns.high[j], is_heavy = _edges(values, shares)
+            if is_heavy and quantiles:
+                heavy.append(j)
+                knots.append(weighted_quantile(values, shares, LEVELS))
+        if heavy:
+            columns.heavy, columns.knots = np.array(heavy), np.array(knots)
+        return columns
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Rows with their cells in range, in a new matrix."""
+        if issparse(X):
+            Z: Any = X.copy()
+            Z.data = np.clip(Z.data, self.low[Z.indices], self.high[Z.indices])
+            return Z
+        Z = np.clip(X, self.low.astype(X.dtype), self.high.astype(X.dtype))
+        for j, knots in zip(self.heavy, self.knots, strict=True):
+            Z[:, j] = normal_quantiles(X[:, j], knots)
+        return Z
+
+
+def _edges(values: Floats, weight: Floats) -> tuple[float, float, bool]:
+    """Both edges of a column, and whether it is heavy."""
+    if len(values) == 0:
+        return 0.0, 0.0, False
+    first, median, third = weighted_quantile(values, weight, np.array([0.25, 0.5, 0.75]))
+    distances, unit = np.abs(values - median), (third - first) / NORMAL_RANGE
+    if unit == 0.0:
+        differ = distances > 0.0
+        unit = _third_quartile(distances[differ], weight[differ])
+    reach = EDGE * unit
+    is_heavy = weight @ (distances > reach) > HEAVY_SHARE * weight.sum()
+    is_heavy = is_heavy and len(np.unique(values)) >= FEWEST_VALUES
+    return max(values.min(), median - reach), min(values.max(), median + reach), is_heavy
+
+
+def _third_quartile(sizes: Floats, weight: Floats) -> float:
+    return float(weighted_quantile(sizes, weight, 0.75)) if len(sizes) else 0.0
+
+
+def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:
+    """Edges (p,) of the entries of CSR rows; a column without entries has only zeros."""
+    low, high = (np.asarray(edge, dtype=np.float64) for edge in min_max_axis(X, axis=0))
+    sizes = np.abs(X.data)
+    totals, counts = (np.bincount(X.indices, w, X.shape[1]) for w in (sizes, None))
+    wide = np.flatnonzero(np.maximum(high, -low) * counts > EDGE * totals)
+    columns = csc_matrix(X[:, wide]) if len(wide) else None
+    for place, j in enumerate(wide):
+        span = slice(*columns.indptr[place : place + 2])
+        sizes = np.abs(columns.data[span])
+        reach = EDGE * _third_quartile(sizes, weight[columns.indices[span]])
+        low[j], high[j] = max(low[j], -reach), min(high[j], reach)
+    return low, high
+
+
+def normal_quantiles(cells: Array, knots: Floats) -> Floats:
+    """Cells (n,) as normal quantiles of the middle of their level; NaN stays NaN."""
+    levels = np.interp(cells, knots, LEVELS) - np.interp(-cells, -knots[::-1], -LEVELS[::-1])
+    return np.clip(ndtri(0.5 * levels), -LARGEST_QUANTILE, LARGEST_QUANTILE)
