@@ -105,6 +105,14 @@ def dtype_of(estimator: Any) -> np.dtype[Any]:
     return getattr(estimator, "_dtype", DOUBLE)
 
 
+def check_standardize(estimator: Any) -> bool | str:
+    """The parameter `standardize` of an estimator, False without it; a ValueError if invalid."""
+    given = getattr(estimator, "standardize", False)
+    if isinstance(given, (bool, np.bool_)) or given in ("auto", "moments"):
+        return given
+    raise ValueError(f'standardize must be a bool, "auto" or "moments", got {given!r}.')
+
+
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:
     """Whether a learner standardizes rows, as it was fitted.
 

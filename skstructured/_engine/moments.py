@@ -10,12 +10,14 @@ from skstructured._engine.rows import SHORTEST
 from skstructured._engine.state import clear, copy_into
 
 #: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
-#: rows since they were brought up to date, in units of the deviation; and Σ w of the rows that lack
-#: the feature, among those in the means, and since.
-MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE = range(7)
+#: rows since they were brought up to date, in units of the deviation; Σ w of the rows that lack the
+#: feature, among those in the means, and since; edges, beyond which cells count as these; and
+#: deviations from the mean up to which a cell counts in the statistics.
+MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE, LOW, HIGH, LIMIT = range(10)
 
-#: Σ w of the rows in the means and deviations, and of the rows since.
-COUNTED, RECENT = range(2)
+#: Σ w of the rows in the means and deviations, and of the rows since; number of both; how many
+#: times a row counts in later statistics; and whether they are robust.
+COUNTED, RECENT, N_COUNTED, GAIN, ROBUST = range(5)
 
 #: Rows since the last time weigh at most one part in so many of all.
 PATIENCE = 32.0
@@ -26,18 +28,35 @@ UNLIKE = 25.0
 #: Deviations below this are none.
 SMALLEST = 1e-290
 
+#: Robust statistics: first rows, which are kept; deviations from the mean to the edges; the n-th
+#: row counts `GROWTH` n^`POWER` times.
+FIRST_ROWS, STREAM_EDGE, GROWTH, POWER = 32, 3.0, 0.4, 0.3
+
+#: Deviations from the mean up to which cells count, of ordinary columns and of those of which half
+#: of the first cells are equal; E min(z², 4) of normal z.
+NARROW, WIDE, NARROW_SQUARES = 2.0, 5.0, 0.7737
+
+#: Median of |z| of normal z.
+NORMAL_MEDIAN = 0.6745
+
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
     """z = (x − mean)/deviation; returns ‖z‖², inf if a feature without deviation has changed.
 
-    Numbers that are negligible in units of the deviation become 0, which is a row that can be
-    learned; so does NaN, a missing value.
+    Cells beyond an edge count as the edge. Numbers that are negligible in units of the deviation
+    become 0, which is a row that can be learned; so does NaN, a missing value.
     """
-    mean, inverse = statistics[MEAN], statistics[INVERSE]
+    mean, inverse, low, high = (
+        statistics[MEAN],
+        statistics[INVERSE],
+        statistics[LOW],
+        statistics[HIGH],
+    )
     size, changed = 0.0, 0.0
     for j in range(x.shape[0]):
-        d = x[j] - mean[j]
+        cell = low[j] if x[j] < low[j] else x[j]
+        d = (high[j] if cell > high[j] else cell) - mean[j]
         scaled = d * inverse[j]
         scaled = scaled if abs(scaled) > SHORTEST else 0.0
         z[j] = scaled
@@ -49,10 +68,11 @@ def transform(x, statistics, z):
 @kernel
 def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row."""
-    total, squares = statistics[SUM], statistics[SQUARES]
+    total, squares, limit = statistics[SUM], statistics[SQUARES], statistics[LIMIT]
     for j in range(z.shape[0]):
-        total[j] += weight * z[j]
-        squares[j] += weight * z[j] * z[j]
+        d = min(max(z[j], -limit[j]), limit[j])
+        total[j] += weight * d
+        squares[j] += weight * d * d
 
 
 @kernel(fastmath=FASTMATH)
@@ -62,6 +82,19 @@ def has_gap(x):
     for j in range(x.shape[0]):
         total += 0.0 * x[j]
     return total != total
+
+
+@kernel(fastmath=FASTMATH)
+def are_within(data, low, high):
+    """Whether all cells of dense rows are there, and between the edges of their columns."""
+    width, outside = low.shape[0], 0
+    for i in range(data.shape[0] // max(width, 1)):
+        for j in range(width):
+            x = data[i * width + j]
+            outside += not (low[j] <= x <= high[j])
+        if outside > 0:
+            return False
+    return True
 
 
 @kernel
@@ -78,38 +111,119 @@ def refresh(x, weight, statistics, counts, centred, divided):
 
     Rows since the last time are added in units of the deviation, the row by itself and without
     its square: numbers of any size neither over- nor underflow. Rows without a feature do not count
-    for it.
+    for it. Robust statistics forget: rows count more often than those before them.
     """
-    before, since = counts[COUNTED], counts[RECENT]
+    before, since, gain = counts[COUNTED], counts[RECENT], counts[GAIN]
     for j in range(x.shape[0]):
-        missed, lately = statistics[MISSED, j], statistics[MISSED_SINCE, j]
-        there, fresh = before - missed, since - lately
+        missed, lately, limit = (
+            statistics[MISSED, j],
+            statistics[MISSED_SINCE, j],
+            statistics[LIMIT, j],
+        )
+        there, fresh, unit = (
+            before - missed,
+            since - lately,
+            NARROW_SQUARES if limit == NARROW else 1.0,
+        )
         old = there + fresh
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
         if fresh > 0.0:
-            shift = statistics[SUM, j] / old if centred else 0.0
-            spread = (there + statistics[SQUARES, j]) / old - shift * shift
+            times = min(gain, max(1.0, 0.5 * old / fresh))
+            shift = times * statistics[SUM, j] / old if centred else 0.0
+            kept = there - (times - 1.0) * fresh
+            spread = (kept + times * statistics[SQUARES, j] / unit) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
         missed += lately
         if x[j] == x[j]:
             all_, share = old + weight, weight / (old + weight)
+            share = min(gain * share, max(share, 0.5)) if gain > 1.0 else share
             d = x[j] - mean
+            if deviation > 0.0:
+                d = min(max(d, -limit * deviation), limit * deviation)
             if old == 0.0 and centred:
-                mean, d = x[j], 0.0
-            kept = share * (old / all_) if centred else share
-            deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+                mean, d, share = x[j], 0.0, 1.0
+            left = old / all_ if gain == 1.0 else 1.0 - share
+            kept = share * left if centred else share
+            deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(kept / unit))
             mean += share * d
         else:
             missed += weight
         if not divided:
             deviation = 1.0
-        statistics[MEAN, j] = mean if centred else 0.0
-        statistics[DEVIATION, j] = deviation
-        statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
-        statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
         statistics[MISSED, j], statistics[MISSED_SINCE, j] = missed, 0.0
+        set_moments(statistics, j, mean if centred else 0.0, deviation)
     counts[COUNTED], counts[RECENT] = (before + since) + weight, 0.0
+
+
+@kernel
+def set_moments(statistics, j, mean, deviation):
+    """Set the mean and deviation of a feature, and its edges; no row came since."""
+    statistics[MEAN, j], statistics[DEVIATION, j] = mean, deviation
+    statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
+    statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
+    is_bounded = statistics[LIMIT, j] < math.inf and deviation > SMALLEST
+    reach = STREAM_EDGE * deviation if is_bounded else math.inf
+    statistics[LOW, j], statistics[HIGH, j] = mean - reach, mean + reach
+
+
+@kernel
+def sort(numbers, count):
+    """Sort the first few of some numbers."""
+    for i in range(1, count):
+        number, k = numbers[i], i
+        while k > 0 and numbers[k - 1] > number:
+            numbers[k] = numbers[k - 1]
+            k -= 1
+        numbers[k] = number
+
+
+@kernel
+def start_robustly(first, statistics, centred):
+    """Statistics of the first rows (n, p), without their outliers.
+
+    Cells count as at most two robust deviations from the median, 1.48 times the median distance
+    from it. If that is 0, they do up to five times the third quartile of the other distances.
+    """
+    cells, distances = np.empty(first.shape[0]), np.empty(first.shape[0])
+    for j in range(first.shape[1]):
+        n, same = 0, 0
+        for i in range(first.shape[0]):
+            if first[i, j] == first[i, j]:
+                cells[n] = first[i, j]
+                n += 1
+        if n == 0:
+            continue
+        sort(cells, n)
+        center = 0.5 * (cells[(n - 1) // 2] + cells[n // 2]) if centred else 0.0
+        for i in range(n):
+            distances[i] = abs(cells[i] - center)
+            same += distances[i] == 0.0
+        sort(distances, n)
+        reach = NARROW / NORMAL_MEDIAN * 0.5 * (distances[(n - 1) // 2] + distances[n // 2])
+        limit, unit = NARROW, NARROW_SQUARES
+        if reach == 0.0:
+            limit, unit = WIDE, 1.0
+            reach = WIDE * distances[min(same + 3 * (n - same) // 4, n - 1)]
+        mean, squares = 0.0, 0.0
+        for i in range(n):
+            mean += min(max(cells[i] - center, -reach), reach) / n
+        for i in range(n):
+            d = min(max(cells[i] - center, -reach), reach) - (mean if centred else 0.0)
+            squares += d * d / n
+        statistics[LIMIT, j] = limit
+        set_moments(statistics, j, center + mean if centred else 0.0, math.sqrt(squares / unit))
+
+
+@kernel
+def count_at_once(x, weight, statistics, counts, first, centred, divided):
+    """Bring the statistics up to date with row x; with the last of the first rows robustly."""
+    n = int(counts[N_COUNTED])
+    if counts[ROBUST] == 0.0 or n > FIRST_ROWS:
+        counts[GAIN] = max(1.0, GROWTH * n**POWER) if counts[ROBUST] > 0.0 else 1.0
+    refresh(x, weight, statistics, counts, centred, divided)
+    if counts[ROBUST] > 0.0 and n == FIRST_ROWS:
+        start_robustly(first, statistics, centred)
 
 
 @kernel(inline=True)
@@ -120,9 +234,11 @@ def round_of(offsets, r):
 
 @kernel
 def standardize_rows(
-    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, before
+    data, width, rows, offsets, weight, statistics, counts, first, centred, divided, out, before
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
+
+    Robust statistics keep the `first` rows.
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
     `before`, if it has rows, receives each row by the transformation before it is counted. With
@@ -142,9 +258,13 @@ def standardize_rows(
             size = transform(x, statistics, out[r])
             if ahead:
                 copy_into(before[r], out[r])
-            late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
-            if late or not size <= UNLIKE * width:
-                refresh(x, w, statistics, counts, centred, divided)
+            is_first = counts[ROBUST] > 0.0 and counts[N_COUNTED] < FIRST_ROWS
+            if is_first:
+                copy_into(first[int(counts[N_COUNTED])], x)
+            counts[N_COUNTED] += 1.0
+            late = PATIENCE * counts[GAIN] * (counts[RECENT] + w) >= counts[COUNTED]
+            if late or is_first or not size <= UNLIKE * width:
+                count_at_once(x, w, statistics, counts, first, centred, divided)
                 transform(x, statistics, out[r])
             else:
                 gather(out[r], w, statistics)

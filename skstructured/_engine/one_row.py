@@ -18,7 +18,7 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
+from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, standardize_rows
 from skstructured._engine.rounds import (
     CONSTANTS,
     KERNELS,
@@ -35,7 +35,7 @@ from skstructured._engine.state import copy_into
 #: Returned for rows out of range, or with gaps: nothing was done.
 REFUSED = -2
 
-_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
+_COUNT = (MATRIX, VECTOR, MATRIX, types.boolean, types.boolean, MATRIX, MATRIX)
 STANDARDIZE = types.FunctionType(
     types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
 )
@@ -51,34 +51,34 @@ def learn_row(
     `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
     of `standardize_rows`.
     """
-    (statistics, counts, used, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
+    (statistics, counts, first_rows, used, centred, divided) = scale
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    empty, counted = np.empty(0, dtype=np.int32), np.empty(counts.size)
     z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
     copy_into(z[0], x[0])
     if used:
         copy_into(before, statistics.reshape(-1))
-        counted, recent = counts[0], counts[1]
-        as_standardize(standardize)(
-            x[0], width, first, none, weight, statistics, counts, centred, divided, z, no_rows
-        )
+        copy_into(counted, counts)
+        how = (statistics, counts, first_rows, centred, divided)
+        as_standardize(standardize)(x[0], width, first, none, weight, *how, z, no_rows)
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
     alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
     stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
     if used and stopped >= 0:
         copy_into(statistics.reshape(-1), before)
-        counts[0], counts[1] = counted, recent
+        copy_into(counts, counted)
     return stopped
 
 
 @functools.cache
 def _compiled_learn_row() -> Kernel:
     row = (float64, float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    scale = types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3))
+    scale = types.Tuple((MATRIX, VECTOR, MATRIX, *[types.boolean] * 3))
     learned = (scale, LEARNED, CONSTANTS, MATRIX)
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 
@@ -128,7 +128,9 @@ def play_row(
         x_sq += x[0, j] * x[0, j]
         z[j] = x[0, j]
         if used:
-            scaled = (z[j] - statistics[MEAN, j]) * statistics[INVERSE, j]
+            cell = statistics[LOW, j] if z[j] < statistics[LOW, j] else z[j]
+            cell = statistics[HIGH, j] if cell > statistics[HIGH, j] else cell
+            scaled = (cell - statistics[MEAN, j]) * statistics[INVERSE, j]
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False

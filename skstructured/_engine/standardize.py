@@ -16,15 +16,25 @@ from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
     COUNTED,
     DEVIATION,
+    FIRST_ROWS,
+    GAIN,
+    HIGH,
     INVERSE,
+    LIMIT,
+    LOW,
     MEAN,
     MISSED,
+    N_COUNTED,
+    ROBUST,
     SMALLEST,
+    WIDE,
+    are_within,
     exchange,
     moments_of,
     scale_entries,
     standardize_rows,
 )
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Call, State, at_once
 
@@ -84,13 +94,15 @@ class RunningScale(State):
         Type of dense rows for compiled functions. CSR rows, means and deviations are float64.
     indicators : bool, default=False
         Whether transformed rows get indicators of missing values.
+    robust : bool, default=False
+        Whether dense cells beyond three deviations from the mean count as these, and in means and
+        deviations as at most two; see `start_robustly`. Later rows then count more.
 
     Attributes
     ----------
     divided : bool
         Whether dense rows are divided by their deviations: True unless this is set to False before
         the first row.
-        before the first row.
     """
 
     #: Where rounds of several rows begin among the rows counted next; none if each has one row.
@@ -105,15 +117,39 @@ class RunningScale(State):
         wanted: bool,
         dtype: DTypeLike = np.float64,
         indicators: bool = False,
+        robust: bool = False,
     ) -> None:
-        self.statistics = np.zeros((7, width))
-        self.counts = np.zeros(2)
+        self.statistics, self.counts = unbounded(np.zeros((LIMIT + 1, width))), np.zeros(ROBUST + 1)
+        self.counts[GAIN], self.counts[ROBUST] = 1.0, robust
+        self.first = np.empty((FIRST_ROWS * robust, width))
         self.centred = centred
         self.used = wanted
         self.divided = True
         self.dtype = np.dtype(dtype)
         self.indicators = wanted and indicators
         self._kind: str | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object; older ones have statistics without edges."""
+        vars(self).update(state)
+        missing = LIMIT + 1 - len(self.statistics)
+        if missing > 0:
+            width = self.statistics.shape[1]
+            self.statistics = unbounded(np.vstack([self.statistics, np.zeros((missing, width))]))
+            self.counts = np.append(self.counts, [0.0, 1.0, 0.0])
+            self.first = np.empty((0, width))
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Statistics, counts, and the first rows as long as they are needed."""
+        if len(self.first) and self.counts[N_COUNTED] > FIRST_ROWS:
+            self.first = self.first[:0]
+        return self.statistics, self.counts, self.first
+
+    @property
+    def robust(self) -> bool:
+        """Whether cells beyond an edge count as the edge."""
+        return bool(self.counts[ROBUST])
 
     @property
     def columns(self) -> int:
@@ -168,10 +204,17 @@ class RunningScale(State):
         if self.makes_sparse(rows):
             self.apply(rows, weight=weight)
             return
-        total, mean, deviation = moments_of(rows.X, weight, self.centred)
-        self.counts[COUNTED] = weight.sum()
+        X = rows.X
+        if self.robust:
+            columns = RobustColumns.of(X, weight, quantiles=False)
+            X = columns.transform(X)
+        total, mean, deviation = moments_of(X, weight, self.centred)
+        self.counts[COUNTED], self.counts[N_COUNTED] = weight.sum(), FIRST_ROWS + rows.n_rows
         self.statistics[MISSED] = self.counts[COUNTED] - total
         self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
+        if self.robust:
+            self.statistics[LOW], self.statistics[HIGH] = columns.low, columns.high
+            self.statistics[LIMIT] = WIDE
 
     def set_moments(self, mean: Floats, deviation: Floats) -> None:
         """Set means and deviations, or largest entries, and one over these."""
@@ -203,8 +246,8 @@ class RunningScale(State):
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
-        moments = self.statistics.copy(), self.counts.copy()
-        given = (rows.data, rows.width, order, self.offsets, weight, *moments)
+        moments, first = (self.statistics.copy(), self.counts.copy()), self.arrays[2]
+        given = (rows.data, rows.width, order, self.offsets, weight, *moments, first)
         standardize_rows(*given, self.centred, self.divided, out, before)
         own = {"statistics": self.statistics, "counts": self.counts}
         now = dict(zip(own, moments, strict=True))
@@ -245,20 +288,22 @@ class RunningScale(State):
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         with np.errstate(over="ignore", invalid="ignore"):
-            Z = (rows.X - self.statistics[MEAN]) * self.statistics[INVERSE]
+            Z = (self._in_range(rows.X) - self.statistics[MEAN]) * self.statistics[INVERSE]
         Z[np.isnan(Z)] = 0.0
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
     def imputed(self, rows: Rows) -> Rows:
-        """Rows with the means instead of missing values; for weights that are folded."""
-        if not self.used or rows.is_sparse:
+        """Rows in range, with means instead of missing values; for weights that are folded."""
+        if not self.used or rows.is_sparse or are_within(rows.data, *self.statistics[[LOW, HIGH]]):
             return self._widened(rows)
-        if not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
-            return self._widened(rows)
-        gaps = np.isnan(rows.X)
-        return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
+        X, gaps = self._in_range(rows.X), np.isnan(rows.X)
+        return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], X)), gaps)
+
+    def _in_range(self, X: Array) -> Array:
+        """Rows whose cells beyond an edge count as the edge."""
+        return np.clip(X, *self.statistics[[LOW, HIGH]]) if self.robust else X
 
     def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
         """Rows without missing values, and behind them the indicators of these, if requested."""
@@ -274,7 +319,8 @@ class RunningScale(State):
     def reset_copy(self) -> "RunningScale":
         """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
-        fresh = type(self)(width, self.centred, self.used, self.dtype, self.indicators)
+        given = self.centred, self.used, self.dtype, self.indicators, self.robust
+        fresh = type(self)(width, *given)
         fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 
@@ -293,3 +339,9 @@ class RunningScale(State):
         if W.shape[-1] > place:
             folded[..., place] -= folded[..., :width] @ mean
         return folded
+
+
+def unbounded(statistics: Floats) -> Floats:
+    """Statistics without edges."""
+    statistics[LOW], statistics[HIGH], statistics[LIMIT] = -np.inf, np.inf, np.inf
+    return statistics

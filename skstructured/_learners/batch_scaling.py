@@ -7,46 +7,68 @@ from numpy.typing import DTypeLike
 from scipy.sparse import issparse
 from sklearn.preprocessing import MaxAbsScaler
 
-from skstructured._base.validation import check_missing
+from skstructured._base.validation import check_missing, check_standardize
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Floats, Matrix
 
 
 class FeatureScale:
-    """Features z = (x − center)/scale, and weights of x for those of z.
+    """Features z = (x − center)/scale of cells x in range, and weights of x for those of z.
 
     Parameters
     ----------
     center, scale : ndarray of shape (p,) or None
         Shift and scale of the features; None does not change them.
+    columns : RobustColumns or None
+        Keeps cells in range.
     """
 
-    def __init__(self, center: Floats | None = None, scale: Floats | None = None) -> None:
-        self.center = center
-        self.scale = scale
+    columns: RobustColumns | None = None
+
+    def __init__(
+        self,
+        center: Floats | None = None,
+        scale: Floats | None = None,
+        columns: RobustColumns | None = None,
+    ) -> None:
+        self.center, self.scale, self.columns = center, scale, columns
 
     @classmethod
-    def of(cls, X: Matrix, weight: Floats, centred: bool, indicators: bool = False) -> Self:
+    def of(
+        cls,
+        X: Matrix,
+        weight: Floats,
+        centred: bool,
+        indicators: bool = False,
+        columns: RobustColumns | None = None,
+    ) -> Self:
         """Mean and deviation of dense columns, the largest entry of those of CSR rows.
 
-        Constant columns keep their scale, and with `indicators` so do dense columns of only 0 and
-        1. Rows of weight 0 do not count.
+        Cells are put in range before, by `columns`. Constant columns keep their scale, and with
+        `indicators` so do dense columns of only 0 and 1. Rows of weight 0 do not count.
         """
+        X = X if columns is None else columns.transform(X)
         if issparse(X):
-            return cls(None, MaxAbsScaler().fit(X[weight > 0.0]).scale_)
+            return cls(None, MaxAbsScaler().fit(X[weight > 0.0]).scale_, columns)
         share = weight / weight.sum()
         mean = share @ X
         deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
         tiny = deviation <= 1e-12 * np.abs(mean)
         kept = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0) & indicators
         scale = np.where(kept | tiny, 1.0, deviation)
-        return cls(np.where(kept, 0.0, mean) if centred else None, scale)
+        return cls(np.where(kept, 0.0, mean) if centred else None, scale, columns)
+
+    def in_range(self, X: Matrix) -> Matrix:
+        """Rows whose cells are in range."""
+        return X if self.columns is None else self.columns.transform(X)
 
     def transform(self, X: Matrix) -> Matrix:
         """The features z of rows X; X itself if nothing changes."""
         if self.scale is None:
             return X
+        X = self.in_range(X)
         if issparse(X):
             Z: Any = X.copy()
             Z.data = Z.data / self.scale[Z.indices]
@@ -76,11 +98,10 @@ def scale_of(
     "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
     without the parameter do not standardize. Kernels are given dense rows of this dtype.
     """
-    missing = check_missing(learner)
-    wanted = getattr(learner, "standardize", False)
-    if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
-        raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
-    return RunningScale(width, bool(intercept), bool(wanted), dtype, missing == "indicator")
+    missing, wanted = check_missing(learner), check_standardize(learner)
+    is_robust = bool(wanted) and wanted != "moments"
+    indicators = missing == "indicator"
+    return RunningScale(width, bool(intercept), bool(wanted), dtype, indicators, is_robust)
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:

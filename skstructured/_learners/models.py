@@ -384,7 +384,7 @@ class LinearModel(Model):
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", lambda: learn_row_for(self._bound()))
             if learn is not None:
-                how = scale.statistics, scale.counts, scale.used, scale.centred, scale.divided
+                how = *scale.arrays, scale.used, scale.centred, scale.divided
                 given = (self.intercept, *norms, X, V, weight, how, state.learned)
                 return learn(*given, (self.params, self.options), self.work)
         rows = Rows.from_array(X)

@@ -14,8 +14,10 @@ from skstructured._base.validation import (
     check_integer,
     check_missing,
     check_size,
+    check_standardize,
     check_weights,
 )
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
@@ -117,6 +119,7 @@ class BatchPredictor(BaseEstimator):
 
     def _check_parameters(self):
         check_missing(self)
+        check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             check_size("alpha", self.alpha)
         check_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
@@ -171,7 +174,10 @@ class BatchPredictor(BaseEstimator):
     def _scale_for(self, X, weight, centred):
         if not self.standardize or is_precomputed(self.kernel):
             return FeatureScale()
-        return FeatureScale.of(X, weight, centred, self.standardize == "auto")
+        columns = None
+        if self.standardize != "moments":
+            columns = RobustColumns.of(X, weight, quantiles=not self._is_linear())
+        return FeatureScale.of(X, weight, centred, self.standardize == "auto", columns)
 
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""
@@ -191,6 +197,7 @@ class BatchPredictor(BaseEstimator):
         """Scores of checked rows, or sequences."""
         X = with_means(batch.rows, self._means).matrix
         if hasattr(self, "coef_"):
+            X = self._scaling.in_range(X)
             V = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)
         else:
             kept = self.dual_coef_[self.support_]

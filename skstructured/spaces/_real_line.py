@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from skstructured._base.component import Component
-from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import check_weights
+from skstructured._engine.quantiles import weighted_quantile
 
 #: Largest |y|: differences and sums of a few are finite.
 LARGEST = 1e300

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_bool, check_choice, check_positive, check_real
+from skstructured._base.validation import check_choice, check_positive, check_real
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
@@ -210,8 +210,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         allowed = "lie in [0, 1), because the duality gap needs a part of the ℓ2 penalty"
         check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, allowed)
         check_run(self)
-        if self.standardize != "auto":
-            check_bool("standardize", self.standardize)
         if is_precomputed(self.kernel):
             raise ValueError(
                 "kernel must be a name or a callable for ConditionalRandomField, got 'precomputed'."

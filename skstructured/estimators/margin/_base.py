@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import check_bool, takes_gaps, weighted_mean
+from skstructured._base.validation import takes_gaps, weighted_mean
 from skstructured._learners.predictions import (
     answer_empty,
     has_empty_sequence,
@@ -45,7 +45,6 @@ class MarginLearner(BatchPredictor):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_bool("standardize", self.standardize)
 
     def _learn(self, batch, share, before):
         packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 
 from skstructured._base.validation import check_finite, check_integer, read_rows
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
-from skstructured._learners.robust_columns import RobustColumns
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
@@ -86,8 +86,8 @@ class Mixture(BaseEstimator):
     #: Kernels that share `n_landmarks`.
     _shared_by = 1
 
-    #: As members do, which is why they take missing values.
-    standardize = True
+    #: As members do, which is why they take missing values; cells are in range before.
+    standardize = "moments"
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Fit all members, and find their weights.
@@ -138,7 +138,9 @@ class Mixture(BaseEstimator):
         else:
             weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
-        self._mixed = Mixed(fitted_members, *weights, training.rows._replace(X=None, unchanged=None))
+        self._mixed = Mixed(
+            fitted_members, *weights, training.rows._replace(X=None, unchanged=None)
+        )
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(one, "fitted", one) for name, one in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured._learners.robust_columns import RobustColumns
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
 #: Parts of the rows. With fewer effective rows, or groups of them, none is left out; with more than

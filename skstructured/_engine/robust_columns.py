@@ -7,9 +7,9 @@ from scipy.sparse import csc_matrix, issparse
 from scipy.special import ndtri
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from skstructured._base.quantiles import weighted_quantile
+from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.quantiles import weighted_quantile
 from skstructured._engine.state import State
-from skstructured.extend._types import Array, Floats, Ints, Matrix
 
 #: Distance of an edge from the median, in robust deviations, which are interquartile ranges divided
 #: by that of the standard normal distribution.
@@ -44,11 +44,11 @@ class RobustColumns(State):
 
     def __init__(self, low: Floats, high: Floats) -> None:
         self.low, self.high = low, high
-        self.heavy: Ints = np.zeros(0, dtype=int)
+        self.heavy: Array = np.zeros(0, dtype=int)
         self.knots: Floats = np.empty((0, len(LEVELS)))
 
     @classmethod
-    def of(cls, X: Matrix, weight: Floats, quantiles: bool = True) -> Self:
+    def of(cls, X: Any, weight: Floats, quantiles: bool = True) -> Self:
         """Edges of the columns of rows with these weights; without `quantiles` none is heavy."""
         counted = weight > 0.0
         X, weight = X[counted], weight[counted]
@@ -67,7 +67,7 @@ class RobustColumns(State):
             columns.heavy, columns.knots = np.array(heavy), np.array(knots)
         return columns
 
-    def transform(self, X: Matrix) -> Matrix:
+    def transform(self, X: Any) -> Any:
         """Rows with their cells in range, in a new matrix."""
         if issparse(X):
             Z: Any = X.copy()
