@@ -16,8 +16,8 @@ from skstructured._engine.state import clear, copy_into
 MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE, LOW, HIGH, LIMIT = range(10)
 
 #: Σ w of the rows in the means and deviations, and of the rows since; number of both; how many
-#: times a row counts in later statistics; and whether they are robust.
-COUNTED, RECENT, N_COUNTED, GAIN, ROBUST = range(5)
+#: times a row counts; how that grows, 0 if it does not; and whether statistics are robust.
+COUNTED, RECENT, N_COUNTED, GAIN, GROWTH, ROBUST = range(6)
 
 #: Rows since the last time weigh at most one part in so many of all.
 PATIENCE = 32.0
@@ -28,9 +28,9 @@ UNLIKE = 25.0
 #: Deviations below this are none.
 SMALLEST = 1e-290
 
-#: Robust statistics: first rows, which are kept; deviations from the mean to the edges; the n-th
-#: row counts `GROWTH` n^`POWER` times.
-FIRST_ROWS, STREAM_EDGE, GROWTH, POWER = 32, 3.0, 0.4, 0.3
+#: Robust statistics: first rows, which are kept; deviations from the mean to the edges; and if
+#: they forget, the n-th row counts `USUAL_GROWTH` n^`POWER` times.
+FIRST_ROWS, STREAM_EDGE, USUAL_GROWTH, POWER = 32, 3.0, 0.4, 0.3
 
 #: Deviations from the mean up to which cells count, of ordinary columns and of those of which half
 #: of the first cells are equal; E min(z², 4) of normal z.
@@ -219,8 +219,8 @@ def start_robustly(first, statistics, centred):
 def count_at_once(x, weight, statistics, counts, first, centred, divided):
     """Bring the statistics up to date with row x; with the last of the first rows robustly."""
     n = int(counts[N_COUNTED])
-    if counts[ROBUST] == 0.0 or n > FIRST_ROWS:
-        counts[GAIN] = max(1.0, GROWTH * n**POWER) if counts[ROBUST] > 0.0 else 1.0
+    if n > FIRST_ROWS:
+        counts[GAIN] = max(1.0, counts[GROWTH] * n**POWER)
     refresh(x, weight, statistics, counts, centred, divided)
     if counts[ROBUST] > 0.0 and n == FIRST_ROWS:
         start_robustly(first, statistics, centred)

@@ -18,6 +18,7 @@ from skstructured._engine.moments import (
     DEVIATION,
     FIRST_ROWS,
     GAIN,
+    GROWTH,
     HIGH,
     INVERSE,
     LIMIT,
@@ -27,6 +28,7 @@ from skstructured._engine.moments import (
     N_COUNTED,
     ROBUST,
     SMALLEST,
+    USUAL_GROWTH,
     WIDE,
     are_within,
     exchange,
@@ -96,7 +98,9 @@ class RunningScale(State):
         Whether transformed rows get indicators of missing values.
     robust : bool, default=False
         Whether dense cells beyond three deviations from the mean count as these, and in means and
-        deviations as at most two; see `start_robustly`. Later rows then count more.
+        deviations as at most two; see `start_robustly`.
+    forgets : bool, default=False
+        Whether later rows count more.
 
     Attributes
     ----------
@@ -118,9 +122,10 @@ class RunningScale(State):
         dtype: DTypeLike = np.float64,
         indicators: bool = False,
         robust: bool = False,
+        forgets: bool = False,
     ) -> None:
         self.statistics, self.counts = unbounded(np.zeros((LIMIT + 1, width))), np.zeros(ROBUST + 1)
-        self.counts[GAIN], self.counts[ROBUST] = 1.0, robust
+        self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
         self.first = np.empty((FIRST_ROWS * robust, width))
         self.centred = centred
         self.used = wanted
@@ -136,7 +141,7 @@ class RunningScale(State):
         if missing > 0:
             width = self.statistics.shape[1]
             self.statistics = unbounded(np.vstack([self.statistics, np.zeros((missing, width))]))
-            self.counts = np.append(self.counts, [0.0, 1.0, 0.0])
+            self.counts = np.append(self.counts, [0.0, 1.0, 0.0, 0.0])
             self.first = np.empty((0, width))
 
     @property
@@ -320,7 +325,7 @@ class RunningScale(State):
         """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
         given = self.centred, self.used, self.dtype, self.indicators, self.robust
-        fresh = type(self)(width, *given)
+        fresh = type(self)(width, *given, bool(self.counts[GROWTH]))
         fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 

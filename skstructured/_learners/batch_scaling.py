@@ -91,17 +91,22 @@ class FeatureScale:
 
 
 def scale_of(
-    learner: object, width: int, intercept: bool, dtype: DTypeLike = np.float64
+    learner: object,
+    width: int,
+    intercept: bool,
+    dtype: DTypeLike = np.float64,
+    forgets: bool = True,
 ) -> RunningScale:
     """A new `RunningScale` for ``learner.standardize``; a ValueError if that is invalid.
 
     "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
-    without the parameter do not standardize. Kernels are given dense rows of this dtype.
+    without the parameter do not standardize. Kernels are given dense rows of this dtype. Robust
+    statistics forget unless what was learned is kept in units of old ones.
     """
     missing, wanted = check_missing(learner), check_standardize(learner)
     is_robust = bool(wanted) and wanted != "moments"
-    indicators = missing == "indicator"
-    return RunningScale(width, bool(intercept), bool(wanted), dtype, indicators, is_robust)
+    how = bool(intercept), bool(wanted), dtype, missing == "indicator", is_robust
+    return RunningScale(width, *how, is_robust and forgets)
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:

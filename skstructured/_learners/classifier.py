@@ -239,7 +239,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, forgets=False)
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self._scale.columns + self._intercept)
 

@@ -460,7 +460,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         if hasattr(self, "t_"):
             return
         self._intercept = bool(self.fit_intercept)
-        scale = scale_of(self, X.shape[1], self._intercept)
+        scale = scale_of(self, X.shape[1], self._intercept, forgets=False)
         self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.alpha))
         if self.randomized:
             self.random_state_ = check_random_state(self.random_state)

@@ -72,7 +72,7 @@ class KernelModel(Model):
         self.intercept = learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
-        self.scale = scale_of(learner, self.width, True, self.dtype)
+        self.scale = scale_of(learner, self.width, True, self.dtype, forgets=False)
         self.is_precomputed = is_precomputed(self.kernel)
         self.scale.used = self.scale.used and not self.is_precomputed
         self._take_kernels()

@@ -90,7 +90,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, forgets=False)
         R = self.feature_norm
         self._R = math.inf if R is None else check_positive("feature_norm", R)
         self.loss_ = self._loss(space)
