@@ -104,7 +104,7 @@ def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:
     sizes = np.abs(X.data)
     totals, counts = (np.bincount(X.indices, w, X.shape[1]) for w in (sizes, None))
     wide = np.flatnonzero(np.maximum(high, -low) * counts > EDGE * totals)
-    columns = csc_matrix(X[:, wide]) if len(wide) else None
+    columns = csc_matrix(X[:, wide])
     for place, j in enumerate(wide):
         span = slice(*columns.indptr[place : place + 2])
         sizes = np.abs(columns.data[span])

@@ -6,7 +6,7 @@ when the weight of the rows since then reaches 1/32 of all: at rounds that becom
 round whose row is unlike those before it.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -150,6 +150,11 @@ class RunningScale(State):
         if len(self.first) and self.counts[N_COUNTED] > FIRST_ROWS:
             self.first = self.first[:0]
         return self.statistics, self.counts, self.first
+
+    def without_edges(self) -> Self:
+        """The same scale, before its first rows, with plain means and deviations."""
+        self.counts[[GROWTH, ROBUST]], self.first = 0.0, self.first[:0]
+        return self
 
     @property
     def robust(self) -> bool:

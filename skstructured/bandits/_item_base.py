@@ -211,7 +211,7 @@ class ItemBanditParameters:
     _: KW_ONLY
     noise_scale: float | None = None
     alpha: float = 1.0
-    standardize: bool | Literal["auto"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     fit_intercept: bool = True
 
 
@@ -460,7 +460,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         if hasattr(self, "t_"):
             return
         self._intercept = bool(self.fit_intercept)
-        scale = scale_of(self, X.shape[1], self._intercept, forgets=False)
+        scale = scale_of(self, X.shape[1], self._intercept).without_edges()
         self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.alpha))
         if self.randomized:
             self.random_state_ = check_random_state(self.random_state)

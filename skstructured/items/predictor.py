@@ -60,11 +60,12 @@ class ItemStructuredPredictor(ItemLearner):
     optimizer : str or OnlineOptimizer, default="mixture"
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive".
     {OnlineStructuredPredictor: average}
-    standardize : bool or "auto", default="auto"
-        Whether to center and scale each feature by its mean and standard deviation over the items
-        so far, those of the round included. They lag as in `OnlineStructuredPredictor`. So you do
-        not scale features first. "auto" is True. CSR rows are divided by the largest entry of each
-        column so far. `coef_` is in units of X.
+    standardize : bool, "auto" or "moments", default="auto"
+        Whether to center and scale each feature by its mean and deviation over the items so far,
+        those of the round included. They lag, and are robust, as in `OnlineStructuredPredictor`; so
+        you do not scale features first. "auto" is True, "moments" is without edges. CSR rows are
+        divided by the largest entry of each column so far. `coef_` is in units of X, for cells
+        between the edges.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the items so far, "indicator" also appends one column per feature that is 1 if the value
@@ -139,7 +140,7 @@ class ItemStructuredPredictor(ItemLearner):
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "mixture"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"

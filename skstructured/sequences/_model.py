@@ -7,7 +7,6 @@ import numpy as np
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import ROBUST
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
@@ -316,8 +315,8 @@ class ChainRounds(RoundKind):
     def prepare(self, scale, learner, batch):
         """With "auto", features that are all indicators are not divided by their deviations."""
         data = batch.rows.data
-        if isinstance(learner.standardize, str) and np.all((data == 0.0) | (data == 1.0)):
-            scale.divided, scale.counts[ROBUST] = False, 0.0
+        if learner.standardize == "auto" and np.all((data == 0.0) | (data == 1.0)):
+            scale.without_edges().divided = False
             scale.used = scale.centred and not batch.rows.is_sparse
 
     def numbers(self, model, record):

@@ -11,7 +11,6 @@ from sklearn.model_selection import train_test_split
 
 import skstructured as sk
 from skstructured._engine.rows import Rows
-from skstructured._engine.standardize import RunningScale
 from skstructured.utils._learner_checks import has_argument
 
 N = 60 if INTERPRETED else 300
@@ -80,9 +79,9 @@ def test_chunks_are_one_pass_bit_for_bit(name, first, rng):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learning_is_that_of_the_rows_as_transformed(name, store, intercept, rng):
     X, y = rounds(rng)
-    scale = RunningScale(4, intercept, True)
-    Z = scale.apply(Rows.from_array(store(X)))[0].matrix
     model = learn(new(name, fit_intercept=intercept), store(X), y)
+    scale = model._scale.reset_copy()
+    Z = scale.apply(Rows.from_array(store(X)))[0].matrix
     plain = learn(new(name, fit_intercept=intercept, standardize=False), Z, y)
     for W, V in zip(weights_of(model), weights_of(plain), strict=True):
         V = V[:, : W.shape[1]]
@@ -109,8 +108,7 @@ def test_bounds_hold_for_rows_as_transformed(name, rng):
     result = sk.evaluation.progressive_validate(
         LEARNERS[name], X, y, random_state=0, play="randomized"
     )
-    scale = RunningScale(4, True, True)
-    Z = scale.apply(Rows.from_array(X))[0].matrix
+    Z = result.estimator._scale.reset_copy().apply(Rows.from_array(X))[0].matrix
     np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
     U, loss = rng.randn(3, 5), result.estimator.loss_
     wanted = loss.value(np.column_stack([Z, np.ones(N)]) @ U.T, np.eye(3)[y])
@@ -186,7 +184,7 @@ def test_a_row_that_stops_a_pass_leaves_no_statistics(store, rng):
     X[26, 0] = 1e12  # statistics would tell
     with pytest.raises(ValueError, match="The scores of row .* of X are not finite"):
         learn(model, store(X[10:]), y[10:], weight[10:])
-    scale, seen = RunningScale(4, True, True), model.t_
+    scale, seen = model._scale.reset_copy(), model.t_
     assert 10 < seen <= 26
     scale.apply(Rows.from_array(store(X[:seen])), weight=weight[:seen])
     np.testing.assert_array_equal(model._scale.statistics, scale.statistics)

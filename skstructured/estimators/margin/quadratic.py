@@ -188,7 +188,7 @@ class QuadraticSurrogate(MarginLearner):
     coef0: float = 1.0
     alpha: float | Literal["path"] = 1e-3
     cost_matrix: ArrayLike | None = None
-    standardize: bool = True
+    standardize: bool | Literal["auto", "moments"] = True
     fit_intercept: bool = True
     cache_size: float = 4096
     missing: Literal["mean", "error"] = "mean"

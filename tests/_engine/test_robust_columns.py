@@ -1,0 +1,150 @@
+"""Cells in the range of their columns, of all rows at once and as they arrive, by definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import robust_columns as naive
+from scipy import sparse
+
+from skstructured._engine.moments import HIGH, LOW, USUAL_GROWTH
+from skstructured._engine.robust_columns import RobustColumns
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+
+
+def columns_of(rng, n):
+    """A normal, a skewed, a two-valued, a constant, a rarely changing column, and wrong cells."""
+    X = rng.randn(n, 6)
+    X[:, 1] = np.exp(3.0 * X[:, 1])
+    X[:, 2] = X[:, 2] > 1.5
+    X[:, 3] = 7.0
+    X[:, 4] = np.where(rng.rand(n) < 0.2, np.exp(X[:, 4]), 0.0)
+    X[rng.rand(n) < 0.02, 5] = 1e6
+    return X
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("weights", ["ones", "whole"])
+def test_edges_and_quantiles_are_those_of_repeated_rows(weights, missing, rng):
+    X = columns_of(rng, 300)
+    X[rng.rand(*X.shape) < missing] = np.nan
+    weight = np.ones(300) if weights == "ones" else rng.randint(3, size=300).astype(float)
+    tolerance = 1e-12 if weights == "ones" else 0.05  # quantiles lie between repeated cells
+    columns = RobustColumns.of(X, weight)
+    new = np.vstack([columns_of(rng, 50), np.full(6, -1e9), np.full(6, 1e9), np.full(6, np.nan)])
+    Z = columns.transform(new)
+    for j in range(6):
+        low, high, is_heavy = naive.edges(X[:, j], weight)
+        assert (j in columns.heavy) == is_heavy == (j == 1)
+        assert columns.low[j] == pytest.approx(low, rel=tolerance, abs=tolerance)
+        assert columns.high[j] == pytest.approx(high, rel=tolerance, abs=tolerance)
+        wanted = np.clip(new[:, j], columns.low[j], columns.high[j])
+        if is_heavy:
+            wanted = naive.normal_quantiles(new[:, j], naive.repeated(X[:, j], weight))
+        np.testing.assert_allclose(Z[:, j], wanted, atol=tolerance)
+    assert np.isnan(Z[-1]).all() and not np.isnan(Z[:-1]).any()
+
+
+def test_numbers_of_any_kind_stay_in_the_range_that_was_learned(rng):
+    """Dates later than all training dates, and two values: neither are moved."""
+    X = columns_of(rng, 200)
+    columns = RobustColumns.of(X, np.ones(200))
+    Z = columns.transform(X)
+    np.testing.assert_array_equal(Z[:, 2:4], X[:, 2:4])
+    assert np.abs(Z[:, 5]).max() < 10.0
+    assert (columns.transform(np.full((1, 6), 1e12))[0, [0, 2, 3]] == X[:, [0, 2, 3]].max(0)).all()
+    none = RobustColumns.of(np.full((3, 1), np.nan), np.ones(3))
+    assert none.transform(np.array([[5.0]]))[0, 0] == 0.0
+    single = columns.transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+
+
+def test_entries_of_sparse_rows_keep_to_their_sizes(rng):
+    X = rng.randn(400, 4) * (rng.rand(400, 4) < 0.2)
+    X[:, 1] = X[:, 1] != 0.0
+    X[:, 2] = 0.0
+    wrong = np.flatnonzero(X[:, 3])[0]
+    X[wrong, 3] = 1e6
+    weight = np.ones(400)
+    columns = RobustColumns.of(sparse.csr_matrix(X), weight)
+    sizes = np.abs(X[X[:, 3] != 0.0, 3])
+    assert columns.high[3] == pytest.approx(5.0 * np.quantile(sizes, 0.75))
+    assert (columns.low[1], columns.high[1], columns.low[2], columns.high[2]) == (
+        0.0,
+        1.0,
+        0.0,
+        0.0,
+    )
+    Z = columns.transform(sparse.csr_matrix(X)).toarray()
+    X[wrong, 3] = columns.high[3]
+    np.testing.assert_array_equal(Z, X)
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+@pytest.mark.parametrize("centred", [True, False])
+def test_streams_are_as_defined(centred, forgets, rng):
+    X = columns_of(rng, 400)
+    X[200:, 0] += 4.0
+    scale = RunningScale(6, centred, True, robust=True, forgets=forgets)
+    Z = scale.apply(Rows.from_array(X))[0].matrix
+    wanted = naive.stream(X, centred, USUAL_GROWTH * forgets)
+    np.testing.assert_allclose(Z, wanted, rtol=1e-7, atol=1e-9)
+    low, high = scale.statistics[[LOW, HIGH]]
+    new = np.vstack([X, np.full(6, 1e9), np.full(6, -1e9)])
+    np.testing.assert_array_equal(
+        scale.imputed(Rows.from_array(new)).matrix, np.clip(new, low, high)
+    )
+    W = rng.randn(2, 7)
+    theta = scale.transformed_matrix(Rows.from_array(new)) @ W[:, :6].T + W[:, 6]
+    folded = scale.fold(W)
+    linear = in_range @ folded[:, :6].T + folded[:, 6]
+    np.testing.assert_allclose(linear, theta, rtol=1e-7, atol=1e-7)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 119), max_size=6), st.floats(0.0, 0.3), st.integers(0, 9))
+def test_chunks_of_any_size_and_gaps_are_one_pass(cuts, missing, seed):
+    rng = np.random.RandomState(seed)
+    X, weight = columns_of(rng, 120), rng.randint(3, size=120).astype(float)
+    X[rng.rand(*X.shape) < missing] = np.nan
+    whole, parts = (RunningScale(6, True, True, robust=True, forgets=True) for _ in range(2))
+    Z = whole.apply(Rows.from_array(X), weight=weight)[0].matrix
+    for rows in np.split(np.arange(120), sorted(cuts)):
+        if len(rows):
+            part = parts.apply(Rows.from_array(X[rows]), weight=weight[rows])[0].matrix
+            np.testing.assert_array_equal(part, Z[rows])
+    np.testing.assert_array_equal(whole.statistics, parts.statistics)
+
+
+@pytest.mark.parametrize("row", [0, 1, 10, 31, 32, 500])
+def test_one_wrong_row_spoils_nothing(row, rng):
+    X = rng.randn(3000, 3) + 5.0
+    wrong = X.copy()
+    wrong[row] *= 1e6
+    scales = []
+    for A in (X, wrong):
+        scales.append(RunningScale(3, True, True, robust=True, forgets=True))
+        scales[-1].apply(Rows.from_array(A))
+    np.testing.assert_allclose(scales[1].statistics[:2], scales[0].statistics[:2], atol=0.02)
+
+
+def test_a_column_that_moves_is_followed(rng):
+    X = rng.randn(4000, 1)
+    X[2000:] += 20.0
+    scale = RunningScale(1, True, True, robust=True, forgets=True)
+    scale.apply(Rows.from_array(X))
+    assert scale.statistics[0, 0] > 18.0
+
+
+def test_scales_of_before_are_read(rng):
+    """Saved objects without edges go on as they were."""
+    X, plain = rng.randn(50, 3), RunningScale(3, True, True)
+    plain.apply(Rows.from_array(X))
+    state = vars(plain) | {"statistics": plain.statistics[:7], "counts": plain.counts[:2]}
+    state.pop("first")
+    old = object.__new__(RunningScale)
+    old.__setstate__(state)
+    for scale in (plain, old):
+        scale.apply(Rows.from_array(1e3 * X))
+    np.testing.assert_array_equal(old.statistics, plain.statistics)
