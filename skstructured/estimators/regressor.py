@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._base.validation import check_weights
+from skstructured._base.validation import check_bool, check_weights
 from skstructured._learners.lock import snapshot
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
@@ -23,6 +23,9 @@ __all__ = ["StructuredRegressor"]
 
 #: Outputs are as far from their median as this at most, in units of their scale.
 FAR = 20.0
+
+#: How far predictions may be from the range of outputs, in units of it.
+MARGIN = 0.1
 
 #: Passes of members, whose steps are bolder by a smaller `a`.
 PASSES, CAUTION = 40, 0.1
@@ -45,7 +48,12 @@ class StructuredRegressor(RegressorMixin, Mixture):
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Loss of the linear model and of the weights; see `PiSTOLRegressor`. The trees' prediction is
         the mean of their leaves; the median for "absolute", and the quantile for "quantile".
-    {PiSTOLRegressor: quantile, missing}
+    {PiSTOLRegressor: quantile}
+    extrapolate : bool, default=False
+        Whether predictions may be far outside the range of y. If not, they are at most a tenth of
+        that range below its least or above its largest number. True suits trends that go on; cells
+        beyond the range of their column still count as its edge.
+    {PiSTOLRegressor: missing}
     {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state}
 
     Attributes
@@ -92,6 +100,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
     estimators: Literal["auto"] | list = "auto"
     loss: str = "huber"
     quantile: float = 0.5
+    extrapolate: bool = False
     missing: Literal["mean", "indicator", "error"] = "mean"
     n_landmarks: int = 2000
     n_jobs: int | None = None
@@ -99,13 +108,18 @@ class StructuredRegressor(RegressorMixin, Mixture):
     random_state: Seed = None
 
     member_of = CrossFittedRegressor
+    _range = -np.inf, np.inf  # of models of before
 
     def _start(self, y, sample_weight):
+        check_bool("extrapolate", self.extrapolate)
         self.space_ = RealLine().fit(y, sample_weight)
         self.loss_ = ResidualLoss(self.space_, self.loss, quantile=self.quantile)
         self.loss_.kernel_arguments(1)
         packed = self.space_.pack(y)
-        return packed, check_weights(sample_weight, packed, len(packed))
+        weight = check_weights(sample_weight, packed, len(packed))
+        low, high = (end(packed[weight > 0.0]) for end in (np.min, np.max))
+        self._range = low - MARGIN * (high - low), high + MARGIN * (high - low)
+        return packed, weight
 
     def _vertices(self, packed):
         return np.clip(super()._vertices(packed), -FAR, FAR)
@@ -127,12 +141,17 @@ class StructuredRegressor(RegressorMixin, Mixture):
         return 1.0 / n_members
 
     def _judge(self, theta, packed, weight):
-        y, said = (self.space_.decode(one) for one in (packed[:, None], theta))
-        return r2_score(y, said, sample_weight=weight)
+        y = self.space_.decode(packed[:, None])
+        return r2_score(y, self._decoded(theta), sample_weight=weight)
+
+    def _decoded(self, theta):
+        """Predictions of scores (n, 1)."""
+        theta = theta if self.extrapolate else np.clip(theta, *self._range)
+        return self.space_.decode(theta)
 
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
         known = snapshot(self)
         check_is_fitted(known, "space_")
         X = known._checked_rows(X) if known._is_auto() else X
-        return known.space_.decode(known._mixed.scores(X))
+        return known._decoded(known._mixed.scores(X))
