@@ -327,7 +327,11 @@ class FolkloreMatrix(FullMatrix):
     def __init__(self, K, width, lam, B, R=0.0):
         super().__init__(class_basis(K), width, lam)
         self.reach = reach_of(K, B, R)
-        self.constants = self.reach, 1.0 / (lam * K)
+
+    @property
+    def constants(self):
+        """What the rounds need of the parameters."""
+        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
 
 
 @kernel
