@@ -423,5 +423,5 @@ class ConfiditClassifier(BanditClassifier):
         """Raise a ValueError: without randomization there is no estimate from logged actions."""
         raise ValueError(
             "replay is not supported for ConfiditClassifier, which does not use propensities. Use "
-            "off_policy_value, or another bandit."
+            "another bandit, or inverse propensity scores of its decoding_proba."
         )
