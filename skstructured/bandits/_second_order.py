@@ -311,8 +311,7 @@ class ConfiditModel(BanditModel):
         return np.clip(unit(Z) @ self.W.T, -self.alpha, 1.0)
 
     def distribution(self, theta, Z, rho):
-        found = [self.bounds(*self.clipped(x)) for x in unit(Z)]
-        return mix_uniform(np.array(found), 0.0)
+        return mix_uniform(np.array([self.bounds(*self.clipped(x)) for x in unit(Z)]), 0.0)
 
     def clipped(self, x):
         """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
