@@ -134,8 +134,7 @@ def minimize_orthant_wise(
 
 def _least_slope(x: Floats, gradient: Floats, l1: float | Floats) -> Floats:
     """The subgradient of the whole objective that is nearest to 0."""
-    shrunk = gradient - np.clip(gradient, -l1, l1)
-    return np.where(x == 0.0, shrunk, gradient + l1 * np.sign(x))
+    return np.where(x == 0.0, gradient - np.clip(gradient, -l1, l1), gradient + l1 * np.sign(x))
 
 
 def _within_orthant(

@@ -158,43 +158,40 @@ OF_DICTS = (
 )
 
 
-def _check_parts(parts: Sequence[Any], name: str) -> None:
+def _check_parts(parts: Sequence[Any]) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
-            dicts = part.dtype.kind in "OUS"
-            alone = " A single sequence x is given as [x]."
-            hint = f" {OF_DICTS}"
+            alone = " A single sequence x is given as [x]." * (part.ndim == 1)
+            hint = f" {OF_DICTS}" if part.dtype.kind in "OUS" else alone
             raise ValueError(
-                f"{name} must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {part.ndim} dimension(s).{hint if dicts else alone * (part.ndim == 1)}"
+                "X must be a list of sequences, each a matrix (length, features): sequence "
+                f"{i} has {part.ndim} dimension(s).{hint}"
             )
         if part.shape[0] == 0:
-            raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
+            raise ValueError(f"Sequence {i} of X is empty; it needs at least one position.")
         if part.shape[1] != parts[0].shape[1]:
             raise ValueError(
-                f"Sequence {i} of {name} has {part.shape[1]} features, but those before it have "
+                f"Sequence {i} of X has {part.shape[1]} features, but those before it have "
                 f"{parts[0].shape[1]}."
             )
 
 
-def stack_rows(X: Any, name: str = "X") -> "Ragged":
+def stack_rows(X: Any) -> "Ragged":
     """`Ragged` of a list of matrices, dense or sparse, of a 3-d array, or of `Ragged` itself."""
     if isinstance(X, Ragged):
         return X
     if isinstance(X, str) or not hasattr(X, "__len__") or sparse.issparse(X):
         raise ValueError(
-            f"{name} must be a list of sequences, each a matrix (length, features), got "
+            "X must be a list of sequences, each a matrix (length, features), got "
             f"{type(X).__name__}. For one matrix of all rows use Stacked(X, lengths)."
         )
     if len(X) == 0:
-        raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
+        raise ValueError("X has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
-        return _stack_frames(list(X), name)
-    parts = [
-        _checked(x, i) if sparse.issparse(x) else _as_matrix(x, i, name) for i, x in enumerate(X)
-    ]
-    _check_parts(parts, name)
+        return _stack_frames(list(X))
+    parts = [_checked(x, i) if sparse.issparse(x) else _as_matrix(x, i) for i, x in enumerate(X)]
+    _check_parts(parts)
     values = _stacked_sparse(parts) if any(map(sparse.issparse, parts)) else np.concatenate(parts)
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
 
@@ -233,29 +230,29 @@ def _stacked_sparse(parts: Sequence[Any]) -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.vstack(native))
 
 
-def _stack_frames(frames: Sequence[Any], name: str) -> "Ragged":
+def _stack_frames(frames: Sequence[Any]) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
             raise ValueError(
-                f"Sequence {i} of {name} has the columns {list(frame.columns)[:10]}, but those "
-                f"before it have {list(frames[0].columns)[:10]}."
+                f"Sequence {i} of X has the columns {list(frame.columns)[:10]}, but those before "
+                f"it have {list(frames[0].columns)[:10]}."
             )
-    _check_parts(frames, name)
+    _check_parts(frames)
     stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
 
 
-def _as_matrix(x: Any, i: int, name: str) -> Array:
+def _as_matrix(x: Any, i: int) -> Array:
     try:
         x = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"Sequence {i} of {name} is not a matrix: {error}") from None
+        raise ValueError(f"Sequence {i} of X is not a matrix: {error}") from None
     if x.dtype.kind in "OUS" and x.ndim == 2:
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Sequence {i} of {name} does not contain numbers: {error}") from None
+            raise ValueError(f"Sequence {i} of X does not contain numbers: {error}") from None
     return x
 
 

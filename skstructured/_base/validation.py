@@ -382,6 +382,4 @@ def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
 
 def _norm_of_row(X: Any, row: int) -> float:
     """‖x‖ without overflow."""
-    x = (X[row : row + 1].data if issparse(X) else X[row]).astype(np.float64)
-    largest = np.abs(x).max(initial=0.0)
-    return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
+    return math.hypot(*(X[row : row + 1].data if issparse(X) else X[row]).tolist())

@@ -104,8 +104,7 @@ def score(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
 def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
     """ln p (n,) of labels (N,), exact even if far below the scores; NaN if no label is possible."""
     values = np.empty(len(offsets) - 1)
-    chains = _chains(unary, offsets, pair)
-    batch_log_probabilities(*chains, _plain(labels, np.int64), values)
+    batch_log_probabilities(*_chains(unary, offsets, pair), _plain(labels, np.int64), values)
     return values
 
 

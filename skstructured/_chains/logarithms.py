@@ -166,15 +166,6 @@ def scale_row(A, row, factor):
     return lowest >= SMALL
 
 
-@kernel(fastmath=FASTMATH)
-def product_of_rows(A, row, B, other):
-    """Scalar product of two rows."""
-    total = 0.0
-    for j in range(A.shape[1]):
-        total += A[row, j] * B[other, j]
-    return total
-
-
 #: So many labels are taken at a time: what waits for one does not hold up the others.
 BLOCK = 8
 #: Rows of the scratch `work` of these kernels: what lies ahead of a step; marginals of steps from a

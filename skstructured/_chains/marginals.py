@@ -14,7 +14,6 @@ from skstructured._chains.logarithms import (
     marginals_of,
     messages,
     multiply_row,
-    product_of_rows,
     row_length,
     row_softmax,
     row_sum,
@@ -22,7 +21,7 @@ from skstructured._chains.logarithms import (
     scale_row,
 )
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import copy_into, inner
 
 
 @kernel
@@ -81,7 +80,7 @@ def backward(start, length, across, alpha, tilt, b, mu):
     copy_into(mu[start + length - 1], alpha[length - 1])
     for m in range(length - 2, -1, -1):
         row_times(tilt, m + 1, across, b, at)
-        factor = 1.0 / product_of_rows(alpha, m, b, at)
+        factor = 1.0 / inner(alpha[m], b[at])
         _finish_row(alpha, m, b, at, factor, mu, start + m)
         scale_row(tilt, m + 1, factor)
         if not scale_row(b, at, 1.0 / row_sum(b, at)):

@@ -410,8 +410,7 @@ def amount(value):
 def amount_lines(table, learner, seed):
     """Lines on a run over amounts: its errors, those of the median, and the columns that matter."""
     (middle, spread), n = units(table.y), len(table.y)
-    scaled = table._replace(y=(table.y - middle) / spread)
-    result, seconds = played(scaled, learner, seed)
+    result, seconds = played(table._replace(y=(table.y - middle) / spread), learner, seed)
     warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
     missed, y = spread * result.target_loss[warm:], table.y[warm:]
     late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()

@@ -171,11 +171,6 @@ class RunningScale(State):
         """Whether rows are dense, and without indicators of missing values."""
         return self._kind == "dense" and not self.indicators
 
-    @property
-    def began_sparse(self) -> bool:
-        """Whether the first rows were CSR."""
-        return self._kind == "sparse"
-
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides for all."""
         if self._kind is None:

@@ -249,8 +249,7 @@ class LinearState(State):
     @property
     def own(self) -> Array:
         """Θ as for dense rows, to be written to: of a state whose rows were stored."""
-        stored = self.Theta.T if self.by_feature else self.Theta
-        return stored[: self._own]
+        return (self.Theta.T if self.by_feature else self.Theta)[: self._own]
 
     @property
     def parts(self) -> tuple[Array, Array]:

@@ -79,8 +79,7 @@ def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:
     """
     space: Any = loss.space
     v = space.nearest(y)
-    omegas = loss.omega(v) - loss.omega(y)
-    return loss.constants_of().c * omegas - space.expected_loss(y, v)
+    return loss.constants_of().c * (loss.omega(v) - loss.omega(y)) - space.expected_loss(y, v)
 
 
 class Model(State, ABC):
@@ -260,10 +259,9 @@ class Model(State, ABC):
 
     def _optimizer_diagnostics(self) -> list[str]:
         """Sentences about problems of the optimizers."""
-        said = [
-            expert.check(self.state.vectors[i]) for i, expert in self._kept("checks", self._checks)
-        ]
-        return [sentence for sentence in said if sentence is not None]
+        vectors, checks = self.state.vectors, self._kept("checks", self._checks)
+        sentences = (expert.check(vectors[i]) for i, expert in checks)
+        return [sentence for sentence in sentences if sentence is not None]
 
     def _checks(self) -> list[tuple[int, OnlineOptimizer]]:
         """The experts that may find something wrong, with their places."""
@@ -476,8 +474,7 @@ class LinearModel(Model):
         each = list(zip(self._experts(), last, state.vectors, strict=True))
         matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
         for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():
-            total = max(vector[WEIGHT_SUM], 1e-300)
-            matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
+            matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / max(vector[WEIGHT_SUM], 1e-300))
         return np.stack(matrices)
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:

@@ -248,16 +248,15 @@ def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve
     trials = [HoldoutFit(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
     several = search.tempered and isinstance(learner.loss_, FenchelYoung)
-    losses, targets, factors = [], [], []
+    curve: list[Any] = []
     for passes in PASSES:
         for trial in trials:
             trial.learn(passes, rng)
-        factor, found = tempered(trials, weight, several)
-        losses.append(found)
-        factors.append(factor)
-        targets.append(np.concatenate([trial.targets() for trial in trials]))
-        passes_so_far, both = np.array(PASSES[: len(losses)]), (np.array(losses), np.array(targets))
-        tried = ValidationCurve(passes_so_far, both[0], both[1], np.array(factors), weight)
+        factor, losses = tempered(trials, weight, several)
+        targets = np.concatenate([trial.targets() for trial in trials])
+        curve.append((passes, losses, targets, factor))
+        columns: Any = map(np.array, (*zip(*curve, strict=True), weight))
+        tried = ValidationCurve(*columns)
         if tried.is_enough(search) or passes >= search.most:
             break
     return tried

@@ -33,7 +33,6 @@ def _with_messages(starts: Sequence[Any] | Array, total: int, what: str) -> Iter
     for done, start in enumerate(starts):
         now = time.perf_counter()
         if now - last >= EVERY:
-            share = done / len(starts)
-            print(f"{share:.0%} of {total} {what} learned in {now - started:.0f} s")
+            print(f"{done / len(starts):.0%} of {total} {what} learned in {now - started:.0f} s")
             last = now
         yield start

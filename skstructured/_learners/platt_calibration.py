@@ -193,7 +193,6 @@ class Calibrator(State):
 
 def calibrator_for(loss: Loss, decoder: Decoder) -> Calibrator | None:
     """A new `Calibrator` if scores are logits of labels and the decoder requires it; or None."""
-    logits = isinstance(loss.space, Hypercube) and isinstance(
-        getattr(loss, "regularizer", None), Shannon
-    )
+    is_shannon = isinstance(getattr(loss, "regularizer", None), Shannon)
+    logits = is_shannon and isinstance(loss.space, Hypercube)
     return Calibrator() if logits and hasattr(decoder, "calibrated") else None

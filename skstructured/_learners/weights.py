@@ -53,8 +53,7 @@ class LinearWeights:
     def intercept_(self) -> Array:
         """Intercepts of shape (dim,); zeros if it was fitted without."""
         W = self._weights()
-        place = self._scale.columns
-        return W[:, place].copy() if self._intercept else np.zeros(len(W))
+        return W[:, self._scale.columns].copy() if self._intercept else np.zeros(len(W))
 
     @property
     def missing_coef_(self) -> Array:

@@ -47,7 +47,6 @@ class BanditRounds(NamedTuple):
     See Also
     --------
     BanditClassifier : Makes them by `simulate`.
-    skstructured.evaluation.off_policy_value : Estimate the reward of another policy.
     """
 
     actions: np.ndarray
@@ -55,12 +54,12 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse(bad, given, name, allowed, unit="row"):
-    """Raise the ValueError for the first row, or other unit, marked in `bad`."""
+def refuse(bad, given, name, allowed):
+    """Raise the ValueError for the first row marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         value = given[row].item() if isinstance(given[row], np.generic) else given[row]
-        raise ValueError(f"{name} must be {allowed}; {unit} {row} has {value!r}.")
+        raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
 
 
 def check_entries(name, given, n, unit="rounds", what="entry"):
@@ -71,30 +70,12 @@ def check_entries(name, given, n, unit="rounds", what="entry"):
         )
 
 
-def read_numbers(name, given, n, largest, allowed, unit="row"):
-    """n real numbers of size at most `largest`, as float64."""
-    given = np.asarray(given)
-    check_entries(name, given, n, what="number")
-    if given.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be real numbers, got an array of {given.dtype}.")
-    numbers = given.astype(np.float64)
-    refuse(~(np.abs(numbers) <= largest), numbers, name, allowed, unit)
-    return numbers
-
-
 def check_propensities(given, n, unit="rounds"):
     """n propensities in (0, 1], as float64."""
     given = np.asarray(given, dtype=np.float64)
     check_entries("propensities", given, n, unit)
     refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
     return given
-
-
-def warn_of_certainty(propensities, more=""):
-    """Warn of a log, of rounds with several actions, whose propensities are all 1."""
-    if len(propensities) and np.all(propensities == 1.0):
-        told = "All propensities are 1: such a log has no information on other choices"
-        warnings.warn(f"{told}{more}.", GuaranteeWarning, stacklevel=4)
 
 
 def invert(P, uniforms):
@@ -224,7 +205,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     --------
     ConfiditClassifier, SOBAClassifier, BanditGaptronClassifier : Classifiers of this kind.
     LinUCB : A bandit whose actions have features.
-    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
     """
 
     #: Uniform numbers a simulated round draws.
@@ -428,8 +408,13 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             could not, and a GuaranteeWarning is issued.
         """
         X, *checked = self._started(X, actions, rewards, propensities)
-        if len(self.classes_) > 1:
-            warn_of_certainty(checked[2], ", and the mean of these numbers is no estimate")
+        if len(self.classes_) > 1 and np.all(checked[2] == 1.0):
+            warnings.warn(
+                "All propensities are 1: such a log has no information on other choices, and the "
+                "mean of these numbers is not an estimate.",
+                GuaranteeWarning,
+                stacklevel=2,
+            )
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]

@@ -78,7 +78,6 @@ class LinUCB(ItemBandit):
     LinearThompsonSampling : Random choices, by the posterior.
     SquareCB : Random choices with exact propensities.
     ConfiditClassifier : A bandit over classes.
-    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
     ItemStructuredPredictor : Choices with full information.
 
     Notes
@@ -276,7 +275,6 @@ class LinearThompsonSampling(ItemBandit):
     --------
     LinUCB : Choices that are not random, with a regret bound.
     SquareCB : Random choices with exact propensities.
-    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
 
     Notes
     -----
@@ -365,8 +363,7 @@ class SquareCB(ItemBandit):
     .. math:: p_y = \frac{1}{m + γ (θ_{y*} - θ_y)},
 
     and y* with the rest, at least 1/m. Every action has a positive and known probability, so the
-    log can be used to estimate the reward of any other policy
-    (`skstructured.evaluation.off_policy_value`).
+    log can be used to estimate the reward of any other policy.
 
     Parameters
     ----------
@@ -390,7 +387,6 @@ class SquareCB(ItemBandit):
     --------
     LinUCB : Choices that are not random, with a regret bound.
     LinearThompsonSampling : Random choices, by the posterior.
-    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
 
     Notes
     -----

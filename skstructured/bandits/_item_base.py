@@ -37,13 +37,12 @@ from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
-from skstructured.bandits._base import check_entries, check_propensities, invert, read_numbers
+from skstructured.bandits._base import check_entries, check_propensities, invert, refuse
 from skstructured.extend._types import Floats, Given, Ints, Seed
 from skstructured.items._reading import Items, read_items
 
 #: Rewards are at most this in size: their squares are summed.
 LARGEST_REWARD = 1e100
-REWARDS = f"finite numbers of size at most {LARGEST_REWARD:g}"
 
 
 def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
@@ -54,14 +53,25 @@ def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
     return actions
 
 
-def places_of(actions: Any, lengths: Ints, else_given: str = "") -> Ints:
+def read_rewards(rewards: Any, n: int) -> Floats:
+    """n real numbers whose squares can be summed, as float64."""
+    values = np.asarray(rewards)
+    check_entries("rewards", values, n, what="number")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"rewards must be real numbers, got an array of {values.dtype}.")
+    numbers, largest = values.astype(np.float64), f"of size at most {LARGEST_REWARD:g}"
+    refuse(~(np.abs(numbers) <= LARGEST_REWARD), numbers, "rewards", f"finite numbers {largest}")
+    return numbers
+
+
+def places_of(actions: Any, lengths: Ints) -> Ints:
     """Positions (n,) of actions in rounds of these lengths; a ValueError names an invalid one."""
     given = np.asarray(actions)
     check_entries("actions", given, len(lengths))
     if given.dtype.kind not in "iu":
         raise ValueError(
-            f"actions must be positions of actions in their rounds, integers from 0{else_given}, "
-            f"got an array of {given.dtype}."
+            "actions must be positions of actions in their rounds, integers from 0, got an array "
+            f"of {given.dtype}."
         )
     outside = np.flatnonzero((given < 0) | (given >= lengths))
     if len(outside):
@@ -340,7 +350,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
             with first_call(self, "t_") as new:
                 items, X = new._read(X_actions, qid, available)
                 chosen, n = rows_of(items, actions), len(items)
-                earned = read_numbers("rewards", rewards, n, LARGEST_REWARD, REWARDS)
+                earned = read_rewards(rewards, n)
                 if propensities is not None:
                     check_propensities(propensities, n)
                 weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)

@@ -311,8 +311,7 @@ class ConfiditModel(BanditModel):
         return np.clip(unit(Z) @ self.W.T, -self.alpha, 1.0)
 
     def distribution(self, theta, Z, rho):
-        found = [self.bounds(*self.clipped(x)) for x in unit(Z)]
-        return mix_uniform(np.array(found), 0.0)
+        return mix_uniform(np.array([self.bounds(*self.clipped(x)) for x in unit(Z)]), 0.0)
 
     def clipped(self, x):
         """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
@@ -423,5 +422,5 @@ class ConfiditClassifier(BanditClassifier):
         """Raise a ValueError: without randomization there is no estimate from logged actions."""
         raise ValueError(
             "replay is not supported for ConfiditClassifier, which does not use propensities. Use "
-            "off_policy_value, or another bandit."
+            "another bandit, or inverse propensity scores of its decoding_proba."
         )

@@ -94,7 +94,6 @@ class BanditReduction(BanditClassifier):
     --------
     BanditGaptronClassifier, SOBAClassifier, ConfiditClassifier : Bandits of one model.
     FolkloreClassifier : The default estimator.
-    skstructured.evaluation.off_policy_value : Estimate the reward of a policy from a log.
 
     Notes
     -----

@@ -37,7 +37,24 @@ from skstructured.spaces import LabelSequence
 
 
 @parameters
-class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
+class OnlineParameters:
+    """Parameters that online learners of rows and of items share, in front of their own."""
+
+    space: str | OutputSpace = "multiclass"
+    regularizer: str | Regularizer | None = None
+    loss: str | FenchelYoung | Surrogate = "fenchel_young"
+    decoder: str | Decoder = "randomized"
+    optimizer: str | OnlineOptimizer = "auto"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto", "moments"] = "auto"
+    missing: Literal["mean", "indicator", "error"] = "mean"
+    fit_intercept: bool = True
+    max_iter: int | Literal["auto"] = "auto"
+    shuffle: bool = True
+
+
+@parameters
+class OnlineStructuredPredictor(OnlineParameters, DecodedPredictions, OnlineEstimator):
     r"""Predict structured outputs online with a linear model: classes, label sets, rankings.
 
     Start with the defaults: they work on unscaled features, and there is no step size to tune. Then
@@ -236,17 +253,6 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     (1, 3)
     """
 
-    space: str | OutputSpace = "multiclass"
-    regularizer: str | Regularizer | None = None
-    loss: str | FenchelYoung | Surrogate = "fenchel_young"
-    decoder: str | Decoder = "randomized"
-    optimizer: str | OnlineOptimizer = "auto"
-    average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "moments"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    max_iter: int | Literal["auto"] = "auto"
-    shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
     verbose: bool | int = 0
     random_state: Seed = None

@@ -460,19 +460,16 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _of_means(self, mu):
         """How means of a stream become outputs."""
-        theta = self.loss_.link(mu, INSIDE)
-        return Decoding(theta, self.loss_, self._given_decoder(), mu)
+        return Decoding(self.loss_.link(mu, INSIDE), self.loss_, self._given_decoder(), mu)
 
     def _losses_of(self, mu, rounds, random_state):
         V, decoding = self.space_.unpack(rounds.packed), self._of_means(mu)
-        drawn = self.space_._encoded(decoding.draw(check_random_state(random_state)))
-        lost = self.space_.expected_loss(drawn, V)
+        lost = self.space_.expected_loss(decoding._drawn(check_random_state(random_state)), V)
         return Losses(lost, decoding.expected_loss(V), np.full(len(V), np.nan))
 
     def _answered(self, mu, rounds):
         V = self.space_.unpack(rounds.packed)
-        said = self.space_._encoded(self._of_means(mu).most_likely())
-        lost = self.space_.expected_loss(said, V)
+        lost = self.space_.expected_loss(self._of_means(mu)._anchor(), V)
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):

@@ -206,8 +206,7 @@ def _transformed_in_chunks(step, X):
 def warm_up(estimator, X, y, classes=None, play="predict"):
     """Load (or compile) the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
-    rounds = learner.begin(X, y, classes)
-    _turn(learner, play, 1, rounds, np.arange(1), None)
+    _turn(learner, play, 1, learner.begin(X, y, classes), np.arange(1), None)
 
 
 def random_stop(

@@ -198,8 +198,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             said = np.empty((len(codes), len(new._experts)))
             every = with_progress(self, new._experts, len(new._experts), "experts")
             for j, expert in enumerate(every):
-                own = given.get(expert.name, {})
-                found = expert.fit(rounds.X, codes, new.classes_, fold, own)
+                found = expert.fit(rounds.X, codes, new.classes_, fold, given.get(expert.name, {}))
                 said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
             new._learn_rows(None, said, codes)
         return self
@@ -401,8 +400,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return self._answers(score > 0.0, u < 1.0 - np.abs(score))
 
     def _abstains(self, score):
-        cost = check_share("abstention_cost", self.abstention_cost)
-        return 1.0 - np.abs(score) > 2.0 * cost
+        return 1.0 - np.abs(score) > 2.0 * check_share("abstention_cost", self.abstention_cost)
 
     def _answers(self, second, abstains):
         """Labels and markers; an array of objects if the two are of different kinds."""
@@ -433,8 +431,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; return the `Losses`."""
         which = np.asarray(which)
-        score = self._learn(rounds, which)
-        return self._losses(score, rounds.packed[which], random_state)
+        return self._losses(self._learn(rounds, which), rounds.packed[which], random_state)
 
     def _losses(self, score, codes, random_state):
         """Losses of a draw, exact expectations (1 − b) 1[y* ≠ y] + b c, and ℓ(ŷ)."""

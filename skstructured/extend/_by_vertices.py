@@ -154,8 +154,7 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
     theta = np.array(theta, dtype=np.float64)
     theta = _centre(theta) if space.constant_sum else theta
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
-    work = np.zeros(scratch(len(theta)))
-    x, k, gap = _wolfe_of(space)(theta, S, w, work)
+    x, k, gap = _wolfe_of(space)(theta, S, w, np.zeros(scratch(len(theta))))
     return x, S[:k], w[:k], gap
 
 
@@ -188,8 +187,7 @@ def _active_set_projection(
     S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
     centred = _centre(theta) if CONSTANT_SUM else theta
     x, _active, gap = WOLFE(centred, S, w, work)
-    scale = 1.0 + np.abs(centred).max()
-    work[0] = max(work[0], gap / scale)
+    work[0] = max(work[0], gap / (1.0 + np.abs(centred).max()))
     value = 0.0
     for j in range(dim):
         mu[j] = x[j] - truth[j]

@@ -57,8 +57,7 @@ class Surrogate(Component):
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; a ValueError if it does not support the space."""
-        given = self.get_params(deep=False)
-        return type(self)(**{**given, "space": space})
+        return type(self)(**{**self.get_params(deep=False), "space": space})
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""

@@ -28,22 +28,9 @@ class Game(NamedTuple):
         return BETA * (0.125 + self.growth) + soft / (2.0 * BETA)
 
     def best_y(self, v, r):
-        """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``, by Newton's method.
-
-        Left minus right is concave in y and rises: steps from below never overshoot.
-        """
+        """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``."""
         known, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
-        # Where y ≤ 1, it is at least v e^{2 known − 2}; and always at least known + ln 2.
-        log_small = min(math.log(v) + 2.0 * known - 2.0, 0.0)
-        y = max(known + math.log(2.0), math.exp(max(log_small, -LIMIT)))
-        for _ in range(50):
-            share = root / math.sqrt(y)
-            step = known + math.log(2.0 + share) - y
-            step /= 1.0 + 0.5 * share / (y * (2.0 + share))
-            if step <= 1e-10 * y:
-                break
-            y += step
-        return y
+        return _root(lambda y: known + math.log(2.0 + root / math.sqrt(y)) - y)
 
     def line(self, v):
         """(height, slope) with ``R(v') ≤ height + slope · v'`` for every v', equal for v' = v."""

@@ -177,8 +177,7 @@ class CoinBettingCertificate(Certificate):
 
     def _game(self, norm):
         k = self.constants
-        growth = math.log(k["N"]) - math.log(k["N_1"])
-        return Game(float(norm) * k["N"], k["wealth"], growth)
+        return Game(float(norm) * k["N"], k["wealth"], math.log(k["N"]) - math.log(k["N_1"]))
 
 
 class PiSTOLCertificate(Certificate):

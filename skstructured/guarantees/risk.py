@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_integer, check_real
 from skstructured._engine.compiled import kernel
@@ -216,6 +217,7 @@ MONITORED = ("bound_", "weighted_mean_", "mean_", "n_", "changed_", "n_changes_"
 
 
 @locked
+@parameters
 class RiskMonitor(BaseEstimator):
     r"""Bound the risk of any learner from its losses in independent rounds, at any time.
 
@@ -316,19 +318,10 @@ class RiskMonitor(BaseEstimator):
     0.099, risk at most 0.130
     """
 
-    _runs: tuple[RunningBound | RecentBound, RiseTest]
-
-    def __init__(
-        self,
-        delta: float = 0.05,
-        window: int | None = None,
-        run_length: int | None = 15_000,
-        latch: bool = False,
-    ) -> None:
-        self.delta = delta
-        self.window = window
-        self.run_length = run_length
-        self.latch = latch
+    delta: float = 0.05
+    window: int | None = None
+    run_length: int | None = 15_000
+    latch: bool = False
 
     def update(self, losses: ArrayLike) -> Self:
         """Add losses, in the order of their rounds; the size of chunks does not change a bit.
@@ -358,7 +351,7 @@ class RiskMonitor(BaseEstimator):
                     f"{getattr(self, name)!r}. Call reset, or make a new monitor."
                 )
         with self.lock:
-            runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs()
+            runs = deepcopy(getattr(self, "_runs", None)) or self._new_runs()
             rang, runs = self._learned(losses, *runs)
             warned = self.latch and getattr(self, "changed_", False)
             self._runs, self._begun_with = runs, begun

@@ -94,8 +94,7 @@ class Likelihood:
         """The Hessian times a direction (p,)."""
         slopes = self.Z @ direction
         means = np.repeat(np.add.reduceat(proba * slopes, self.offsets[:-1]), self.lengths)
-        weighted = self.spread * proba * (slopes - means)
-        return self.Z.T @ weighted + self.ridge * direction
+        return self.Z.T @ (self.spread * proba * (slopes - means)) + self.ridge * direction
 
     def largest_range(self, direction: Floats) -> float:
         """The largest difference of two scores of a round along a direction."""

@@ -54,15 +54,13 @@ class ItemLearner(OnlineEstimator):
 
     def _unfitted_space(self) -> OverItems:
         space = clone(resolve_space(self._over()[0]))
-        tied = type(space) is Permutahedron
-        return OverItems(TiedRanks() if tied else space)
+        return OverItems(TiedRanks() if type(space) is Permutahedron else space)
 
     def _unfitted_loss(self) -> ItemLoss:
         return self._loss_over(self._unfitted_space())
 
     def _loss_over(self, space: OverItems) -> ItemLoss:
-        given = self._fenchel_young()
-        regularizer, scale, constants = given.terms(space.space, self._over()[1])
+        regularizer, scale, constants = self._fenchel_young().terms(space.space, self._over()[1])
         return ItemLoss(space, regularizer, scale, constants, (space.first_,))
 
     def _fenchel_young(self) -> FenchelYoung:
@@ -84,8 +82,7 @@ class ItemLearner(OnlineEstimator):
         self.loss_.warn_without_gap()
 
     def _wants_intercept(self) -> bool:
-        wanted = super()._wants_intercept()
-        return wanted and not self.space_.constant_sum
+        return super()._wants_intercept() and not self.space_.constant_sum
 
     _decode: Any = DecodedPredictions._decode
     _scores: Any = DecodedPredictions._scores

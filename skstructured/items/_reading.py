@@ -65,8 +65,7 @@ class Items:
             order = order[available[order]]
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
-            empty = qid[lengths == 0].tolist()[0]
-            raise ValueError(f"Round {empty!r} has no available item.")
+            raise ValueError(f"Round {qid[lengths == 0].tolist()[0]!r} has no available item.")
         self.places = order
         self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         same = len(order) == self.n_given and bool((np.diff(order) > 0).all())

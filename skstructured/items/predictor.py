@@ -1,18 +1,16 @@
 """Structured outputs over items that have features: choices, subsets, assignments."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
-from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.estimators.online import OnlineParameters, OnlineStructuredPredictor
 from skstructured.extend._types import Given
-from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.surrogate import Regularizer
 from skstructured.items._decoding import has_probabilities, outputs_of, truths_of
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
@@ -29,7 +27,7 @@ def _has_probabilities(learner: Any) -> bool:
 
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
-class ItemStructuredPredictor(ItemLearner):
+class ItemStructuredPredictor(OnlineParameters, ItemLearner):
     r"""Predict choices, subsets, orders or assignments of items that have features, online.
 
     A round is a matrix of items with one row of features each: the alternatives of a choice, the
@@ -135,16 +133,8 @@ class ItemStructuredPredictor(ItemLearner):
     """
 
     space: str | OutputSpace = "simplex"
-    regularizer: str | Regularizer | None = None
     loss: str | FenchelYoung = "fenchel_young"
-    decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "mixture"
-    average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "moments"] = "auto"
-    missing: Literal["mean", "indicator", "error"] = "mean"
-    fit_intercept: bool = True
-    max_iter: int | Literal["auto"] = "auto"
-    shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
 

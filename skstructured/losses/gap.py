@@ -268,8 +268,7 @@ def _scores(theta):
 
 def _plain_hinge(theta, V):
     rows, y = np.arange(len(V)), np.argmax(V, axis=1)
-    others = np.where(V > 0, -np.inf, theta)
-    k = np.argmax(others, axis=1)
+    k = np.argmax(np.where(V > 0, -np.inf, theta), axis=1)
     values = 1.0 - theta[rows, y] + theta[rows, k]
     gradient = np.zeros_like(theta)
     gradient[rows, k] += values > 0

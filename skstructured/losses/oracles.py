@@ -5,7 +5,7 @@ import math
 import warnings
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import log_expit, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured.extend._by_vertices import scratch
@@ -94,7 +94,7 @@ ORACLES |= {
         "l2",
         lambda dim: 4.0,
         lambda dim: (KAPPA_0, KAPPA_0),
-        log_proba=hypercube.log_sigmoid,
+        log_proba=log_expit,
         link=_log_odds,
     ),
     (Hypercube, SquaredNorm): _projection(hypercube.clip),

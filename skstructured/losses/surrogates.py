@@ -4,7 +4,7 @@ import math
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax
 
 from skstructured._base.validation import check_choice, check_real
 from skstructured._engine.compiled import kernel
@@ -129,7 +129,7 @@ class MarginLoss(Surrogate):
 
     def log_proba(self, theta: Floats) -> Floats:
         """Logarithms of probabilities; for two classes to full precision in the tails."""
-        share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
+        share = log_expit(np.hstack([-theta, theta]) if theta.shape[1] == 1 else theta)
         return share if theta.shape[1] == 1 else log_softmax(share, axis=1)
 
 

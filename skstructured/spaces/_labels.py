@@ -171,8 +171,7 @@ class LabelSpace(OutputSpace):
         return self._adopt(self._find_classes(y))
 
     def _adopt(self, classes):
-        costs = self._costs(len(classes))
-        self.classes_, self.costs_ = classes, costs
+        self.classes_, self.costs_ = classes, self._costs(len(classes))
         self._sorter = np.argsort(self.classes_)
         self.dim_ = self._dim_of(len(self.classes_))
         return self
@@ -251,5 +250,4 @@ class LabelSpace(OutputSpace):
         """
         check_consistent_length(y_pred, y_true)
         truth = self.pack(y_true, accepts_unseen=True)
-        loss = self.expected_loss(self.encode(y_pred), self.unpack(truth))
-        return np.where(truth < 0, 1.0, loss)
+        return np.where(truth < 0, 1.0, self.expected_loss(self.encode(y_pred), self.unpack(truth)))

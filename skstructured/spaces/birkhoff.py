@@ -261,8 +261,7 @@ class Birkhoff(OutputSpace):
         rest, vertices = np.array(mu, dtype=np.float64).reshape(m, m), []
         weights: list[float] = []
         while len(weights) <= (m - 1) ** 2 and rest.sum() > 1e-12 * m:
-            cost = np.where(rest > 1e-14, rest, -m)
-            rows, columns = linear_sum_assignment(cost, maximize=True)
+            rows, columns = linear_sum_assignment(np.where(rest > 1e-14, rest, -m), maximize=True)
             weight = rest[rows, columns].min()
             if weight <= 0.0:
                 break

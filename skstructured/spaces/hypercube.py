@@ -38,11 +38,6 @@ def sigmoid(theta, truth, mu, params, work):
     return value
 
 
-def log_sigmoid(theta):
-    """−log(1 + exp −θ) of every score (n, d), exact both far below 0 and near 0."""
-    return -np.logaddexp(0.0, -theta)
-
-
 NO_INDICATORS = (
     "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Convert lists of "
     "labels with sklearn.preprocessing.MultiLabelBinarizer."

@@ -32,8 +32,7 @@ def check_permutations(y, first, convention, other, size=None):
         raise ValueError(f"y must hold integers ({convention}), got {y.ravel()[:10].tolist()}.")
     y = y.astype(np.int64)
     m = _check_width(y, size)
-    ordered = np.sort(y, axis=1)
-    wrong = (ordered != np.arange(first, first + m)).any(axis=1)
+    wrong = (np.sort(y, axis=1) != np.arange(first, first + m)).any(axis=1)
     if wrong.any():
         _refuse(y, int(np.flatnonzero(wrong)[0]), first, convention, other)
     return y
@@ -378,8 +377,7 @@ class Permutahedron(OutputSpace):
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Spearman loss <y, y − μ>/M, of shape (n,)."""
         d = np.shape(V)[1]
-        centred = V - (d + 1) / 2.0
-        return np.einsum("nd,nd->n", centred, V - mu) * 6.0 / (d * (d**2 - 1))
+        return np.einsum("nd,nd->n", V - (d + 1) / 2.0, V - mu) * 6.0 / (d * (d**2 - 1))
 
     def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ in ℓ2: √2, √(d(d²−1)/3), √(3/(d(d²−1))); in ℓ1: 2, ⌊d²/2⌋, 3/(d(d+1))."""

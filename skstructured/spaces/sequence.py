@@ -74,9 +74,7 @@ def indicators(codes, k):
     values, N = codes.values, len(codes.values)
     unary, pair = np.zeros((N, k)), np.zeros((N, k, k))
     unary[np.arange(N), values] = 1.0
-    inside = np.ones(N, dtype=bool)
-    inside[codes.offsets[1:] - 1] = False
-    at = np.flatnonzero(inside)
+    at = np.delete(np.arange(N), codes.offsets[1:] - 1)
     pair[at, values[at], values[at + 1]] = 1.0
     return Chains(unary, codes.offsets, pair)
 

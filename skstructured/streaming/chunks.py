@@ -91,8 +91,7 @@ def parquet_chunks(
                 f"Column {name!r} of {path} has {kind}, not numbers: leave it out with columns=, "
                 "or encode it beforehand."
             )
-    one = isinstance(target, str)
-    return Chunks(partial(_batches, path, targets, chosen, chunk_size, one))
+    return Chunks(partial(_batches, path, targets, chosen, chunk_size, isinstance(target, str)))
 
 
 def _batches(path, targets, columns, size, one):

@@ -30,7 +30,7 @@ COMMON = {
     "the number of outputs": lambda shard: getattr(shard.space_, "dim_", None),
     "the dtype of their rows": lambda shard: str(shard._dtype),
     "whether they have an intercept": lambda shard: shard._intercept,
-    "whether their first rows were sparse": lambda shard: shard._scale.began_sparse,
+    "whether their first rows were sparse": lambda shard: shard._scale._kind == "sparse",
 }
 
 

@@ -28,8 +28,7 @@ def check_vertices_and_probabilities(trial):
     mixture, shape = trial.subject.mixture(*trial.rows), trial.truths.shape
     V, _ = check_mixture(trial.subject, mixture, trial.space, shape)
     assert_vertices(trial.space, V, "what mixture returns")
-    most_likely = trial.subject.most_likely(*trial.rows)
-    assert_vertices(trial.space, most_likely, "what most_likely returns")
+    assert_vertices(trial.space, trial.subject.most_likely(*trial.rows), "what most_likely returns")
 
 
 def check_rows_alone(trial):

@@ -38,10 +38,10 @@ PREDICTIONS = (
 class LearnerTrial:
     """A learner with its stream (X, y, classes), and the ways to start and to observe it."""
 
-    def __init__(self, learner, X=None, y=None, classes=None):
+    def __init__(self, learner, X=None, y=None, classes=None, of_optimizer=False):
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither of them.")
-        self.subject = learner
+        self.subject, self.of_optimizer = learner, of_optimizer
         X, y = three_classes() if X is None else (X, y)
         self.X, self.y = check_array(X, dtype=np.float64, order="C", allow_nd=True), np.asarray(y)
         check_consistent_length(self.X, self.y)
@@ -192,6 +192,22 @@ def wrong_outputs(y):
         yield what, wrong
     if y.ndim == 2:
         yield "outputs without their last column", y[:, :-1]
+
+
+#: Passes over the rows of a convex problem, by a linear learner with an optimizer to check.
+PASSES = 20
+
+
+def check_loss_falls(trial):
+    """The convex loss of rows that are learned again and again is not larger than at the start."""
+    model, rounds = trial.begun()
+    start = model.play(rounds, trial.every, 0).surrogate.mean()
+    model.learn(rounds, np.tile(trial.every, PASSES))
+    end = model.play(rounds, trial.every, 0).surrogate.mean()
+    assert end <= start * (1.0 + 1e-9), (
+        f"the loss of {trial.n} rows grew from {start:.3g} to {end:.3g} in {PASSES} passes: steps "
+        "must go against the gradient, and be small enough"
+    )
 
 
 #: How often each round is played, for a draw's mean.
@@ -487,6 +503,7 @@ def check_certificate(trial):
 
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
+    check_loss_falls: lambda trial: trial.of_optimizer,
     check_partial_fit_in_chunks: has("partial_fit"),
     check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
     check_weight_zero: lambda trial: (

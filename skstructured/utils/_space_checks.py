@@ -46,8 +46,7 @@ class SpaceTrial:
         """At most `MOST` of the vertices, those of the examples first; distinct."""
         first = np.unique(self.space.encode(self.outputs), axis=0)
         every = self.vertices()
-        order = np.random.RandomState(0).permutation(len(every))
-        joined = np.vstack([first, every[order]])
+        joined = np.vstack([first, every[np.random.RandomState(0).permutation(len(every))]])
         _, at = np.unique(joined, axis=0, return_index=True)
         return joined[np.sort(at)[:MOST]]
 

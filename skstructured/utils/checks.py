@@ -8,6 +8,7 @@ from unittest import SkipTest
 
 from sklearn.exceptions import SkipTestWarning
 
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import OnlineLearner
@@ -17,7 +18,6 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.utils._decoder_checks import DecoderTrial
 from skstructured.utils._learner_checks import LearnerTrial
 from skstructured.utils._loss_checks import LossTrial
-from skstructured.utils._optimizer_checks import OptimizerTrial
 from skstructured.utils._space_checks import SpaceTrial
 
 
@@ -336,8 +336,8 @@ def check_optimizer(optimizer: OnlineOptimizer) -> str:
     """
     if not isinstance(optimizer, OnlineOptimizer):
         raise TypeError(f"optimizer must be an OnlineOptimizer, got {optimizer!r}.")
-    trial = OptimizerTrial(optimizer)
-    return _run_all([*_named(trial), *_named(LearnerTrial(trial.subject))])
+    learner = OnlineStructuredPredictor(optimizer=optimizer)
+    return _run_all(_named(LearnerTrial(learner, of_optimizer=True)))
 
 
 def check_decoder(

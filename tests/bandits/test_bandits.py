@@ -175,7 +175,7 @@ def test_labels_of_unrewarded_rounds_do_not_leak(name, rng):
 
 def test_a_log_without_chance_is_told(rng):
     X, y = stream(rng, 20)
-    with pytest.warns(GuaranteeWarning, match="All propensities are 1: .* no estimate"):
+    with pytest.warns(GuaranteeWarning, match="All propensities are 1: .* not an estimate"):
         fresh("soba").replay(X, y, np.ones(20), np.ones(20))
     with pytest.raises(ValueError, match="does not use propensities"):
         confidit().replay(X, y, y, y)

@@ -75,11 +75,8 @@ def held_out_losses(field, batch, share, held_out, learned):
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
     field.warm_start, field.random_state_ = field._is_linear(), rng
     field.max_iter = min(field.max_iter, BRIEF) if field.warm_start else field.max_iter
-    share, batch, held = (
-        share[learned] / share[learned].sum(),
-        batch.take(learned),
-        batch.take(held_out),
-    )
+    share = share[learned] / share[learned].sum()
+    batch, held = batch.take(learned), batch.take(held_out)
 
     def losses(alpha):
         field.alpha_ = alpha

@@ -279,9 +279,7 @@ class ChainObjective(Objective):
     def _weighed_steps(self):
         """Weighted counts (k, k) of steps from label to label."""
         y, counts = self.labels, np.zeros((self.layout.dim, self.layout.dim))
-        inside = np.ones(len(y), dtype=bool)
-        inside[self.offsets[1:] - 1] = False
-        at = np.flatnonzero(inside)
+        at = np.delete(np.arange(len(y)), self.offsets[1:] - 1)
         np.add.at(counts, (y[at], y[at + 1]), self._spread[at])
         return counts
 

@@ -314,8 +314,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         counted = np.flatnonzero(share > 0.0)
         F, kept = factor_of(self._kernel(Z[counted], Z[counted]))
         layout = Layout(F.shape[1], self.space_.dim_, False, False)
-        first = np.zeros(layout.shape)
-        Theta = self._minimum(F, packed[counted], share[counted], layout, first)
+        Theta = self._minimum(F, packed[counted], share[counted], layout, np.zeros(layout.shape))
         self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[kept])
         self.dual_coef_[counted[kept]] = solve_triangular(F[kept], Theta, lower=True, trans=1)
         self._kept = Z[self.support_]

@@ -268,10 +268,6 @@ class Expansion(State):
         pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
 
-    def length_sq(self, place):
-        """k(x, x) of a row that was taken."""
-        return self.data[place, self.dim + place]
-
     def keeping(self, count, Theta):
         """The `Call` that counts how many of the rows taken were learned by Θ."""
         now = {"count": self.count + count, "given": self.given + count, "Theta": Theta}

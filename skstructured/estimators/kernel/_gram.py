@@ -209,5 +209,4 @@ class KeptKernels:
 
 def _sums(values, coefs, places):
     """Kernels (m, n) times coefficients, and behind the sums those with the rows at some places."""
-    sums = values @ coefs[:, : values.shape[1]].T
-    return np.concatenate([sums, values[:, places]], axis=1)
+    return np.hstack([values @ coefs[:, : values.shape[1]].T, values[:, places]])

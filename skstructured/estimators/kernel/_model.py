@@ -172,8 +172,7 @@ class KernelModel(Model):
                 most = change if idle[start] else min(change, start + self.expansion.room)
                 part = slice(start, most)
                 given = (block[part], V[part], weight[part], theta[part])
-                one = self._pass_by if idle[start] else self._learn_part
-                stopped = one(rows, *given)
+                stopped = (self._pass_by if idle[start] else self._learn_part)(rows, *given)
                 if stopped >= 0:
                     return start + stopped
                 start = most
@@ -227,7 +226,7 @@ class KernelModel(Model):
 
     def _check_length(self, place, row):
         """A ValueError if a row stopped the loop because k(x, x) is negative."""
-        square = self.expansion.length_sq(place)
+        square = self.expansion.data[place, self.expansion.dim + place]
         if square < 0.0:
             raise ValueError(
                 f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "

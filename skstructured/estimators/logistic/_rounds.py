@@ -16,6 +16,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into, inner
+from skstructured._learners.second_order import rank_one
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
@@ -323,24 +324,12 @@ class FolkloreMatrix(FullMatrix):
 
     structure = "full"
     rounds = staticmethod(_folklore_rounds)
+    #: What rounds read, besides what was learned.
+    constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
 
     def __init__(self, K, width, lam, B, R=0.0):
         super().__init__(class_basis(K), width, lam)
         self.reach = reach_of(K, B, R)
-
-    @property
-    def constants(self):
-        """What the rounds need of the parameters."""
-        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
-
-
-@kernel
-def _shrink(P, v, factor):
-    """P ← P − factor vvᵀ."""
-    for a in range(v.shape[0]):
-        row, f = P[a], factor * v[a]
-        for b in range(v.shape[0]):
-            row[b] -= f * v[b]
 
 
 @kernel
@@ -369,7 +358,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
         kappa, mean = curvature(x, reach), inner(s, z)
         for k in range(K):
             grown = w * kappa * s[k] * (1.0 - s[k])
-            _shrink(P[k], V[k], grown / (1.0 + grown * q[k]))
+            rank_one(P[k], -grown / (1.0 + grown * q[k]), V[k])
             c = s[k] - truth[t, k] - 2.0 * kappa * s[k] * (z[k] - mean)
             for a in range(p):
                 G[k, a] += w * c * x[a]

@@ -139,12 +139,6 @@ def _mixed(logs, losses):
     return np.logaddexp.reduce(log_softmax(-losses).T[:, :, None] + logs, axis=0)
 
 
-def new_weights(learner, K, width):
-    """What learns, for the parameters of `FolkloreClassifier`."""
-    made = matrices_of(learner, kind_of(learner, K, width), K, width)
-    return made[0] if len(made) == 1 else Mixture(made)
-
-
 def kind_of(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
     given = learner.structure
@@ -324,7 +318,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
-        return new_weights(self, K, width)
+        made = matrices_of(self, kind_of(self, K, width), K, width)
+        return made[0] if len(made) == 1 else Mixture(made)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Bound the regret of the rounds seen so far, from their matrices; see Notes.
@@ -377,8 +372,7 @@ def _largest_regret(learner, part, constants):
 
 
 @inherit_parameters(FolkloreClassifier)
-@parameters
-class AioliClassifier(LogisticLearner, BaseEstimator):
+class AioliClassifier(FolkloreClassifier):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -422,22 +416,13 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
     True
     """
 
-    radius: float | Sequence[float] = 1.5
-    feature_norm: float | None = None
-    alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
-
-    longest_row = property(longest_row_of)
-
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "use FolkloreClassifier."
             )
-        return new_weights(self, K, width)
-
-    certificate = FolkloreClassifier.certificate
+        return super()._new_weights(K, width)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

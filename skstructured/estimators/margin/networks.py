@@ -24,7 +24,21 @@ SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 
 
 @parameters
-class DualLearner(MarginLearner):
+class MarginParameters:
+    """Parameters that max-margin models and `QuadraticSurrogate` share, in front of their own."""
+
+    space: str | OutputSpace = "multiclass"
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    alpha: float | Literal["auto", "path"] = "auto"
+    cost_matrix: ArrayLike | None = None
+    standardize: bool | Literal["auto", "moments"] = True
+
+
+@parameters
+class DualLearner(MarginParameters, MarginLearner):
     """Max-margin models, learned by block-coordinate ascent of the dual.
 
     `is_max_min` chooses the loss: with the costs of the best prediction, or of the true output.
@@ -144,14 +158,6 @@ class DualLearner(MarginLearner):
 
     _rules = ("auto", "path")
 
-    space: str | OutputSpace = "multiclass"
-    kernel: str | Callable = "linear"
-    gamma: float | Literal["scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
-    alpha: float | Literal["auto", "path"] = "auto"
-    cost_matrix: ArrayLike | None = None
-    standardize: bool | Literal["auto", "moments"] = True
     missing: Literal["mean", "error"] = "mean"
     fit_intercept: bool = True
     solver: Literal["auto", "frank_wolfe"] = "auto"

@@ -1,19 +1,16 @@
 """The quadratic surrogate."""
 
 import itertools
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters
 from skstructured.estimators._batch import Found, chains_of, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
-from skstructured.estimators.margin.networks import DualLearner
-from skstructured.extend.output_space import OutputSpace
+from skstructured.estimators.margin.networks import DualLearner, MarginParameters
 
 
 def solve(C, inputs, alpha, cache_size):
@@ -124,7 +121,7 @@ def _without(U, damped, E, offsets, ridge):
 
 @inherit_parameters(DualLearner)
 @parameters
-class QuadraticSurrogate(MarginLearner):
+class QuadraticSurrogate(MarginParameters, MarginLearner):
     r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
 
     It minimizes ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²`` [1]_, with ``c(y)`` the costs in
@@ -181,14 +178,7 @@ class QuadraticSurrogate(MarginLearner):
     True
     """
 
-    space: str | OutputSpace = "multiclass"
-    kernel: str | Callable = "linear"
-    gamma: float | Literal["scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
     alpha: float | Literal["path"] = 1e-3
-    cost_matrix: ArrayLike | None = None
-    standardize: bool | Literal["auto", "moments"] = True
     fit_intercept: bool = True
     cache_size: float = 4096
     missing: Literal["mean", "error"] = "mean"

@@ -64,8 +64,7 @@ class CrossFitted(Member):
         if hasattr(estimator, "predict_mean"):
             return self.loss.link(estimator.predict_mean(X))
         if self.loss.space.scores_classes and hasattr(estimator, "predict_proba"):
-            proba = self._of_all_classes(estimator, estimator.predict_proba(X))
-            return self.loss.link(proba)
+            return self.loss.link(self._of_all_classes(estimator, estimator.predict_proba(X)))
         raise ValueError(
             "estimators must have embedding_scores or predict_mean, or predict_proba for classes, "
             f"got {estimator!r}."

@@ -246,15 +246,14 @@ class Mixture(BaseEstimator):
 
     def _fit_members(self, members, training, packed):
         """Honest scores of each member, and the rows as trees have stretched them."""
-        *first, (name, last) = members
-        trees = isinstance(last, VertexTrees)
-        done = [self._learned(name, last, training, packed)] if trees else []
-        if trees:
-            training = last.stretched(training)
+        done = []
+        if isinstance(members[-1][1], VertexTrees):
+            *members, (name, trees) = members
+            done.append(self._learned(name, trees, training, packed))
+            training = trees.stretched(training)
         with one_blas_thread(effective_n_jobs(self.n_jobs) > 1):
             found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._learned)(*pair, training, packed)
-                for pair in (first if trees else members)
+                delayed(self._learned)(*pair, training, packed) for pair in members
             )
         honest, scores = zip(*found, *done, strict=True)
         self.validation_scores_ = np.array(scores)

@@ -134,8 +134,7 @@ class KernelRidge(Member):
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
         is_exact = len(training.V) <= EXACT * self.n_landmarks
-        systems = self._of_rows(training) if is_exact else self._in_span(training)
-        *folds, everything = systems
+        *folds, everything = self._of_rows(training) if is_exact else self._in_span(training)
         penalty = self._penalty(training, folds if is_exact else folds[:1])
         honest = np.zeros(training.V.shape)
         for part, ridge in enumerate(folds):
@@ -148,20 +147,17 @@ class KernelRidge(Member):
 
     def _of_rows(self, training):
         """Systems of the rows that are not in each part, and of all rows."""
-        V, weight, parts = training.V, training.weight, training.parts
-        systems = []
-        for part in training.folds:
-            others = np.flatnonzero(parts != part)
-            Z = training.rows_of_fold(part).chunk(others)
-            systems.append(Ridge.of_rows(self.name, Z, V[others], weight[others]))
-        Z = training.rows.chunk(slice(None))
-        return [*systems, Ridge.of_rows(self.name, Z, V, weight)]
+        V, weight, systems = training.V, training.weight, []
+        folds = [(training.rows_of_fold(k), training.parts != k) for k in training.folds]
+        for rows, learned in [*folds, (training.rows, slice(None))]:
+            Z = rows.chunk(learned)
+            systems.append(Ridge.of_rows(self.name, Z, V[learned], weight[learned]))
+        return systems
 
     def _in_span(self, training):
         """The same in the span of landmarks, from sums over each part."""
         V, weight, m = training.V, training.weight, self.n_landmarks
-        rng = np.random.RandomState(self.seed)
-        landmarks = np.sort(rng.permutation(len(V))[:m])
+        landmarks = np.sort(np.random.RandomState(self.seed).permutation(len(V))[:m])
         kernel = RowKernel.of(self.name, training.rows.chunk(landmarks), weight[landmarks])
         P = kernel(kernel.Z)
         unit = np.trace(P) / m

@@ -209,8 +209,7 @@ def parts_of(
     if codes is not None:
         order = order[np.argsort((np.bincount(units, codes) / counts)[order], kind="stable")]
     n_judged = min(MOST, int((1.0 - reserved) * len(order)))
-    if len(order) > n_judged:
-        order = order[np.linspace(0, len(order) - 1, n_judged).astype(int)]
+    order = order[np.linspace(0, len(order) - 1, n_judged).astype(int)]
     blocks = [rng.permutation(PARTS) for _ in range(0, len(order), PARTS)]
     parts = np.full(len(counts), -1)
     parts[order] = np.concatenate(blocks)[: len(order)]
