@@ -115,17 +115,9 @@ def refresh(x, weight, statistics, counts, centred, divided):
     """
     before, since, gain = counts[COUNTED], counts[RECENT], counts[GAIN]
     for j in range(x.shape[0]):
-        missed, lately, limit = (
-            statistics[MISSED, j],
-            statistics[MISSED_SINCE, j],
-            statistics[LIMIT, j],
-        )
-        there, fresh, unit = (
-            before - missed,
-            since - lately,
-            NARROW_SQUARES if limit == NARROW else 1.0,
-        )
-        old = there + fresh
+        missed, lately = statistics[MISSED, j], statistics[MISSED_SINCE, j]
+        there, fresh, limit = before - missed, since - lately, statistics[LIMIT, j]
+        old, unit = there + fresh, NARROW_SQUARES if limit == NARROW else 1.0
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
         if fresh > 0.0:
             times = min(gain, max(1.0, 0.5 * old / fresh))
