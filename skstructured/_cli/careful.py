@@ -2,15 +2,23 @@
 
 import numpy as np
 
-from skstructured.streaming.table_encoder import unreadable
+from skstructured.streaming.formats import (
+    PLAIN,
+    are_codes,
+    as_numbers,
+    formats_of,
+    is_missing,
+    unreadable,
+)
 
 #: Nothing is said of fewer rows; so many, at most, are looked at.
 FEW, SEEN = 20, 10_000
 
 #: A column of texts should have numbers or dates only if so many of its cells look like them.
 MOSTLY = 0.9
-LOOKS = {"number": r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?", "date": r"\d{4}-\d\d-\d\d.*"}
-COMMA = r"\s*[-+]?\d*,\d+\s*"
+
+#: Kinds and formats of columns that the user has not decided.
+NONE: dict = {}
 
 #: A column gives the target away if it leaves so few of the errors of one answer for all rows.
 WRONG = 0.1
@@ -19,39 +27,59 @@ WRONG = 0.1
 INTERVALS, ROWS_EACH, TENTHS, CELLS = 256, 10, 10, 1 << 22
 
 
-def numbers_of(cells):
-    """Cells as float64, or None if one of them is not a number."""
+def plain_numbers(cells):
+    """Cells as float64, or None if one of them is not a number, or has leading zeros."""
     try:
-        return cells.astype(np.float64).to_numpy()
+        numbers = cells.astype(np.float64).to_numpy()
     except (TypeError, ValueError, OverflowError):
         return None
+    return None if are_codes(cells.to_numpy().ravel()) else numbers
 
 
-def without_bad_cells(frame, bad_cells, remedy="use --bad-cells missing"):
+def numbers_of(cells):
+    """Cells as float64 by their format, or None if one of them is not a number."""
+    if cells.ndim > 1:
+        columns = [numbers_of(cells[name]) for name in cells]
+        return None if any(one is None for one in columns) else np.column_stack(columns)
+    values = cells.to_numpy()
+    missing = is_missing(values)
+    forms = [PLAIN] if values.dtype != object else formats_of(values[~missing], "number")
+    return as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
+
+
+def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead. Texts that are numbers are read.
+    If `bad_cells` is "missing" they are missing values instead. `kinds` are pairs of a kind and a
+    format by the names of columns for which the user has decided.
     """
     lines, known = {}, {}
     for name, cells in frame.items():
-        numbers = numbers_of(cells)
-        if numbers is not None:
-            known |= {name: numbers} if any(isinstance(cell, str) for cell in cells) else {}
+        values, kind = cells.to_numpy(object), kinds.get(name, (None, None))
+        if not any(isinstance(value, str) for value in values):
             continue
-        texts = cells.dropna().astype(str).str.strip()
-        kinds = [kind for kind in LOOKS if texts.str.fullmatch(LOOKS[kind]).mean() >= MOSTLY]
-        wrong = unreadable(cells.to_numpy(object), *kinds[:1] or [None])
-        some = cells[wrong]
-        has_commas = some.astype(str).str.fullmatch(COMMA).all()
-        if bad_cells == "missing" and not has_commas:
-            known[name] = cells.mask(wrong, None)
-        elif len(some):
+        numbers = None if name in kinds else plain_numbers(cells)
+        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", PLAIN)
+        wrong = unreadable(values, kind, form)
+        if numbers is not None or bad_cells == "missing":
+            known[name] = cells.mask(wrong, None) if numbers is None else numbers
+        elif wrong.any():
+            first = cells[wrong]
             lines[name] = (
-                f"column {name!r} is read as categories: {len(some)} of {len(frame)} cells are not "
-                f"{kinds[0]}s, such as {some.iloc[0]!r} in row {some.index[0]}; "
-                f"{'write decimal points in place of commas' if has_commas else remedy}."
+                f"column {name!r} is read as categories: {len(first)} of {len(frame)} cells are "
+                f"not {kind}s, such as {first.iloc[0]!r} in row {first.index[0]}; {remedy}."
             )
     return frame.assign(**known), lines
+
+
+def _likely_kind(values, kind=None, form=None):
+    """The kind and the format of most values, unless the user has decided."""
+    values = values[~is_missing(values)]
+    if form or kind == "categories" or (kind is None and are_codes(values)):
+        return kind, form
+    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
+    pairs = [(kind, form) for kind in kinds for form in formats_of(values, kind, share)]
+    return (pairs or [(kind, form)])[0]
 
 
 def about_columns(features, encoder, y, targets, is_real):
@@ -64,7 +92,7 @@ def about_columns(features, encoder, y, targets, is_real):
     outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
     for one in encoder.columns_ if len(y) >= FEW else ():
         name, cells = one["column"], features[one["column"]].iloc[rows]
-        x = numbers_of(cells)
+        x = numbers_of(cells) if one["taken for"] in ("number", "flag") else None
         if _is_identifier(cells, x, one["taken for"]):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."

@@ -7,6 +7,7 @@ import pkgutil
 import shlex
 import time
 import warnings
+from datetime import datetime
 from textwrap import wrap
 
 import numpy as np
@@ -93,6 +94,7 @@ def lines_of(options, given, table):
         yield from bounds(rows, _bounded(options, learner), options.seed)
         return
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
+    yield from format_lines(table)
     if table.qid is not None:
         yield from item_lines(options, rows, learner)
     elif table.space == "real":
@@ -107,6 +109,23 @@ def lines_of(options, given, table):
     yield next_command(options, given)
 
 
+def wrapped(title, lines):
+    """Yield lines below a title in the margin, divided if they are long."""
+    parts = [part for line in lines for part in wrap(line, WIDTH)]
+    yield from (f"{'' if j else title:17}{part}" for j, part in enumerate(parts))
+
+
+def format_lines(table):
+    """Yield the lines that show how texts were read, if not as usual."""
+    told = []
+    for one in getattr(table.encoder, "columns_", ()):
+        if example := one.get("format"):
+            if (kind := one["taken for"]) == "date":
+                example = datetime(2024, 5, 31).strftime(example)
+            told.append(f"{one['column']} ({kind.removesuffix('s')}s such as {example})")
+    yield from wrapped("Formats", [f"{', '.join(told)}."] if told else [])
+
+
 def _learner(options, table):
     """The learner to run."""
     given = {"random_state": options.seed}
@@ -117,7 +136,18 @@ def _learner(options, table):
     if table.space == "real":
         return PiSTOLRegressor(**given)
     space = make_space(table.space, options.order)
+    given["class_weight"] = class_weight_of(options, table)
     return OnlineStructuredPredictor(space, decoder="nearest", **given)
+
+
+def class_weight_of(options, table):
+    """Weights of the classes by which each class has the same weight, with ``--class-weight``."""
+    if options.class_weight is None:
+        return None
+    counts = load_pandas().Series(table.counts, table.y)
+    if table.counts is None:
+        counts = load_pandas().Series(table.y).value_counts()
+    return (counts.sum() / (len(counts) * counts)).to_dict()
 
 
 def _may_mix(options, table):
@@ -135,7 +165,8 @@ def mixture_of(options, table):
     elif table.space != "real":
         space = make_space(table.space, options.order)
         decoder = "f1" if table.space == "multilabel" else "min_risk"
-        model = StructuredPredictor(space, decoder=decoder, random_state=options.seed)
+        given = {"class_weight": class_weight_of(options, table), "random_state": options.seed}
+        model = StructuredPredictor(space, decoder=decoder, **given)
     with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
         return model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
 
@@ -267,8 +298,7 @@ def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
     """Lines on a run: results, possible problems, the columns that matter, and the time."""
     yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
     yield from told
-    lines = [part for line in table.careful for part in wrap(line, WIDTH)]
-    yield from (f"{'' if j else 'Careful':17}{line}" for j, line in enumerate(lines))
+    yield from wrapped("Careful", table.careful)
     yield from effects(learner, table)
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     yield f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."

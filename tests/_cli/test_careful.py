@@ -109,17 +109,21 @@ def test_a_cell_that_makes_a_column_categories_is_named_or_missing(cell, cli):
 
 
 @compiled
-def test_decimal_commas_and_a_bad_target_are_named(cli):
-    """Neither is made missing."""
+def test_bad_cells_among_marks_and_a_bad_target_are_named(cli):
+    """Bad targets are not made missing."""
     frame = homes().drop(columns="dear").astype(object)
     frame["size"] = [f"{i / 7:.2f}".replace(".", ",") for i in range(400)]
-    frame.loc[4, "price"] = "unknown"
-    lines = cli.said(frame[["area", "size", "price"]], "--bad-cells", "missing", "--no-mixture")
+    frame.loc[[3, 9], "size"], frame.loc[4, "price"] = ["n.k.", "1.5"], "unknown"
+    path = cli.written(frame[["area", "size", "price"]])
+    lines = cli.said(path, "--no-mixture")
     told = " ".join(" ".join(lines).split())
-    assert "column 'size' is read as categories: 400 of 400 cells are not numbers, such" in told
-    assert "such as '0,00' in row 2; write decimal points in place of commas." in told
+    assert "column 'size' is read as categories: 2 of 400 cells are not numbers, such" in told
+    assert "such as 'n.k.' in row 5; use --bad-cells missing." in told
     assert "column 'price' is read as categories: 1 of 400 cells are not numbers" in told
     assert "'unknown' in row 6; leave out such rows." in told
+    lines = cli.said(path, "--bad-cells", "missing", "--no-mixture")
+    assert one(lines, "Formats") == "Formats          size (numbers such as 1.234,5)."
+    assert "column 'size'" not in " ".join(lines) and "column 'price'" in " ".join(lines)
 
 
 @compiled
