@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._cli.files import load_pandas
 from skstructured.streaming.formats import (
     PLAIN,
     are_codes,
@@ -16,6 +17,16 @@ FEW, SEEN = 20, 10_000
 
 #: A column of texts should have numbers or dates only if so many of its cells look like them.
 MOSTLY = 0.9
+
+#: Few numbers, one of so many rows, are far beyond all others if they are so many times as far from
+#: the median.
+ROWS_OF_FAR, FAR = 1000, 30.0
+
+#: More than this share of the rows equals earlier ones, and so many of these have their target.
+COPIED, SAME = 0.01, 0.9
+
+#: Whole numbers with more values may be amounts.
+MANY = 20
 
 #: Kinds and formats of columns that the user has not decided.
 NONE: dict = {}
@@ -104,6 +115,54 @@ def about_columns(features, encoder, y, targets, is_real):
                     "out (--columns) if it is known only after the target."
                 )
     return lines
+
+
+def far_cells(features, encoder):
+    """Lines by the names of columns in which few numbers are far beyond all others."""
+    lines, columns = {}, [c["column"] for c in encoder.columns_ if c["taken for"] == "number"]
+    for name in columns:
+        x = numbers_of(features[name])
+        x, cells = x[~np.isnan(x)], features[name][~np.isnan(x)]
+        deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
+        order = np.argsort(-deviations, kind="stable")
+        sizes = deviations[order[: 2 + len(x) // ROWS_OF_FAR]]
+        gaps = np.flatnonzero(sizes[:-1] > FAR * sizes[1:])
+        if len(gaps) and np.median(deviations) > 0.0:
+            first, others = order[0], x[order[gaps[-1] + 1 :]]
+            lines[name] = (
+                f"column {name!r} has {cells.iloc[first]} in row {cells.index[first]}, far beyond "
+                f"all others, from {others.min():.4g} to {others.max():.4g}: correct it, or leave "
+                "it empty."
+            )
+    return lines
+
+
+def copies(frame, targets):
+    """Lines, if any, on rows that equal earlier ones, and have the same target."""
+    hashes = load_pandas().util.hash_pandas_object
+    rows = hashes(frame, index=False)
+    repeated = hashes(frame.drop(columns=targets), index=False).duplicated()
+    copied, n = rows.duplicated(), len(frame)
+    is_discrete = (n - repeated.sum()) ** 2 < n
+    if is_discrete or copied.sum() <= max(COPIED * n, SAME * repeated.sum()):
+        return []
+    last = frame.index[copied][0]
+    first = frame.index[rows == rows[last]][0]
+    return [
+        f"{copied.sum():,} of {n:,} rows are copies of others, such as rows {first} and {last}: "
+        "leave them out, for new rows have larger errors than rows that were learned."
+    ]
+
+
+def rare_amounts(y, target):
+    """Lines, if any, on classes that are whole numbers, most of them rare."""
+    counts = np.unique(y, return_counts=True)[1]
+    if y.dtype.kind != "i" or len(counts) <= MANY or np.median(counts) >= ROWS_EACH:
+        return []
+    return [
+        f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
+        "--space real if they are amounts, --space ordinal if they are grades."
+    ]
 
 
 def _is_identifier(cells, x, kind):

@@ -9,7 +9,15 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skstructured._cli import files
-from skstructured._cli.careful import about_columns, numbers_of, plain_numbers, without_bad_cells
+from skstructured._cli.careful import (
+    about_columns,
+    copies,
+    far_cells,
+    numbers_of,
+    plain_numbers,
+    rare_amounts,
+    without_bad_cells,
+)
 from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
@@ -127,8 +135,11 @@ def _whole(path, options, first, report):
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
     X = encoder.transform(features)
+    careful |= far_cells(features, encoder)
     careful = about_columns(features, encoder, y, targets, space == "real") | careful
     notes += (careful | without_bad_cells(cells, remedy="leave out such rows")[1]).values()
+    notes += copies(frame, targets) if round_ is None else []
+    notes += rare_amounts(y, targets[0]) if space == "multiclass" else []
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
@@ -143,7 +154,9 @@ def _in_parts(path, options, first, report):
     features = features_of(path, first, options, targets)
     features, encoder, careful = encoder_of(features, options)
     y = first[targets].fillna("").astype(str)
+    careful |= far_cells(features, encoder)
     notes = [*(about_columns(features, encoder, y.to_numpy(), targets, False) | careful).values()]
+    notes += copies(first, targets)
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():

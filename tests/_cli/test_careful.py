@@ -176,3 +176,61 @@ def test_always_the_same_answer_may_be_better(cli):
     assert 100.0 - always < min(wrong) and ", which is better." in one(lines, "Accuracy")
     frame["x0"] += 20.0 * (frame["y"] == "yes")
     assert "which is better" not in one(cli.said(frame, "--no-mixture"), "Accuracy")
+
+
+class TestCopies:
+    def frame(self, n=200):
+        rng = np.random.RandomState(0)
+        return pd.DataFrame(
+            {"a": rng.randn(n), "b": [None, "x"] * (n // 2), "y": [0, 1] * (n // 2)}
+        )
+
+    def test_rows_that_occur_several_times_are_named(self):
+        frame = pd.concat([self.frame(), self.frame()[4:10]], ignore_index=True)
+        frame.index += 2
+        (line,) = careful.copies(frame, ["y"])
+        assert line.startswith("6 of 206 rows are copies of others, such as rows 6 and 202: leave")
+        assert careful.copies(frame[:202], ["y"]) == []  # one in a hundred, or fewer
+
+    def test_equal_rows_with_other_targets_and_few_values_are_no_copies(self):
+        frame = pd.concat([self.frame(), self.frame()], ignore_index=True)
+        assert careful.copies(frame.assign(y=range(400)), ["y"]) == []
+        frame["a"] = frame["a"].round()
+        assert careful.copies(frame, ["y"]) == []
+
+    def test_large_files_have_the_line_too(self, cli, monkeypatch):
+        path = cli.written(pd.concat([self.frame()] * 2))
+        whole = load(path).careful
+        monkeypatch.setattr("skstructured._cli.files.LARGE", 1000)
+        assert "200 of 400 rows are copies of others, such as rows 2 and 202" in whole[0]
+        assert load(path).careful == whole
+
+
+@pytest.mark.parametrize("written", [float, "{:,.3f}".format], ids=["plain", "marks"])
+def test_cells_far_beyond_all_others_are_named(written, cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(np.add(rng.randn(2000, 3).round(3), [0, 5, 0]), columns=list("abc"))
+    frame["c"] = np.exp(2.0 * frame["c"]).round(3)  # amounts may be skewed
+    frame["flag"], frame.loc[::7, "a"] = np.arange(2000) == 9, np.nan
+    low, high = frame["b"].min(), frame["b"].max()
+    frame.loc[[17, 31], "b"] = [-5000.0, 4000.0]
+    frame["b"] = frame["b"].map(written)
+    careful = load(cli.written(frame.assign(y=frame["a"] > 0))).careful
+    (line,) = [line for line in careful if "far beyond" in line]
+    assert f"column 'b' has {frame['b'][17]} in row 19, far beyond all others, from" in line
+    assert numbers(line.partition("others")[2]) == pytest.approx([low, high], abs=1e-3)
+
+
+@compiled
+def test_amounts_that_are_classes_name_the_space_of_amounts(cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame({"a": rng.randn(300)})
+    frame["price"] = np.round(10.0 * np.exp(frame["a"])).astype(int)
+    table = load(cli.written(frame))
+    assert (
+        table.space == "multiclass" and "use --space real if they are amounts" in table.careful[-1]
+    )
+    for y in (frame["price"].map("n{}".format), frame["price"] % 21, frame["price"] % 20):
+        assert not any(
+            "--space" in line for line in load(cli.written(frame.assign(price=y))).careful
+        )
