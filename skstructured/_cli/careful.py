@@ -3,14 +3,8 @@
 import numpy as np
 
 from skstructured._cli.files import load_pandas
-from skstructured.streaming.formats import (
-    PLAIN,
-    are_codes,
-    as_numbers,
-    formats_of,
-    is_missing,
-    unreadable,
-)
+from skstructured.streaming import formats
+from skstructured.streaming.formats import are_codes, is_missing
 
 #: Nothing is said of fewer rows; so many, at most, are looked at.
 FEW, SEEN = 20, 10_000
@@ -22,7 +16,8 @@ MOSTLY = 0.9
 #: the median.
 ROWS_OF_FAR, FAR = 1000, 30.0
 
-#: More than this share of the rows equals earlier ones, and so many of these have their target.
+#: Rows are copies if more than this share equals earlier ones, most of these have their target,
+#: and most other rows differ in one column alone.
 COPIED, SAME = 0.01, 0.9
 
 #: Whole numbers with more values may be amounts.
@@ -54,8 +49,12 @@ def numbers_of(cells):
         return None if any(one is None for one in columns) else np.column_stack(columns)
     values = cells.to_numpy()
     missing = is_missing(values)
-    forms = [PLAIN] if values.dtype != object else formats_of(values[~missing], "number")
-    return as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
+    forms = (
+        [formats.PLAIN]
+        if values.dtype != object
+        else formats.formats_of(values[~missing], "number")
+    )
+    return formats.as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
 
 
 def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
@@ -70,8 +69,8 @@ def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells
         if not any(isinstance(value, str) for value in values):
             continue
         numbers = None if name in kinds else plain_numbers(cells)
-        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", PLAIN)
-        wrong = unreadable(values, kind, form)
+        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", formats.PLAIN)
+        wrong = formats.unreadable(values, kind, form)
         if numbers is not None or bad_cells == "missing":
             known[name] = cells.mask(wrong, None) if numbers is None else numbers
         elif wrong.any():
@@ -89,7 +88,7 @@ def _likely_kind(values, kind=None, form=None):
     if form or kind == "categories" or (kind is None and are_codes(values)):
         return kind, form
     kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
-    pairs = [(kind, form) for kind in kinds for form in formats_of(values, kind, share)]
+    pairs = [(kind, form) for kind in kinds for form in formats.formats_of(values, kind, share)]
     return (pairs or [(kind, form)])[0]
 
 
@@ -102,8 +101,11 @@ def about_columns(features, encoder, y, targets, is_real):
     about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
     outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
     for one in encoder.columns_ if len(y) >= FEW else ():
-        name, cells = one["column"], features[one["column"]].iloc[rows]
-        x = numbers_of(cells) if one["taken for"] in ("number", "flag") else None
+        name, cells, x = one["column"], features[one["column"]], None
+        if one["taken for"] in ("number", "flag"):
+            x = numbers_of(cells)
+            lines.update((name, text) for text in far_cells(name, cells, x))
+        cells, x = cells.iloc[rows], None if x is None else x[rows]
         if _is_identifier(cells, x, one["taken for"]):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
@@ -117,52 +119,46 @@ def about_columns(features, encoder, y, targets, is_real):
     return lines
 
 
-def far_cells(features, encoder):
-    """Lines by the names of columns in which few numbers are far beyond all others."""
-    lines, columns = {}, [c["column"] for c in encoder.columns_ if c["taken for"] == "number"]
-    for name in columns:
-        x = numbers_of(features[name])
-        x, cells = x[~np.isnan(x)], features[name][~np.isnan(x)]
-        deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
-        order = np.argsort(-deviations, kind="stable")
-        sizes = deviations[order[: 2 + len(x) // ROWS_OF_FAR]]
-        gaps = np.flatnonzero(sizes[:-1] > FAR * sizes[1:])
-        if len(gaps) and np.median(deviations) > 0.0:
-            first, others = order[0], x[order[gaps[-1] + 1 :]]
-            lines[name] = (
-                f"column {name!r} has {cells.iloc[first]} in row {cells.index[first]}, far beyond "
-                f"all others, from {others.min():.4g} to {others.max():.4g}: correct it, or leave "
-                "it empty."
-            )
-    return lines
+def far_cells(name, cells, x):
+    """Yield the line on few numbers far beyond all others in a column, if there are any."""
+    cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
+    deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
+    order = np.argsort(-deviations, kind="stable")
+    sizes = deviations[order[: 2 + len(x) // ROWS_OF_FAR]]
+    gaps = np.flatnonzero(sizes[:-1] > FAR * sizes[1:])
+    if len(gaps) and np.median(deviations) > 0.0:
+        others = x[order[gaps[-1] + 1 :]]
+        yield (
+            f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}, far "
+            f"beyond all others, from {others.min():.4g} to {others.max():.4g}: correct it, or "
+            "leave it empty."
+        )
 
 
 def copies(frame, targets):
-    """Lines, if any, on rows that equal earlier ones, and have the same target."""
-    hashes = load_pandas().util.hash_pandas_object
-    rows = hashes(frame, index=False)
-    repeated = hashes(frame.drop(columns=targets), index=False).duplicated()
-    copied, n = rows.duplicated(), len(frame)
-    is_discrete = (n - repeated.sum()) ** 2 < n
-    if is_discrete or copied.sum() <= max(COPIED * n, SAME * repeated.sum()):
-        return []
-    last = frame.index[copied][0]
-    first = frame.index[rows == rows[last]][0]
-    return [
-        f"{copied.sum():,} of {n:,} rows are copies of others, such as rows {first} and {last}: "
-        "leave them out, for new rows have larger errors than rows that were learned."
-    ]
+    """Yield the line on rows that equal earlier ones and have the same target, if there are any."""
+    hashes, n = load_pandas().util.hash_pandas_object, len(frame)
+    features = frame.drop(columns=targets)
+    rows, repeated = hashes(frame, index=False), hashes(features, index=False).duplicated()
+    copied = rows[rows.duplicated()]
+    has_numbers = features[~repeated].nunique().max() >= SAME * (n - repeated.sum())
+    if has_numbers and len(copied) > max(COPIED * n, SAME * repeated.sum()):
+        yield (
+            f"{len(copied):,} of {n:,} rows are copies of others, such as rows "
+            f"{rows.index[rows == copied.iloc[0]][0]} and {copied.index[0]}: leave them out, for "
+            "new rows have larger errors than rows that were learned."
+        )
 
 
-def rare_amounts(y, target):
-    """Lines, if any, on classes that are whole numbers, most of them rare."""
+def rare_amounts(y, target, space):
+    """Yield the line on classes that are whole numbers, most of them rare."""
     counts = np.unique(y, return_counts=True)[1]
-    if y.dtype.kind != "i" or len(counts) <= MANY or np.median(counts) >= ROWS_EACH:
-        return []
-    return [
-        f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
-        "--space real if they are amounts, --space ordinal if they are grades."
-    ]
+    is_whole = space == "multiclass" and y.dtype.kind == "i"
+    if is_whole and len(counts) > MANY and np.median(counts) < ROWS_EACH:
+        yield (
+            f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
+            "--space real if they are amounts, --space ordinal if they are grades."
+        )
 
 
 def _is_identifier(cells, x, kind):

@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_digits
 
-from skstructured._cli import files
-from skstructured._cli.careful import (
-    about_columns,
-    copies,
-    far_cells,
-    numbers_of,
-    plain_numbers,
-    rare_amounts,
-    without_bad_cells,
-)
+from skstructured._cli import careful, files
+from skstructured._cli.careful import numbers_of, plain_numbers
 from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
@@ -58,8 +50,8 @@ class Table(NamedTuple):
         The encoder that made X of the cells of a file.
     targets : sequence of str
         Names of the target columns.
-    space : str or None
-        Name of the output space; None for items.
+    space : str
+        Name of the output space; "lists" or "choices" for items.
     careful : sequence of str
         Lines on columns that may have been misread.
     chunks : iterable of (X, y) or None
@@ -77,7 +69,7 @@ class Table(NamedTuple):
     name: str
     encoder: Any = None
     targets: Any = ()
-    space: str | None = "multiclass"
+    space: str = "multiclass"
     careful: Any = ()
     chunks: Any = None
     counts: Any = None
@@ -127,19 +119,19 @@ def _whole(path, options, first, report):
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order)
     else:
-        space, qid = None, rounds_of(path, frame, round_)
+        space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
         y = _of_items(path, cells, qid, options)
-        about = f", {len(np.unique(qid))} {'lists' if options.qid else 'choices'} by {round_}"
+        about = f", {len(np.unique(qid))} {space} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
-    features, encoder, careful = encoder_of(features, options)
+    features, encoder, lines = encoder_of(features, options)
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
     X = encoder.transform(features)
-    careful |= far_cells(features, encoder)
-    careful = about_columns(features, encoder, y, targets, space == "real") | careful
-    notes += (careful | without_bad_cells(cells, remedy="leave out such rows")[1]).values()
-    notes += copies(frame, targets) if round_ is None else []
-    notes += rare_amounts(y, targets[0]) if space == "multiclass" else []
+    lines = careful.about_columns(features, encoder, y, targets, space == "real") | lines
+    notes += lines.values()
+    notes += careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()
+    if round_ is None:
+        notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
@@ -152,11 +144,10 @@ def _in_parts(path, options, first, report):
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
     features = features_of(path, first, options, targets)
-    features, encoder, careful = encoder_of(features, options)
-    y = first[targets].fillna("").astype(str)
-    careful |= far_cells(features, encoder)
-    notes = [*(about_columns(features, encoder, y.to_numpy(), targets, False) | careful).values()]
-    notes += copies(first, targets)
+    features, encoder, lines = encoder_of(features, options)
+    y = first[targets].fillna("").astype(str).to_numpy()
+    lines = careful.about_columns(features, encoder, y, targets, False) | lines
+    notes = [*lines.values(), *careful.copies(first, targets)]
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
@@ -210,10 +201,10 @@ def encoder_of(features, options):
     kinds = {name: ("date", form) for name, form in (given["dates"] or {}).items()}
     kinds |= {name: ("number", None) for name in given["numbers"] or ()}
     kinds |= {name: ("categories", None) for name in given["categories"] or ()}
-    features, careful = without_bad_cells(features, options.bad_cells, kinds)
+    features, lines = careful.without_bad_cells(features, options.bad_cells, kinds)
     encoder = TableEncoder(**given).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
-    return features, encoder, careful
+    return features, encoder, lines
 
 
 def rounds_of(path, frame, name):

@@ -19,16 +19,8 @@ from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
 from skstructured._learners.lock import learning_aside
-from skstructured.streaming.formats import (
-    ISO,
-    PLAIN,
-    are_codes,
-    as_dates,
-    as_numbers,
-    formats_of,
-    is_missing,
-    unreadable,
-)
+from skstructured.streaming import formats
+from skstructured.streaming.formats import ISO, PLAIN, is_missing
 
 #: Texts that pandas reads as numbers or as booleans if there are no others in their column.
 NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
@@ -92,7 +84,7 @@ def as_texts(values: Array, missing: Array, exact: bool = False) -> Array:
 
 def are_distinct_codes(values: Array) -> bool:
     """Whether texts such as "07" and "7" are different categories: both occur, and no numbers."""
-    if not are_codes(values) or not all(isinstance(value, str) for value in values):
+    if not formats.are_codes(values) or not all(isinstance(value, str) for value in values):
         return False
     codes = {value.strip() for value in values if value.strip().isdecimal()}
     return len({*map(int, codes)}) < len(codes)
@@ -133,9 +125,9 @@ class Numbers:
     def transform(self, values: Array) -> Floats:
         """Columns (n, 1) or (n, 2)."""
         missing = is_missing(values)
-        numbers = as_numbers(values, missing, self.form)
+        numbers = formats.as_numbers(values, missing, self.form)
         if numbers is None:
-            wrong = values[unreadable(values, "number", self.form)]
+            wrong = values[formats.unreadable(values, "number", self.form)]
             raise ValueError(
                 f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
                 f"categories, use TableEncoder(categories=[{self.name!r}])."
@@ -168,7 +160,7 @@ class Dates:
         return type(self)(self.name, type(self)(self.name, (), form)._read(values)[1], form)
 
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
-        read = as_dates(values, is_missing(values), self.form)
+        read = formats.as_dates(values, is_missing(values), self.form)
         if read is None:
             example = datetime(2024, 5, 31).strftime(self.form)
             raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
@@ -279,15 +271,19 @@ def coder_of(
     there, unknown = values[~missing], kind is None
     if unknown and missing.all():
         return None
-    if kind == "numbers" or (unknown and not are_codes(there)):
-        forms = [PLAIN] if as_numbers(values, missing) is not None else formats_of(there, "number")
+    if kind == "numbers" or (unknown and not formats.are_codes(there)):
+        forms = (
+            [PLAIN]
+            if formats.as_numbers(values, missing) is not None
+            else formats.formats_of(there, "number")
+        )
         if forms or kind == "numbers":
             flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
             kind = "flag" if flags else "number"
             return Numbers(name, bool(missing.any()), kind, *forms[:1])
     if kind in ("dates", None):
         forms = [form or date_format(name, there)]
-        read = as_dates(values, missing, forms[0])
+        read = formats.as_dates(values, missing, forms[0])
         if kind == "dates" or read:
             return Dates(name, read[1] if read else (), forms[0])
     exact = bool(most) and are_distinct_codes(there)
@@ -296,12 +292,12 @@ def coder_of(
         return Hashed(name, buckets[1], "words")
     if not most:
         return Hashed(name, buckets[0])
-    return Categories(name, texts, most, exact, "007" if are_codes(there) else None)
+    return Categories(name, texts, most, exact, "007" if formats.are_codes(there) else None)
 
 
 def date_format(name: Any, values: Array) -> str:
-    """The format of the dates of a column, `ISO` if there is none; a ValueError if it has two."""
-    forms = [ISO] if values.dtype.kind == "M" else formats_of(values, "date")
+    """The format of the dates of a column, by default `ISO`; a ValueError for two."""
+    forms = [ISO] if values.dtype.kind == "M" else formats.formats_of(values, "date")
     if len(forms) > 1:
         raise ValueError(
             f"Column {name!r} has dates such as {str(values[0])!r}, which may be {forms[0]} or "
