@@ -426,11 +426,8 @@ def play_items(options, table, learner):
         learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
     seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in known)
-    errors = (
-        measures.list_errors(y, means)
-        if ranks
-        else measures.choice_errors(options.choice, y, means)
-    )
+    given = (y, means) if ranks else (options.choice, y, means)
+    errors = (measures.list_errors if ranks else measures.choice_errors)(*given)
     n, losses = len(errors.losses), np.clip(errors.losses, 0.0, 1.0)
     last = losses[-max(1, round(LAST * n)) :]
     changed = options.in_order and rise_found(losses, measures.DELTA) is not None
