@@ -12,13 +12,13 @@ FEW, SEEN = 20, 10_000
 #: A column of texts should have numbers or dates only if so many of its cells look like them.
 MOSTLY = 0.9
 
-#: Few numbers, one of so many rows, are far beyond all others if they are so many times as far from
-#: the median.
-ROWS_OF_FAR, FAR = 1000, 30.0
+#: A few numbers, and one more of so many rows, are far beyond all others if they are so many times
+#: as far from the median.
+FAR_CELLS, ROWS_OF_FAR, FAR = 3, 1000, 30.0
 
 #: Rows are copies if more than this share equals earlier ones, most of these have their target,
-#: and most other rows differ in one column alone.
-COPIED, SAME = 0.01, 0.9
+#: and so many times more are equal than by chance.
+COPIED, SAME, BY_CHANCE = 0.01, 0.9, 10.0
 
 #: Whole numbers with more values may be amounts.
 MANY = 20
@@ -124,7 +124,7 @@ def far_cells(name, cells, x):
     cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
     deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
     order = np.argsort(-deviations, kind="stable")
-    sizes = deviations[order[: 2 + len(x) // ROWS_OF_FAR]]
+    sizes = deviations[order[: FAR_CELLS + 1 + len(x) // ROWS_OF_FAR]]
     gaps = np.flatnonzero(sizes[:-1] > FAR * sizes[1:])
     if len(gaps) and np.median(deviations) > 0.0:
         others = x[order[gaps[-1] + 1 :]]
@@ -141,8 +141,12 @@ def copies(frame, targets):
     features = frame.drop(columns=targets)
     rows, repeated = hashes(frame, index=False), hashes(features, index=False).duplicated()
     copied = rows[rows.duplicated()]
-    has_numbers = features[~repeated].nunique().max() >= SAME * (n - repeated.sum())
-    if has_numbers and len(copied) > max(COPIED * n, SAME * repeated.sum()):
+    counts = [features[name][~repeated].value_counts(dropna=False) for name in features]
+    chances = sorted((c * (c - 1)).sum() / c.sum() ** 2 for c in counts)[
+        :2
+    ]  # the others may follow
+    by_chance = BY_CHANCE * np.prod(chances) * n**2 / 2.0
+    if len(copied) > max(COPIED * n, SAME * repeated.sum(), by_chance):
         yield (
             f"{len(copied):,} of {n:,} rows are copies of others, such as rows "
             f"{rows.index[rows == copied.iloc[0]][0]} and {copied.index[0]}: leave them out, for "

@@ -246,7 +246,8 @@ def effects(model, table):
         is_number = has_sign and columns[j]["taken for"] in ("number", "flag")
         shown.append(columns[j]["column"] + (_sign(X, owners == j, heights) if is_number else ""))
     if shown:
-        yield from wrapped("Matters most", f"{', '.join(shown)}{towards}.")
+        has_signs = any(name.endswith(("(+)", "(-)")) for name in shown)
+        yield from wrapped("Matters most", f"{', '.join(shown)}{towards * has_signs}.")
 
 
 def shuffled_within(qid, n):

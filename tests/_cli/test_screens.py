@@ -203,9 +203,7 @@ class TestEffects:
         encoder = TableEncoder().fit(table)
         X = encoder.transform(table)
         model = OnlineStructuredPredictor(random_state=0).fit(X, table["sex"])
-        assert re.fullmatch(
-            r"Matters most     sex, size.*, for m\.", effects(model, X, "", encoder)
-        )
+        assert re.fullmatch(r"Matters most     sex, size.*\.", effects(model, X, "", encoder))
 
     def test_of_items_they_are_within_rounds(self):
         """A column that is the same for all items of a list cannot matter."""
