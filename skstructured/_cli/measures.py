@@ -82,11 +82,11 @@ class Unit(NamedTuple):
         return f"{self.tell(np.mean(losses))} ({between}, with {1 - DELTA:.0%} confidence)"
 
 
-def unit_of(table):
-    """The `Unit` of the losses of a table."""
+def unit_of(table, order=None):
+    """The `Unit` of the losses of a table, whose grades may have an order."""
     text = UNITS[table.space][0]
     if table.space == "ordinal":
-        steps = len(np.unique(table.y)) - 1
+        steps = len(order or np.unique(table.y)) - 1
         return Unit(text.format("{}", steps + 1), lambda loss: f"{steps * loss:.2f}")
     if table.space == "lists":
         return Unit(text, lambda loss: f"{1.0 - loss:.3f}", -1)
@@ -131,7 +131,7 @@ def class_errors(table, losses, y=None, late=1.0, order=None, before=""):
         return Errors(losses)
     least = baseline_loss(make_space(table.space, order), table.y, table.counts)
     better = ", which is better" if least < min(losses.mean(), late) else ""
-    unit, always = unit_of(table), UNITS[table.space][1]
+    unit, always = unit_of(table, order), UNITS[table.space][1]
     lines = [f"Baseline         {unit.tell(least)} with {always} for every row{better}{before}."]
     if y is not None and table.space == "multiclass":
         lines += rare_class(y, losses)

@@ -68,11 +68,13 @@ def lines_of(options, given, table):
     yield from format_lines(table)
     mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
     if errors:
-        told = measures.unit_of(table).tell_interval(errors.losses)
+        told = measures.unit_of(table, options.order).tell_interval(errors.losses)
         yield from error_lines("Held out", [told], errors)
         yield from column_lines(mixture, rows)
+    elif mixture:
+        yield "Held out         too few rows to hold any out for the mixture that --save keeps."
     run = play_table(options, rows, learner)
-    yield from run_lines(run, rows, is_second=errors is not None)
+    yield from run_lines(run, rows, measures.unit_of(table, options.order), bool(mixture))
     if not errors:
         yield from column_lines(run.learner, rows)
     yield time_line(run, table)
@@ -238,10 +240,10 @@ def play_table(options, table, learner):
     return Run(errors, late, result.risk_bound, result.estimator, seconds, n, changed, result)
 
 
-def run_lines(run, table, is_second):
+def run_lines(run, table, unit, is_second):
     """Yield lines on a run, which are the second part of a screen if there is a mixture."""
     nouns = {"lists": ("list", "lists"), "choices": ("choice", "choices")}
-    unit, (one, many) = measures.unit_of(table), nouns.get(table.space, ("row", "rows"))
+    one, many = nouns.get(table.space, ("row", "rows"))
     how, by, errors = "every {} was predicted before it was learned, and seen once:", "", run.errors
     if is_second:
         how, by = "by the linear model alone, each {} before it was learned:", " by that model"

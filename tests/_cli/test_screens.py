@@ -92,6 +92,8 @@ def test_shuffling_keeps_rows_and_outputs_together(cli):
 def test_too_few_rows_have_no_bound(y, cli):
     told = cli.said(pd.DataFrame({"x": np.arange(len(y)) % 3, "y": y}))
     assert "New rows         no bound yet: there are too few rows." in told
+    few = "Held out         too few rows to hold any out for the mixture that --save keeps."
+    assert (few in told) == (len(y) < 20) and "linear model alone" in one(told, "While learning")
 
 
 @pytest.mark.parametrize("space", RANKINGS)
@@ -391,6 +393,12 @@ def test_choices_are_those_of_a_progressive_validation(cli):
     assert numbers(one(lines, " " * 17 + "log-likelihood")) == pytest.approx(
         [np.mean(logs), equal], abs=6e-4
     )
+
+
+def test_grades_that_no_row_has_are_counted():
+    table = Table(None, np.array(["a", "c", "a"]), "t", space="ordinal")
+    assert measures.unit_of(table).tell(0.5) == "0.50 grades off of 2"
+    assert measures.unit_of(table, ["a", "b", "c"]).tell(0.5) == "1.00 grades off of 3"
 
 
 @compiled
