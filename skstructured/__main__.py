@@ -17,7 +17,8 @@ from skstructured._cli.files import QUERIES, SVMLIGHT, WIDE, ends_with, first_ro
 from skstructured.checkpoints import HEADER, check_path, load_skops
 
 #: Options that say what is in a file.
-ABOUT_FILES = "target delimiter columns order qid choice bad_cells"
+KINDS = "numbers categories dates"
+ABOUT_FILES = f"target delimiter columns order qid choice bad_cells {KINDS}"
 
 #: What `--space` accepts, by the field's words, and other names of these.
 SPACES = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking")
@@ -34,6 +35,12 @@ BAD_CELLS = "read cells that should be numbers or dates, and are not, as missing
 def _names(given):
     """The names that an option lists."""
     return given.split(",")
+
+
+def _formats(given):
+    """The formats of the columns that an option lists, None if it has none."""
+    pairs = (name.partition("=") for name in _names(given))
+    return {name: form or None for name, _, form in pairs}
 
 
 def passes(given):
@@ -67,6 +74,12 @@ def _learning():
     what = "order of ordinal classes that are strings, lowest first: poor,fair,good"
     add("--order", "A,B[,…]", what, type=_names)
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
+    what = "columns of dates, and their formats if not obvious: when=%%d/%%m/%%Y"
+    add("--dates", "COL[=FORMAT][,…]", what, type=_formats)
+    add("--numbers", "COL[,COL…]", "columns of numbers, also with leading zeros", type=_names)
+    add("--categories", "COL[,COL…]", "columns of codes that look like numbers", type=_names)
+    what = "balanced: all classes have the same weight, however rare"
+    add("--class-weight", None, what, choices=("balanced",))
     what = "keep the order of the file (the bound needs rows in random order)"
     made.add_argument("--in-order", action="store_true", help=what)
     add("--seed", "N", "seed of shuffling and draws (default: 0)", type=int, default=0)
@@ -110,12 +123,13 @@ def _check_options(options):
     digits = options.file is None and options.space not in (None, "multiclass", "ordinal")
     own_defaults = "is not supported with --learner, which has its defaults"
     rules = (
-        (options.learner, "passes no_mixture", own_defaults),
+        (options.learner, "passes no_mixture class_weight", own_defaults),
         (options.bounds, "plot save no_mixture", "is not supported with --bounds: run it twice"),
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
-        (items, "space order learner bounds plot", OWN),
+        (items, "space order class_weight learner bounds plot", OWN),
+        (options.space not in (None, "multiclass", "ordinal"), "class_weight", "needs classes"),
         (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
-        (is_sparse, "delimiter columns order bad_cells", "needs a file with column names"),
+        (is_sparse, f"delimiter columns order bad_cells {KINDS}", "needs a file with column names"),
         (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
         (is_sparse and options.space in WIDE, "space", one_label),
         (is_sparse, "qid choice", f"names a column, and svmlight files have no names: {QUERIES}"),

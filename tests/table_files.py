@@ -21,7 +21,8 @@ compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels
 def load(path, target=None, space=None, **more):
     """The table of a file, as the command line reads it."""
     given = {"target": target, "space": space, "delimiter": None, "columns": None, "order": None}
-    given |= {"qid": None, "choice": None, "bad_cells": None, "file": str(path)} | more
+    given |= {"qid": None, "choice": None, "bad_cells": None, "file": str(path)}
+    given |= dict.fromkeys(["numbers", "categories", "dates"]) | more
     options = SimpleNamespace(**given)
     return read(options, first_rows(options))
 

@@ -2,15 +2,29 @@
 
 import numpy as np
 
-from skstructured.streaming.table_encoder import unreadable
+from skstructured._cli.files import load_pandas
+from skstructured.streaming import formats
+from skstructured.streaming.formats import are_codes, is_missing
 
 #: Nothing is said of fewer rows; so many, at most, are looked at.
 FEW, SEEN = 20, 10_000
 
 #: A column of texts should have numbers or dates only if so many of its cells look like them.
 MOSTLY = 0.9
-LOOKS = {"number": r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?", "date": r"\d{4}-\d\d-\d\d.*"}
-COMMA = r"\s*[-+]?\d*,\d+\s*"
+
+#: A few numbers, and one more of so many rows, are far beyond all others if they are so many times
+#: as far from the median.
+FAR_CELLS, ROWS_OF_FAR, FAR = 3, 1000, 30.0
+
+#: Rows are copies if more than this share equals earlier ones, most of these have their target,
+#: and so many times more are equal than by chance.
+COPIED, SAME, BY_CHANCE = 0.01, 0.9, 10.0
+
+#: Whole numbers with more values may be amounts.
+MANY = 20
+
+#: Kinds and formats of columns that the user has not decided.
+NONE: dict = {}
 
 #: A column gives the target away if it leaves so few of the errors of one answer for all rows.
 WRONG = 0.1
@@ -19,39 +33,63 @@ WRONG = 0.1
 INTERVALS, ROWS_EACH, TENTHS, CELLS = 256, 10, 10, 1 << 22
 
 
-def numbers_of(cells):
-    """Cells as float64, or None if one of them is not a number."""
+def plain_numbers(cells):
+    """Cells as float64, or None if one of them is not a number, or has leading zeros."""
     try:
-        return cells.astype(np.float64).to_numpy()
+        numbers = cells.astype(np.float64).to_numpy()
     except (TypeError, ValueError, OverflowError):
         return None
+    return None if are_codes(cells.to_numpy().ravel()) else numbers
 
 
-def without_bad_cells(frame, bad_cells, remedy="use --bad-cells missing"):
+def numbers_of(cells):
+    """Cells as float64 by their format, or None if one of them is not a number."""
+    if cells.ndim > 1:
+        columns = [numbers_of(cells[name]) for name in cells]
+        return None if any(one is None for one in columns) else np.column_stack(columns)
+    values = cells.to_numpy()
+    missing = is_missing(values)
+    forms = (
+        [formats.PLAIN]
+        if values.dtype != object
+        else formats.formats_of(values[~missing], "number")
+    )
+    return formats.as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
+
+
+def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead. Texts that are numbers are read.
+    If `bad_cells` is "missing" they are missing values instead. `kinds` are pairs of a kind and a
+    format by the names of columns for which the user has decided.
     """
     lines, known = {}, {}
     for name, cells in frame.items():
-        numbers = numbers_of(cells)
-        if numbers is not None:
-            known |= {name: numbers} if any(isinstance(cell, str) for cell in cells) else {}
+        values, kind = cells.to_numpy(object), kinds.get(name, (None, None))
+        if not any(isinstance(value, str) for value in values):
             continue
-        texts = cells.dropna().astype(str).str.strip()
-        kinds = [kind for kind in LOOKS if texts.str.fullmatch(LOOKS[kind]).mean() >= MOSTLY]
-        wrong = unreadable(cells.to_numpy(object), *kinds[:1] or [None])
-        some = cells[wrong]
-        has_commas = some.astype(str).str.fullmatch(COMMA).all()
-        if bad_cells == "missing" and not has_commas:
-            known[name] = cells.mask(wrong, None)
-        elif len(some):
+        numbers = None if name in kinds else plain_numbers(cells)
+        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", formats.PLAIN)
+        wrong = formats.unreadable(values, kind, form)
+        if numbers is not None or bad_cells == "missing":
+            known[name] = cells.mask(wrong, None) if numbers is None else numbers
+        elif wrong.any():
+            first = cells[wrong]
             lines[name] = (
-                f"column {name!r} is read as categories: {len(some)} of {len(frame)} cells are not "
-                f"{kinds[0]}s, such as {some.iloc[0]!r} in row {some.index[0]}; "
-                f"{'write decimal points in place of commas' if has_commas else remedy}."
+                f"column {name!r} is read as categories: {len(first)} of {len(frame)} cells are "
+                f"not {kind}s, such as {first.iloc[0]!r} in row {first.index[0]}; {remedy}."
             )
     return frame.assign(**known), lines
+
+
+def _likely_kind(values, kind=None, form=None):
+    """The kind and the format of most values, unless the user has decided."""
+    values = values[~is_missing(values)]
+    if form or kind == "categories" or (kind is None and are_codes(values)):
+        return kind, form
+    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
+    pairs = [(kind, form) for kind in kinds for form in formats.formats_of(values, kind, share)]
+    return (pairs or [(kind, form)])[0]
 
 
 def about_columns(features, encoder, y, targets, is_real):
@@ -63,8 +101,11 @@ def about_columns(features, encoder, y, targets, is_real):
     about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
     outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
     for one in encoder.columns_ if len(y) >= FEW else ():
-        name, cells = one["column"], features[one["column"]].iloc[rows]
-        x = numbers_of(cells)
+        name, cells, x = one["column"], features[one["column"]], None
+        if one["taken for"] in ("number", "flag"):
+            x = numbers_of(cells)
+            lines.update((name, text) for text in far_cells(name, cells, x))
+        cells, x = cells.iloc[rows], None if x is None else x[rows]
         if _is_identifier(cells, x, one["taken for"]):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
@@ -76,6 +117,52 @@ def about_columns(features, encoder, y, targets, is_real):
                     "out (--columns) if it is known only after the target."
                 )
     return lines
+
+
+def far_cells(name, cells, x):
+    """Yield the line on few numbers far beyond all others in a column, if there are any."""
+    cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
+    deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
+    order = np.argsort(-deviations, kind="stable")
+    sizes = deviations[order[: FAR_CELLS + 1 + len(x) // ROWS_OF_FAR]]
+    gaps = np.flatnonzero(sizes[:-1] > FAR * sizes[1:])
+    if len(gaps) and np.median(deviations) > 0.0:
+        others = x[order[gaps[-1] + 1 :]]
+        yield (
+            f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}, far "
+            f"beyond all others, from {others.min():.4g} to {others.max():.4g}: correct it, or "
+            "leave it empty."
+        )
+
+
+def copies(frame, targets):
+    """Yield the line on rows that equal earlier ones and have the same target, if there are any."""
+    hashes, n = load_pandas().util.hash_pandas_object, len(frame)
+    features = frame.drop(columns=targets)
+    rows, repeated = hashes(frame, index=False), hashes(features, index=False).duplicated()
+    copied = rows[rows.duplicated()]
+    counts = [features[name][~repeated].value_counts(dropna=False) for name in features]
+    chances = sorted((c * (c - 1)).sum() / c.sum() ** 2 for c in counts)[
+        :2
+    ]  # the others may follow
+    by_chance = BY_CHANCE * np.prod(chances) * n**2 / 2.0
+    if len(copied) > max(COPIED * n, SAME * repeated.sum(), by_chance):
+        yield (
+            f"{len(copied):,} of {n:,} rows are copies of others, such as rows "
+            f"{rows.index[rows == copied.iloc[0]][0]} and {copied.index[0]}: leave them out, for "
+            "new rows have larger errors than rows that were learned."
+        )
+
+
+def rare_amounts(y, target, space):
+    """Yield the line on classes that are whole numbers, most of them rare."""
+    counts = np.unique(y, return_counts=True)[1]
+    is_whole = space == "multiclass" and y.dtype.kind == "i"
+    if is_whole and len(counts) > MANY and np.median(counts) < ROWS_EACH:
+        yield (
+            f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
+            "--space real if they are amounts, --space ordinal if they are grades."
+        )
 
 
 def _is_identifier(cells, x, kind):

@@ -209,7 +209,9 @@ def first_rows(options):
     targets = [options.target]
     if options.space in WIDE and options.target:
         targets = options.target.split(",")
-    named = [*filter(None, (*targets, options.qid, options.choice)), *(options.columns or ())]
+    named = [*filter(None, (*targets, options.qid, options.choice))]
+    for columns in (options.columns, options.numbers, options.categories, options.dates):
+        named += columns or ()
     with stage(f"Reading {path}"):
         size = DECIDING if is_large(path) else None
         frame = next(frames(path, options.delimiter, size, notes, named), None)

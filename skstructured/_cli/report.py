@@ -6,15 +6,15 @@ import io
 import pkgutil
 import shlex
 import time
-import warnings
-from textwrap import wrap
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._cli import measures
 from skstructured._cli.files import WIDE, load_pandas
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
@@ -30,7 +30,6 @@ from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
-from skstructured.items.metrics import ndcg
 from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import ORACLES
 from skstructured.regularizers import REGULARIZERS
@@ -39,20 +38,8 @@ from skstructured.regularizers import REGULARIZERS
 HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
 LINE = "{:>11}  {:>10}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}  {:>9}"
 
-#: Of each space, what a target loss of 1 would be, and the best answer that is the same for all.
-UNITS = {
-    "multiclass": ("wrong", "the most frequent class"),
-    "multilabel": ("of labels wrong", "the most frequent value of each label"),
-    "ordinal": ("of the way from one end to the other off", "the median"),
-    "assignment": ("of items misplaced", "the assignment nearest to the mean"),
-    "ranking": ("of the largest (Spearman's) distance off", "the ranking by mean rank"),
-}
-
-#: The bound is about the last half of the rows, and fails once in twenty.
-LAST, DELTA = 0.5, 0.05
-
-#: Of fewer rows no bound is below 1, whatever the errors are, or of no use.
-FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
+#: The bound is about the last half of the rows.
+LAST = 0.5
 
 #: The part of the rows that units of amounts are taken from: learned and not counted.
 FIRST, FEWEST, MOST = 10, 10, 1000
@@ -60,26 +47,11 @@ FIRST, FEWEST, MOST = 10, 10, 1000
 #: What is said if loops are not on disk: the seconds follow.
 COMPILING = "skstructured compiles its loops, once on this machine"
 
-#: Of more rows a mixture is only made to be kept, for it takes long.
-SHORT = 20_000
-
 #: The line that says that a stream changes.
 CHANGES = (
     "Changes          the rows changed on the way, or became harder to predict:\n"
     "                 the bound above is about rows like the last ones."
 )
-
-#: Characters of a line behind its first word.
-WIDTH = 83
-
-#: Columns that are named for their effects, and characters of a name.
-SHOWN, LONGEST = 3, 30
-
-#: A class is rare if it has less than this part of an equal share of the rows.
-RARE = 0.2
-
-#: Places of a list that count; probabilities below this count as it.
-PLACES, LEAST = 10, 1e-300
 
 
 def lines_of(options, given, table):
@@ -93,18 +65,40 @@ def lines_of(options, given, table):
         yield from bounds(rows, _bounded(options, learner), options.seed)
         return
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
-    if table.qid is not None:
-        yield from item_lines(options, rows, learner)
-    elif table.space == "real":
-        yield from amount_lines(rows, learner, options.seed)
-    else:
-        learner = yield from class_lines(options, table, rows, learner)
-    if _may_mix(options, table):
-        learner = mixture_of(options, table)
-        yield from mixture_lines(learner, table)
+    yield from format_lines(table)
+    mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
+    if errors:
+        told = measures.unit_of(table, options.order).tell_interval(errors.losses)
+        yield from error_lines("Held out", [told], errors)
+        yield from column_lines(mixture, rows)
+    elif mixture:
+        yield "Held out         too few rows to hold any out for the mixture that --save keeps."
+    run = play_table(options, rows, learner)
+    yield from run_lines(run, rows, measures.unit_of(table, options.order), bool(mixture))
+    if not errors:
+        yield from column_lines(run.learner, rows)
+    yield time_line(run, table)
+    if run.has_changed:
+        yield CHANGES
+    if table.space == "multiclass" and rows is not table:
+        yield from order_lines(table.y)
+    if options.plot:
+        yield _picture(run.result, options.plot)
     if options.save:
-        yield from _kept(options, table, learner)
+        learner = learner if table.chunks is None else run.learner
+        yield from _kept(options, table, mixture or learner)
     yield next_command(options, given)
+
+
+def format_lines(table):
+    """Yield the lines that show how texts were read, if not as usual."""
+    told = []
+    for one in getattr(table.encoder, "columns_", ()):
+        if example := one.get("format"):
+            if (kind := one["taken for"]) == "date":
+                example = datetime(2024, 5, 31).strftime(example)
+            told.append(f"{one['column']} ({kind.removesuffix('s')}s such as {example})")
+    yield from measures.wrapped("Formats", f"{', '.join(told)}." if told else "")
 
 
 def _learner(options, table):
@@ -117,43 +111,69 @@ def _learner(options, table):
     if table.space == "real":
         return PiSTOLRegressor(**given)
     space = make_space(table.space, options.order)
+    given["class_weight"] = class_weight_of(options, table)
     return OnlineStructuredPredictor(space, decoder="nearest", **given)
+
+
+def class_weight_of(options, table):
+    """Weights of the classes by which each class has the same weight, with ``--class-weight``."""
+    if options.class_weight is None:
+        return None
+    counts = load_pandas().Series(table.counts, table.y)
+    if table.counts is None:
+        counts = load_pandas().Series(table.y).value_counts()
+    return (counts.sum() / (len(counts) * counts)).to_dict()
 
 
 def _may_mix(options, table):
     """Whether the model to save is a mixture: if rows are in memory, and in any order."""
     asked = options.learner or options.in_order or options.passes is not None
-    is_plain = not (asked or options.no_mixture or options.choice) and table.chunks is None
-    return is_plain and (options.save is not None or len(table.y) <= SHORT)
+    return not (asked or options.no_mixture or options.choice) and table.chunks is None
+
+
+def remembering(kind):
+    """The class of a mixture that keeps the scores and outputs of its held-out rows."""
+
+    class Remembering(kind):
+        def _judge(self, theta, packed, weight):
+            self.held_out_ = theta, packed  # the last ones are those of the mixture
+            return super()._judge(theta, packed, weight)
+
+    return Remembering
 
 
 def mixture_of(options, table):
-    """A mixture that has learned all rows."""
-    model = StructuredRegressor(random_state=options.seed)
-    if table.qid is not None:
-        model = StructuredRanker(random_state=options.seed)
-    elif table.space != "real":
-        space = make_space(table.space, options.order)
-        decoder = "f1" if table.space == "multilabel" else "min_risk"
-        model = StructuredPredictor(space, decoder=decoder, random_state=options.seed)
+    """A mixture that has learned all rows, and its `Errors` on held-out rows, if there are any."""
+    given, kind = {"random_state": options.seed}, StructuredPredictor
+    if table.space in ("lists", "real"):
+        kind = StructuredRanker if table.space == "lists" else StructuredRegressor
+    else:
+        given["space"] = make_space(table.space, options.order)
+        given["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
+        given["class_weight"] = class_weight_of(options, table)
+    model = remembering(kind)(**given)
     with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
-        return model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+        model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+    model.__class__, held_out = kind, vars(model).pop("held_out_", None)
+    return model, held_out and held_out_errors(model, table, options.order, *held_out)
 
 
-def mixture_lines(model, table):
-    """Lines on the score of a mixture on held-out rows."""
-    score, names = model.validation_score_, [*model.named_estimators_]
-    if np.isnan(score):
-        return
-    told = f"{score:.1%} right"
-    if table.qid is not None:
-        told = f"NDCG {score:.3f}"
+def held_out_errors(model, table, order, theta, packed):
+    """The `Errors` of a mixture, from scores and packed outputs of held-out rows."""
+    if table.space == "lists":
+        grades, query = packed[:, 0], packed[:, -1]
+        ends = np.flatnonzero(np.diff(query)) + 1
+        errors = measures.list_errors(np.split(grades, ends), np.split(theta[:, 0], ends))
     elif table.space == "real":
-        told = f"R² {score:.3f}"
-    elif table.space != "multiclass":
-        told = f"{1.0 - score:.1%} {UNITS[table.space][0]}"
-    yield f"Held out         {told}, by a mixture that --save keeps:"
-    yield f"                 {', '.join(names[:-1])} and {names[-1]}."
+        y, predicted = (model.space_.decode(one) for one in (packed[:, None], theta))
+        errors = measures.amount_errors(y, np.abs(predicted - y))
+    else:
+        V = model.space_.unpack(packed)
+        losses = model._decode(theta).expected_loss(V)
+        errors = measures.class_errors(table, losses, model.space_.decode(V), order=order)
+    names = [*model.named_estimators_]
+    by = f"by a mixture that --save keeps: {', '.join(names[:-1])} and {names[-1]}."
+    return errors._replace(details=[by, *errors.details])
 
 
 def _bounded(options, learner):
@@ -169,33 +189,99 @@ def _bounded(options, learner):
     return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
 
 
-def class_lines(options, table, rows, learner):
-    """Lines on classes and outputs of the other spaces; returns the learner to keep."""
-    result, seconds = played(rows, learner, options.seed)
-    losses, unit = result.expected_target_loss, UNITS[table.space][0]
+class Run(NamedTuple):
+    """What learning a table once, row by row, has shown.
+
+    Attributes
+    ----------
+    errors : measures.Errors
+        Of predictions of rows, lists or choices before they were learned.
+    late : float
+        The mean loss of the second half.
+    bound : function
+        Returns the bound on losses of new rows, if there is a theorem.
+    learner : OnlineLearner
+        The learner, which has learned the rows.
+    seconds, n : float, int
+        How long it took, and the number of losses.
+    has_changed : bool
+        Whether errors have risen in a stream.
+    result : ProgressiveResult or None
+    """
+
+    errors: measures.Errors
+    late: float
+    bound: Any
+    learner: Any
+    seconds: float
+    n: int
+    has_changed: bool = False
+    result: Any = None
+
+
+def play_table(options, table, learner):
+    """The `Run` of a table, whose rows are in the order to learn them."""
+    if table.qid is not None:
+        return play_items(options, table, learner)
+    if table.space == "real":
+        return play_amounts(table, learner, options.seed)
+    result, seconds = played(table, learner, options.seed)
+    losses, y, before = np.atleast_1d(result.expected_target_loss), table.y, ""
     if table.chunks is None:
-        n, means = len(losses), (losses.mean(), losses[len(losses) // 2 :].mean())
+        n = len(losses)
+        late = losses[n // 2 :].mean()
+        if options.in_order and table.space == "multiclass":
+            before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
     else:
-        late = result.chunks[len(result.chunks) // 2 :]
-        n, means = result.n_rounds, (losses, np.average(late[:, 2], weights=late[:, 0]))
-    told = [f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."]
-    if table.y is not None:
-        told.append(comparison(rows, means, options))
-    if table.space == "multiclass" and table.chunks is None:
-        told += rare_class(rows.y, losses)
-    told.append(f"New rows         {bound_line(result.risk_bound, unit, n)}")
-    shown = result.estimator if table.space == "multiclass" else None
-    yield from screen(rows, told, shown, n, seconds)
-    if table.space == "multiclass" and rows is not table:
-        yield from order_lines(table.y)
-    if rows is table and result.changed_:
-        yield CHANGES
-    if options.plot:
-        picture, kind = io.BytesIO(), options.plot.rpartition(".")[2]
-        RegretDisplay.from_result(result).figure_.savefig(picture, format=kind)
-        write_whole(check_path(options.plot), picture.getbuffer())
-        yield f"Picture          {options.plot}"
-    return learner if table.chunks is None else result.estimator
+        n, chunks = result.n_rounds, result.chunks[len(result.chunks) // 2 :]
+        late, y = np.average(chunks[:, 2], weights=chunks[:, 0]), None
+    errors = measures.class_errors(table, losses, y, late, options.order, before)
+    changed = (options.in_order or table.chunks is not None) and result.changed_
+    return Run(errors, late, result.risk_bound, result.estimator, seconds, n, changed, result)
+
+
+def run_lines(run, table, unit, is_second):
+    """Yield lines on a run, which are the second part of a screen if there is a mixture."""
+    nouns = {"lists": ("list", "lists"), "choices": ("choice", "choices")}
+    one, many = nouns.get(table.space, ("row", "rows"))
+    how, by, errors = "every {} was predicted before it was learned, and seen once:", "", run.errors
+    if is_second:
+        how, by = "by the linear model alone, each {} before it was learned:", " by that model"
+        errors = errors._replace(comparison=())
+    told = f"{unit.tell(errors.losses.mean())}; {unit.write(run.late)} in the second half."
+    yield from error_lines("While learning", [how.format(one), told], errors)
+    text = "no bound: errors of real numbers have no upper limit."
+    if run.bound is not None:
+        text = measures.bound_text(run.bound, unit, run.n, many, by)
+    yield from measures.wrapped(f"New {many}", text)
+
+
+def error_lines(title, texts, errors):
+    """Yield lines on errors, and on those of a simple answer."""
+    yield from measures.wrapped(title, *texts, *errors.details)
+    yield from errors.comparison
+
+
+def column_lines(model, table):
+    """Yield lines on columns that may be wrong, and on those that matter."""
+    yield from measures.wrapped("Careful", *table.careful)
+    yield from measures.effects(model, table)
+
+
+def time_line(run, table):
+    """The line on the time of a run, which compiling is not in."""
+    n = run.n if table.chunks is not None else len(table.y)
+    read = f" after {table.reading:.2f} s of reading" if table.reading else ""
+    rate = n / max(run.seconds, 1e-9)
+    return f"Time             {run.seconds:.2f} s{read}, {rate:,.0f} rows a second."
+
+
+def _picture(result, path):
+    """Plot a run; the line that names the file."""
+    picture = io.BytesIO()
+    RegretDisplay.from_result(result).figure_.savefig(picture, format=path.rpartition(".")[2])
+    write_whole(check_path(path), picture.getbuffer())
+    return f"Picture          {path}"
 
 
 def _kept(options, table, learner):
@@ -221,8 +307,6 @@ def _kept(options, table, learner):
         f"Model            {options.save}; in Python: "
         f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
     )
-    if hasattr(learner, "weights_") and table.space != "real":
-        yield "                 The bound is about one pass of the linear model: use --passes 1."
     passes = getattr(learner, "n_iter_", 1)
     if passes > 1 and table.space != "real" and table.chunks is None:
         yield (
@@ -263,72 +347,6 @@ def played(table, learner, seed, play="predict", label="While learning"):
     return result, time.perf_counter() - started
 
 
-def screen(table, told, learner, n, seconds, unit="row", verb="predicted"):
-    """Lines on a run: results, possible problems, the columns that matter, and the time."""
-    yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
-    yield from told
-    lines = [part for line in table.careful for part in wrap(line, WIDTH)]
-    yield from (f"{'' if j else 'Careful':17}{line}" for j, line in enumerate(lines))
-    yield from effects(learner, table)
-    read = f" after {table.reading:.2f} s of reading" if table.reading else ""
-    yield f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
-
-
-def baseline_loss(space, y, counts=None):
-    """Mean target loss of the best simple guess: the vertex nearest to the mean output, always.
-
-    With `counts`, each output counts for that many rows.
-    """
-    space = space.fit(y)
-    V = space.encode(y)
-    constant = space.nearest(np.average(V, axis=0, weights=counts)[None])
-    losses = space.expected_loss(np.broadcast_to(constant, V.shape), V)
-    return float(np.average(losses, weights=counts))
-
-
-def comparison(table, means, options):
-    """The line that compares the mean loss of a run with that of one answer for all rows.
-
-    With rows in order, it also compares with the label of the row before.
-    """
-    least = baseline_loss(make_space(table.space, options.order), table.y, table.counts)
-    unit, always = UNITS[table.space]
-    if table.space == "multiclass":
-        is_ordered = options.in_order and table.counts is None
-        before = f"; the label before: {same_as_before(table.y):.1%}" if is_ordered else ""
-        found = f"{1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half"
-        better = ", which is better" if least < min(means) else ""
-        return f"Accuracy         {found}; always {always}: {1 - least:.1%}{better}{before}."
-    return f"Baseline         {least:.1%} {unit} with {always} for every row; here {means[0]:.1%}."
-
-
-def rare_class(y, losses):
-    """Yield the line on how many rows of a rare class were found, if there is one."""
-    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    rare, share = counts.argmin(), counts.min() / len(y)
-    if share < RARE / len(labels):
-        told = f"recall {np.mean(1.0 - losses[codes == rare]):.1%}"
-        yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {told}."
-
-
-def bound_line(risk_bound, unit, n, what="rows", best=None):
-    """The text on new rows: a bound on their losses, or the `best` score minus it."""
-    why = f"{n:,} {what} are too few for this error rate."
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
-            bound = risk_bound()
-    except GuaranteeError as error:
-        bound, why = 1.0, error
-    if bound >= 1.0:
-        return f"no bound: {why}" if n >= FEW else TOO_FEW.format(what)
-    told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
-    return (
-        f"{told}, with {1 - DELTA:.0%} confidence,\n"
-        "                 if they come from the same distribution."
-    )
-
-
 def same_as_before(y):
     """The share of rows with the label of the row before."""
     return float(np.mean(y[1:] == y[:-1])) if len(y) > 1 else 0.0
@@ -341,46 +359,12 @@ def order_lines(y):
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
-    if not is_sorted and OrderTest.of_rows(codes, DELTA).found:
+    if not is_sorted and OrderTest.of_rows(codes, measures.DELTA).found:
         yield (
             f"Order            {same:.1%} of the rows have the label of the row before, by chance "
             f"it\n                 would be {by_chance:.1%}. Rows were shuffled: if they are in "
             "order of time, use --in-order."
         )
-
-
-def effects(learner, table):
-    """Yield the line that names the columns with the largest effects, if there are any.
-
-    The effect of a feature on a class is its weight times its standard deviation, for items within
-    rounds; with two classes it has a sign, for the second one. With more it is the range of the
-    effects on the classes. Each column is named once, by its largest feature.
-    """
-    W, classes = getattr(learner, "coef_", None), getattr(learner, "classes_", ())
-    if W is None or table.encoder is None or (W.ndim == 2 and len(W) != len(classes)):
-        return
-    has_sign = W.ndim == 1 or len(W) == 2
-    unit = W if W.ndim == 1 else W[1] - W[0] if has_sign else np.ptp(W, axis=0)
-    sizes = unit * deviations(next(iter(table.chunks))[0] if table.chunks else table.X, table.qid)
-    names, shown = table.encoder.get_feature_names_out(), {}
-    owners = [one["column"] for one in table.encoder.columns_ for _ in range(one["outputs"])]
-    for j in np.argsort(-np.abs(sizes), kind="stable"):
-        if sizes[j] != 0.0 and len(shown) < SHOWN:
-            name = names[j] if len(names[j]) <= LONGEST else f"{names[j][: LONGEST - 3]}..."
-            sign = f" ({'+' if sizes[j] > 0 else '-'})" if has_sign else ""
-            shown.setdefault(owners[j], name + sign)
-    if shown:
-        towards = f", for {classes[1]}" if len(classes) == 2 else ""
-        yield f"Matters most     {', '.join(shown.values())}{towards}."
-
-
-def deviations(X, within=None):
-    """Standard deviations of the columns of rows, dense with missing values, or CSR."""
-    if within is not None:
-        frame = load_pandas().DataFrame(X)
-        X = (frame - frame.groupby(within).transform("mean")).to_numpy()
-    with np.errstate(invalid="ignore"):  # columns without a value
-        return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
 
 
 def next_command(options, given):
@@ -402,27 +386,14 @@ def units(y):
     return np.median(first), spread or np.std(first) or 1.0
 
 
-def amount(value):
-    """An amount with four digits, or as a whole number if it has more before the point."""
-    return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
-
-
-def amount_lines(table, learner, seed):
-    """Lines on a run over amounts: its errors, those of the median, and the columns that matter."""
+def play_amounts(table, learner, seed):
+    """The `Run` of a table of amounts, which are learned in units of the first ones."""
     (middle, spread), n = units(table.y), len(table.y)
     result, seconds = played(table._replace(y=(table.y - middle) / spread), learner, seed)
     warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
-    missed, y = spread * result.target_loss[warm:], table.y[warm:]
-    late, always = missed[len(missed) // 2 :], np.abs(y - np.median(y)).mean()
-    shown = map(amount, (missed.mean(), late.mean(), np.quantile(late, 0.9), always))
-    mean, second, most, always = shown
-    told = [
-        f"                 off by {mean} on average; {second} in the second half;",
-        f"                 nine of ten were off by {most} at most.",
-        f"Baseline         off by {always} with the median for every row; here {mean}.",
-        "New rows         no bound: errors of real numbers have no upper limit.",
-    ]
-    return screen(table, told, result.estimator, n, seconds)
+    missed = spread * result.target_loss[warm:]
+    errors, late = measures.amount_errors(table.y[warm:], missed), missed[len(missed) // 2 :].mean()
+    return Run(errors, late, None, result.estimator, seconds, n)
 
 
 def bounds(table, learners, seed):
@@ -440,12 +411,12 @@ def bounds(table, learners, seed):
         yield LINE.format(*names, *cells)
 
 
-def item_lines(options, table, learner):
-    """Lines on a table of items, with the rows in the order to learn them.
+def play_items(options, table, learner):
+    """The `Run` of a table of items.
 
     Before a round is learned, its items have scores in a ranking, and else probabilities.
     """
-    items, ranks = read_items(table.X, table.qid), options.qid is not None
+    items, ranks = read_items(table.X, table.qid), table.space == "lists"
     with stage(COMPILING):
         warm_up(learner, items, table.y)
     started, blocks = time.perf_counter(), []
@@ -457,47 +428,10 @@ def item_lines(options, table, learner):
         learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
     seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in known)
-    round_, verb = options.qid or options.choice, "ranked" if ranks else "predicted"
-    losses, told = (_ranked if ranks else _chosen)(round_, y, means)
-    if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None:
-        told.append(CHANGES)
-    return screen(table, told, learner, len(table.y), seconds, round_, verb)
-
-
-def _ranked(_, grades, scores):
-    """Losses of rounds, and lines on their NDCG."""
-    random = ndcg(grades, [np.zeros(len(g)) for g in grades], k=PLACES)
-    given = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
-    found = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
-    idle, found = np.isnan(found).sum(), found[~np.isnan(found)]  # grades of 0 have no NDCG
-    means = f"NDCG@{PLACES} {found.mean():.3f}; {found[len(found) // 2 :].mean():.3f}"
-    beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
-    skipped = [f"                 {idle} with grades of 0 only are not counted."] if idle else []
-    return 1.0 - found, [
-        f"                 {means} in the second half.",
-        *skipped,
-        f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.",
-        f"New lists        {_bound(1.0 - found, f'NDCG@{PLACES}', 'lists', 1.0)}",
-    ]
-
-
-def _chosen(what, marks, proba):
-    """Losses of rounds, and lines on how often they were right."""
-    chosen = np.array([part.argmax() for part in marks])
-    wrong = (np.array([part.argmax() for part in proba]) != chosen).astype(np.float64)
-    told = [part[place] for part, place in zip(proba, chosen, strict=True)]
-    told, equal = np.log(np.maximum(told, LEAST)).mean(), -np.log(list(map(len, proba))).mean()
-    means, counts = (wrong.mean(), wrong[len(wrong) // 2 :].mean()), np.bincount(chosen)
-    always = f"always row {counts.argmax() + 1} of each: {counts.max() / len(chosen):.1%}"
-    return wrong, [
-        f"                 {means[0]:.1%} wrong; {means[1]:.1%} in the second half.",
-        f"Accuracy         {1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half; {always}.",
-        f"Log-likelihood   {told:.3f} a {what}; with equal shares {equal:.3f}.",
-        f"New choices      {_bound(wrong, 'wrong', 'choices')}",
-    ]
-
-
-def _bound(losses, unit, what, best=None):
-    """The text on new rounds."""
-    kept = np.clip(losses[-max(1, round(LAST * len(losses))) :], 0.0, 1.0)
-    return bound_line(lambda: risk_bound(kept, DELTA), unit, len(losses), what, best)
+    given = (y, means) if ranks else (options.choice, y, means)
+    errors = (measures.list_errors if ranks else measures.choice_errors)(*given)
+    n, losses = len(errors.losses), np.clip(errors.losses, 0.0, 1.0)
+    last = losses[-max(1, round(LAST * n)) :]
+    changed = options.in_order and rise_found(losses, measures.DELTA) is not None
+    late = errors.losses[n // 2 :].mean()
+    return Run(errors, late, lambda: risk_bound(last, measures.DELTA), learner, seconds, n, changed)

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_digits
 
-from skstructured._cli import files
-from skstructured._cli.careful import about_columns, numbers_of, without_bad_cells
+from skstructured._cli import careful, files
+from skstructured._cli.careful import numbers_of, plain_numbers
 from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
-from skstructured.streaming.table_encoder import EXACT, TableEncoder, unreadable
+from skstructured.streaming.formats import are_codes, unreadable
+from skstructured.streaming.table_encoder import EXACT, TableEncoder
 
 #: Rows times distinct labels (8 bytes each, several times over).
 LARGEST_TABLE = 10**8
@@ -49,8 +50,8 @@ class Table(NamedTuple):
         The encoder that made X of the cells of a file.
     targets : sequence of str
         Names of the target columns.
-    space : str or None
-        Name of the output space; None for items.
+    space : str
+        Name of the output space; "lists" or "choices" for items.
     careful : sequence of str
         Lines on columns that may have been misread.
     chunks : iterable of (X, y) or None
@@ -68,7 +69,7 @@ class Table(NamedTuple):
     name: str
     encoder: Any = None
     targets: Any = ()
-    space: str | None = "multiclass"
+    space: str = "multiclass"
     careful: Any = ()
     chunks: Any = None
     counts: Any = None
@@ -118,17 +119,19 @@ def _whole(path, options, first, report):
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order)
     else:
-        space, qid = None, rounds_of(path, frame, round_)
+        space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
         y = _of_items(path, cells, qid, options)
-        about = f", {len(np.unique(qid))} {'lists' if options.qid else 'choices'} by {round_}"
+        about = f", {len(np.unique(qid))} {space} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
-    features, careful = without_bad_cells(features, options.bad_cells)
+    features, encoder, lines = encoder_of(features, options)
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
-    encoder = TableEncoder().fit(features)
     X = encoder.transform(features)
-    careful = about_columns(features, encoder, y, targets, space == "real") | careful
-    notes += (careful | without_bad_cells(cells, None, "leave out such rows")[1]).values()
+    lines = careful.about_columns(features, encoder, y, targets, space == "real") | lines
+    notes += lines.values()
+    notes += careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()
+    if round_ is None:
+        notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
@@ -141,14 +144,15 @@ def _in_parts(path, options, first, report):
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
     features = features_of(path, first, options, targets)
-    features, careful = without_bad_cells(features, options.bad_cells)
-    encoder, y = TableEncoder().fit(features), first[targets].fillna("").astype(str)
-    notes = [*(about_columns(features, encoder, y.to_numpy(), targets, False) | careful).values()]
+    features, encoder, lines = encoder_of(features, options)
+    y = first[targets].fillna("").astype(str).to_numpy()
+    lines = careful.about_columns(features, encoder, y, targets, False) | lines
+    notes = [*lines.values(), *careful.copies(first, targets)]
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
         for part in files.frames(path, options.delimiter, PART):
-            X = encoded(encoder, features_of(path, part, options, targets), path, options.bad_cells)
+            X = encoded(encoder, features_of(path, part, options, targets), path)
             y = [labels[text] for text in part[targets[0]].astype(str)] if labels else None
             yield X, outputs(path, part[targets], space) if y is None else np.array(y)
 
@@ -191,17 +195,29 @@ def features_of(path, frame, options, others):
     return frame[chosen]
 
 
+def encoder_of(features, options):
+    """The features without bad cells, their encoder, and lines on bad cells."""
+    given = {kind: getattr(options, kind) for kind in ("numbers", "categories", "dates")}
+    kinds = {name: ("date", form) for name, form in (given["dates"] or {}).items()}
+    kinds |= {name: ("number", None) for name in given["numbers"] or ()}
+    kinds |= {name: ("categories", None) for name in given["categories"] or ()}
+    features, lines = careful.without_bad_cells(features, options.bad_cells, kinds)
+    encoder = TableEncoder(**given).fit(features)
+    encoder.bad_cells_ = options.bad_cells  # for `predict`
+    return features, encoder, lines
+
+
 def rounds_of(path, frame, name):
     """The column of the rounds, as strings if it does not have numbers."""
     cells = filled(path, frame, [name])[name]
-    numbers = numbers_of(cells)
+    numbers = plain_numbers(cells)
     is_exact = numbers is not None and np.abs(numbers).max(initial=0) < EXACT
     return numbers if is_exact else cells.astype(str).to_numpy(object)
 
 
 def space_of(column, options):
     """The space; by default "real" for amounts, which are not classes."""
-    numbers = numbers_of(column)
+    numbers = None if are_codes(column) else numbers_of(column)
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
@@ -216,7 +232,7 @@ def make_space(name, order=None):
 
 def outputs(path, cells, space, order=None):
     """Labels as numbers if all are numbers (so ordinal classes are sorted), else texts."""
-    name, y = cells.columns[0], numbers_of(cells)
+    name, y = cells.columns[0], (plain_numbers if space == "multiclass" else numbers_of)(cells)
     texts = cells[name].astype(str)
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
@@ -281,24 +297,26 @@ def check_classes(path, y, n, name, header):
         raise ValueError(f"Column {name!r} must have at most {most} labels, got {distinct}.")
 
 
-def encoded(encoder, frame, path, bad_cells):
+def encoded(encoder, frame, path, bad_cells=None):
     """Rows of numbers of a part of a file.
 
     Raises
     ------
     ValueError
         If a cell is not the number or date that it should be; the message names row, column and
-        value. With ``bad_cells="missing"`` such cells are missing values.
+        value. With ``bad_cells="missing"``, here or in training, such cells are missing values.
     """
     try:
         return encoder.transform(frame)
     except ValueError:
-        kinds = {one["column"]: one["taken for"] for one in encoder.columns_}
-        cells = ((frame[name].to_numpy(object), kinds.get(name)) for name in frame)
-        wrong = np.column_stack([unreadable(*given) for given in cells])
+        known = {one["column"]: one for one in encoder.columns_}
+        kinds = {name: known.get(name, {}).get("taken for") for name in frame}
+        forms = (known.get(name, {}).get("format") for name in frame)
+        cells = (frame[name].to_numpy(object) for name in frame)
+        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms)])
         if not wrong.any():
             raise
-    if bad_cells != "missing":
+    if bad_cells is None and getattr(encoder, "bad_cells_", None) is None:
         row, name = (
             axis[found[0]] for axis, found in zip(frame.axes, wrong.nonzero(), strict=True)
         )

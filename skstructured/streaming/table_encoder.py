@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,22 +16,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
-from skstructured._base.table_files import NOTHING
 from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
 from skstructured._learners.lock import learning_aside
+from skstructured.streaming import formats
+from skstructured.streaming.formats import ISO, PLAIN, is_missing
 
 #: Texts that pandas reads as numbers or as booleans if there are no others in their column.
 NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 TRUTH = ("true", "TRUE", "false", "FALSE")
 
-#: How dates are written, by Python and numpy too.
-DATE = re.compile(r"\d{4}-\d\d-.*", re.ASCII | re.DOTALL)
-
 #: Whole numbers below are exact as floats.
 EXACT = 2**53
-
-SECOND, SPANS = np.timedelta64(1, "s"), (timedelta, np.timedelta64)
 
 
 def has_names(X: Any) -> bool:
@@ -75,40 +71,23 @@ def _values(column: Any) -> Array:
     return np.asarray(column, dtype=getattr(column, "dtype", object))
 
 
-def is_missing(values: Array) -> Array:
-    """Whether each value of a column is missing, booleans (n,)."""
-    if values.dtype.kind in "fmMiub":
-        return np.asarray(values != values)
-    return np.array([str(value).strip() in NOTHING for value in values], dtype=bool)
-
-
-def as_numbers(values: Array, missing: Array) -> Array | None:
-    """A column as float64, NaN for missing values; None if some value is not a number.
-
-    Durations are numbers of seconds.
-    """
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    numbers, there = np.full(len(values), np.nan), values[~missing]
-    if any(isinstance(value, np.datetime64) for value in there):
-        return None
-    try:
-        numbers[~missing] = [
-            float(np.timedelta64(v) / SECOND if isinstance(v, SPANS) else v) for v in there
-        ]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return numbers
-
-
-def as_texts(values: Array, missing: Array) -> Array:
+def as_texts(values: Array, missing: Array, exact: bool = False) -> Array:
     """A column as strings, "" for missing values.
 
-    The number 1, the number 1.0 and the text "01" are one string: file readers choose among them
-    depending on the other cells of the column.
+    The number 1, the number 1.0 and the text "01" are one string unless they are `exact`: file
+    readers choose among them depending on the other cells of the column.
     """
-    found = ["" if gone else _text(value) for value, gone in zip(values, missing, strict=True)]
-    return np.array(found, dtype=object)
+    write, texts = str if exact else _text, np.full(len(values), "", dtype=object)
+    texts[~missing] = [write(value) for value in values[~missing]]
+    return texts
+
+
+def are_distinct_codes(values: Array) -> bool:
+    """Whether texts such as "07" and "7" are different categories: both occur, and no numbers."""
+    if not formats.are_codes(values) or not all(isinstance(value, str) for value in values):
+        return False
+    codes = {value.strip() for value in values if value.strip().isdecimal()}
+    return len({*map(int, codes)}) < len(codes)
 
 
 def _text(value: Any) -> str:
@@ -118,44 +97,6 @@ def _text(value: Any) -> str:
     if NUMERAL.fullmatch(text) and abs(number := float(text)) < EXACT:
         return str(int(number)) if number.is_integer() else repr(number)
     return text
-
-
-def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
-    """A column as seconds since 1970, NaT for missing values; None if it has other values.
-
-    Dates with a time zone are converted to UTC. The set contains whether dates have zones: it has
-    two elements if some have and others have not, and is empty without a date.
-    """
-    if values.dtype.kind == "M":
-        return values.astype("datetime64[s]"), set() if missing.all() else {False}
-    texts = [str(value).strip() for value in values[~missing]]
-    if not all(map(DATE.fullmatch, texts)):
-        return None
-    dates = np.full(len(values), "NaT", dtype="datetime64[s]")
-    try:
-        found = [datetime.fromisoformat(text) for text in texts]
-        zoned = [date.tzinfo is not None for date in found]
-        pairs = zip(found, zoned, strict=True)
-        dates[~missing] = [d.astimezone(UTC).replace(tzinfo=None) if z else d for d, z in pairs]
-    except (ValueError, OverflowError):
-        return None
-    return dates, set(zoned)
-
-
-#: One value that is not missing.
-NO = np.zeros(1, dtype=bool)
-
-
-def unreadable(values: Array, kind: str | None) -> Array:
-    """Which values of a column are neither missing nor of its kind, "number" or "date"; (n,)."""
-    found = np.zeros(len(values), dtype=bool)
-    for i in np.flatnonzero(~is_missing(values)):
-        if kind == "number":
-            number = as_numbers(values[i : i + 1], NO)
-            found[i] = number is None or np.isinf(number[0])
-        elif kind == "date":
-            found[i] = as_dates(values[i : i + 1], NO) is None
-    return found
 
 
 #: Texts of so many words on average, most of them different from each other, are long.
@@ -175,16 +116,18 @@ class Numbers:
     ``kind`` is "number" for numbers, "flag" for booleans.
     """
 
-    def __init__(self, name: Any, marked: bool, kind: str) -> None:
-        self.name, self.marked, self.kind = name, marked, kind
+    form = PLAIN
+
+    def __init__(self, name: Any, marked: bool, kind: str, form: str = PLAIN) -> None:
+        self.name, self.marked, self.kind, self.form = name, marked, kind, form
         self.names = [f"{name}"] + [f"{name}_missing"] * marked
 
     def transform(self, values: Array) -> Floats:
         """Columns (n, 1) or (n, 2)."""
         missing = is_missing(values)
-        numbers = as_numbers(values, missing)
+        numbers = formats.as_numbers(values, missing, self.form)
         if numbers is None:
-            wrong = values[unreadable(values, "number")]
+            wrong = values[formats.unreadable(values, "number", self.form)]
             raise ValueError(
                 f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
                 f"categories, use TableEncoder(categories=[{self.name!r}])."
@@ -200,22 +143,27 @@ class Dates:
     All dates have a time zone, and are converted to UTC, or none has. The first one decides.
     """
 
-    kind = "date"
+    kind, form = "date", ISO
 
-    def __init__(self, name: Any, zones: Any = ()) -> None:
-        self.name, self.zones = name, tuple(zones)
+    def __init__(self, name: Any, zones: Any = (), form: str = ISO) -> None:
+        self.name, self.zones, self.form = name, tuple(zones), form
         parts = [f"month_{i}" for i in range(1, MONTHS + 1)]
         parts += [f"weekday_{i}" for i in range(1, WEEKDAYS + 1)]
         self.names = [f"{name}_{part}" for part in ("days", "hour", *parts)]
 
     def decided(self, values: Array) -> Self:
         """The same if it has seen a date, or one that has seen these values."""
-        return self if self.zones else type(self)(self.name, self._read(values)[1])
+        if self.zones:
+            return self
+        there = values[~is_missing(values)]
+        form = date_format(self.name, there) if self.form == ISO else self.form
+        return type(self)(self.name, type(self)(self.name, (), form)._read(values)[1], form)
 
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
-        read = as_dates(values, is_missing(values))
+        read = formats.as_dates(values, is_missing(values), self.form)
         if read is None:
-            raise ValueError(f"Column {self.name!r} must contain dates such as 2024-05-31.")
+            example = datetime(2024, 5, 31).strftime(self.form)
+            raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
         if len(read[1].union(self.zones)) > 1:
             raise ValueError(
                 f"Column {self.name!r} has dates with and without a time zone. Convert them to UTC "
@@ -241,8 +189,13 @@ class Categories:
     share a column.
     """
 
-    def __init__(self, name: Any, values: Array, most: int) -> None:
-        self.name, distinct = name, len(set(values.tolist()))
+    exact, form = False, None
+
+    def __init__(
+        self, name: Any, values: Array, most: int, exact: bool = False, form: str | None = None
+    ) -> None:
+        self.name, self.exact, self.form = name, exact, form
+        distinct = len(set(values.tolist()))
         self.is_wide = distinct > most
         self.kind = "many categories" if self.is_wide else "categories"
         self.encoder = OneHotEncoder(
@@ -255,7 +208,8 @@ class Categories:
 
     def transform(self, values: Array) -> Floats:
         """Indicators."""
-        return self.encoder.transform(as_texts(values, is_missing(values))[:, None])
+        texts = as_texts(values, is_missing(values), self.exact)
+        return self.encoder.transform(texts[:, None])
 
 
 class Hashed:
@@ -287,11 +241,11 @@ class Empty:
 
     def decided(self, values: Array) -> "Empty":
         """The same if it has seen a value, or one that has seen these."""
-        coder = self.coder or coder_of(self.name, values, None, (self.width, self.width))
+        coder = self.coder or coder_of(self.name, values, (None, None), (self.width, self.width))
         if coder is self.coder or not self.width:
             return self
         if isinstance(coder, Numbers):
-            coder = Numbers(self.name, True, coder.kind)
+            coder = Numbers(self.name, True, coder.kind, coder.form)
         return Empty(self.name, self.width, coder)
 
     def transform(self, values: Array) -> Floats:
@@ -301,26 +255,56 @@ class Empty:
 
 
 def coder_of(
-    name: Any, values: Array, kind: str | None, buckets: tuple[int, int], most: int | None = None
+    name: Any,
+    values: Array,
+    given: tuple[str | None, str | None],
+    buckets: tuple[int, int],
+    most: int | None = None,
 ) -> Any:
-    """The encoder of a column of this `kind`, by default that of its values; None without a value.
+    """The encoder of a column, None without a value.
 
-    `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
-    short text has an indicator, in sparse rows if there are more than that.
+    The kind and the format of dates are `given`, or those of its values if they are None. `buckets`
+    are the numbers of hashed columns for short and for long texts. With `most`, each short text has
+    an indicator, in sparse rows if there are more than that.
     """
-    missing, unknown = is_missing(values), kind is None
+    missing, (kind, form) = is_missing(values), given
+    there, unknown = values[~missing], kind is None
     if unknown and missing.all():
         return None
-    if kind == "numbers" or (unknown and as_numbers(values, missing) is not None):
-        flags = not missing.all() and {*map(type, values[~missing])} <= {bool, np.bool_}
-        return Numbers(name, bool(missing.any()), "flag" if flags else "number")
-    read = as_dates(values, missing)
-    if kind == "dates" or (unknown and read):
-        return Dates(name, read[1] if read else ())
-    texts = as_texts(values, missing)
+    if kind == "numbers" or (unknown and not formats.are_codes(there)):
+        forms = (
+            [PLAIN]
+            if formats.as_numbers(values, missing) is not None
+            else formats.formats_of(there, "number")
+        )
+        if forms or kind == "numbers":
+            flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
+            kind = "flag" if flags else "number"
+            return Numbers(name, bool(missing.any()), kind, *forms[:1])
+    if kind in ("dates", None):
+        forms = [form or date_format(name, there)]
+        read = formats.as_dates(values, missing, forms[0])
+        if kind == "dates" or read:
+            return Dates(name, read[1] if read else (), forms[0])
+    exact = bool(most) and are_distinct_codes(there)
+    texts = as_texts(values, missing, exact)
     if kind == "texts" or (unknown and _are_long(texts[~missing])):
         return Hashed(name, buckets[1], "words")
-    return Categories(name, texts, most) if most else Hashed(name, buckets[0])
+    if not most:
+        return Hashed(name, buckets[0])
+    return Categories(name, texts, most, exact, "007" if formats.are_codes(there) else None)
+
+
+def date_format(name: Any, values: Array) -> str:
+    """The format of the dates of a column, by default `ISO`; a ValueError for two."""
+    forms = [ISO] if values.dtype.kind == "M" else formats.formats_of(values, "date")
+    if len(forms) > 1:
+        raise ValueError(
+            f"Column {name!r} has dates such as {str(values[0])!r}, which may be {forms[0]} or "
+            f"{forms[1]}. Set one: TableEncoder(dates={{{name!r}: {forms[0]!r}}}), or on the "
+            f"command line --dates {name}={forms[0]}."
+        )
+    return (forms or [ISO])[0]
 
 
 def _are_long(texts: Array) -> bool:
@@ -345,7 +329,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - short strings and categories: one-hot encoded; values that `fit` has not seen have no
       indicator. In streams they are hashed to `n_buckets` indicators, so new values do not change
       the width;
-    - dates (as such, or as strings like 2024-05-31): days since 1970, hour, month and weekday.
+    - dates (as such, or as strings): days since 1970, hour, month and weekday.
       Dates with a time zone are converted to UTC;
     - long strings: hashed counts of words and pairs of words.
 
@@ -353,7 +337,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     which values that occur only once share an indicator. Numbers are then centered and divided by
     their standard deviations, and 0 if missing, because sparse rows have no missing values.
 
-    Strings that are all numbers are numbers, unless `categories` has their column. In a column of
+    Strings that are all numbers are numbers, unless `categories` has their column. All strings of a
+    column have one format: ``1234.5``, ``1,234.5`` or ``1.234,5``, with a currency or a percent
+    sign, or a date such as 2024-05-31, 31/05/2024, 05/31/2024, 31.05.2024 or 31 May 2024, with a
+    time or without. Dates that can be read in two ways are an error, unless `dates` has their
+    format. Strings with leading zeros, such as 007, are codes, and categories. In a column of
     categories, the number 1, the number 1.0 and the string "1" are one category, because file
     readers choose among them depending on the rest of the file.
 
@@ -371,12 +359,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers, categories, dates, texts : list of column names or None, default=None
         Columns to treat as numbers, categories, dates or long strings, regardless of their values.
         Arrays have the names ``"x0"``, ``"x1"``, ... None chooses the type of each column by its
-        values.
+        values. `dates` can be a dict with the format of each column, such as
+        ``{"when": "%d/%m/%Y"}``.
 
     Attributes
     ----------
     columns_ : list of dict
-        Name of each column, its chosen type, and its number of columns in the output.
+        Name of each column, its chosen type, its number of columns in the output, and the format
+        of its strings if it is not the usual one.
         ``pandas.DataFrame(encoder.columns_)`` shows it as a table.
     n_features_in_ : int
         Number of columns of the table.
@@ -417,7 +407,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     n_buckets: int = 128
     numbers: Sequence[Any] | None = None
     categories: Sequence[Any] | None = None
-    dates: Sequence[Any] | None = None
+    dates: Sequence[Any] | Mapping[Any, str | None] | None = None
     texts: Sequence[Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -446,11 +436,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
-        """Name, chosen type and number of outputs of each column."""
-        return [
-            {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
-            for coder in self._coders
-        ]
+        """Name, chosen type, number of outputs and format of each column."""
+        columns = []
+        for coder in self._coders:
+            column = {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
+            form = getattr(getattr(coder, "coder", None) or coder, "form", None)
+            columns.append(column if form in (None, PLAIN, ISO) else column | {"format": form})
+        return columns
 
     def _parts(self, columns: list[Array]) -> list[Any]:
         """The encoded columns, one matrix each."""
@@ -473,11 +465,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_integer("n_buckets", self.n_buckets)
         columns = columns_of(X)
         kinds, names = self._kinds(list(columns)), _labels(list(columns))
-        buckets, most = (self.n_buckets, WIDER * self.n_buckets), self.max_categories
+        buckets = self.n_buckets, WIDER * self.n_buckets
+        most = None if stream else self.max_categories
         width = max(self.n_buckets, len(Dates("").names)) if stream else 0
         with learning_aside(self) as new, np.errstate(invalid="ignore"):  # columns without a value
             new._coders = [
-                coder_of(name, values, kinds.get(name), buckets, None if stream else most)
+                coder_of(name, values, kinds.get(name, (None, None)), buckets, most)
                 or Empty(name, width)
                 for name, values in zip(names, columns.values(), strict=True)
             ]
@@ -492,19 +485,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 new.feature_names_in_ = np.array(new._keys, dtype=object)
         return self
 
-    def _kinds(self, keys: list[Any]) -> dict[Any, str]:
-        """The kinds of columns that the parameters give, by the names of the columns."""
-        found: dict[Any, str] = {}
+    def _kinds(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
+        """The kinds and formats of columns that the parameters give, by the names of columns."""
+        found: dict[Any, tuple[str, str | None]] = {}
         names = _labels(keys)
         known = dict(zip([*names, *keys], names * 2, strict=True))
         for kind in KINDS:
             given = getattr(self, kind)
-            for key in [] if given is None else [given] if np.ndim(given) == 0 else given:
+            if not isinstance(given, Mapping):
+                given = [] if given is None else [given] if np.ndim(given) == 0 else given
+                given = dict.fromkeys(given)
+            for key, form in given.items():
                 if key not in known:
                     there = ", ".join(map(str, names))
                     raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
-                if found.setdefault(known[key], kind) != kind:
-                    other = found[known[key]]
+                if (other := found.setdefault(known[key], (kind, form))[0]) != kind:
                     raise ValueError(f"Column {known[key]!r} is in both {other} and {kind}.")
         return found
 

@@ -7,7 +7,7 @@ from table_files import compiled, homes, load, numbers, one, people
 
 from skstructured import TableEncoder
 from skstructured._cli import careful
-from skstructured._cli.report import rare_class
+from skstructured._cli.measures import rare_class
 
 
 def lines_of(frame, y, is_real=False):
@@ -109,17 +109,21 @@ def test_a_cell_that_makes_a_column_categories_is_named_or_missing(cell, cli):
 
 
 @compiled
-def test_decimal_commas_and_a_bad_target_are_named(cli):
-    """Neither is made missing."""
+def test_bad_cells_among_marks_and_a_bad_target_are_named(cli):
+    """Bad targets are not made missing."""
     frame = homes().drop(columns="dear").astype(object)
     frame["size"] = [f"{i / 7:.2f}".replace(".", ",") for i in range(400)]
-    frame.loc[4, "price"] = "unknown"
-    lines = cli.said(frame[["area", "size", "price"]], "--bad-cells", "missing", "--no-mixture")
+    frame.loc[[3, 9], "size"], frame.loc[4, "price"] = ["n.k.", "1.5"], "unknown"
+    path = cli.written(frame[["area", "size", "price"]])
+    lines = cli.said(path, "--no-mixture")
     told = " ".join(" ".join(lines).split())
-    assert "column 'size' is read as categories: 400 of 400 cells are not numbers, such" in told
-    assert "such as '0,00' in row 2; write decimal points in place of commas." in told
+    assert "column 'size' is read as categories: 2 of 400 cells are not numbers, such" in told
+    assert "such as 'n.k.' in row 5; use --bad-cells missing." in told
     assert "column 'price' is read as categories: 1 of 400 cells are not numbers" in told
     assert "'unknown' in row 6; leave out such rows." in told
+    lines = cli.said(path, "--bad-cells", "missing", "--no-mixture")
+    assert one(lines, "Formats") == "Formats          size (numbers such as 1.234,5)."
+    assert "column 'size'" not in " ".join(lines) and "column 'price'" in " ".join(lines)
 
 
 @compiled
@@ -168,7 +172,65 @@ def test_always_the_same_answer_may_be_better(cli):
     frame["y"] = np.where(rng.rand(400) < 0.05, "yes", "no")
     lines = cli.said(frame, "--no-mixture")
     assert one(lines, "Rare class").startswith("Rare class       yes, ")
-    wrong, always = numbers(lines[3]), numbers(one(lines, "Accuracy"))[2]
-    assert 100.0 - always < min(wrong) and ", which is better." in one(lines, "Accuracy")
+    wrong, always = numbers(lines[3]), numbers(one(lines, "Baseline"))[0]
+    assert always < min(wrong) and ", which is better." in one(lines, "Baseline")
     frame["x0"] += 20.0 * (frame["y"] == "yes")
-    assert "which is better" not in one(cli.said(frame, "--no-mixture"), "Accuracy")
+    assert "which is better" not in one(cli.said(frame, "--no-mixture"), "Baseline")
+
+
+class TestCopies:
+    def frame(self, n=200):
+        rng = np.random.RandomState(0)
+        return pd.DataFrame(
+            {"a": rng.randn(n), "b": [None, "x"] * (n // 2), "y": [0, 1] * (n // 2)}
+        )
+
+    def test_rows_that_occur_several_times_are_named(self):
+        frame = pd.concat([self.frame(), self.frame()[4:10]], ignore_index=True)
+        frame.index += 2
+        (line,) = careful.copies(frame, ["y"])
+        assert line.startswith("6 of 206 rows are copies of others, such as rows 6 and 202: leave")
+        assert list(careful.copies(frame[:202], ["y"])) == []  # one in a hundred, or fewer
+
+    def test_equal_rows_with_other_targets_and_few_values_are_no_copies(self):
+        frame = pd.concat([self.frame(), self.frame()], ignore_index=True)
+        assert list(careful.copies(frame.assign(y=range(400)), ["y"])) == []
+        frame["a"] = frame["a"].round(1)
+        assert list(careful.copies(frame, ["y"])) == []
+
+    def test_large_files_have_the_line_too(self, cli, monkeypatch):
+        path = cli.written(pd.concat([self.frame()] * 2))
+        whole = load(path).careful
+        monkeypatch.setattr("skstructured._cli.files.LARGE", 1000)
+        assert "200 of 400 rows are copies of others, such as rows 2 and 202" in whole[0]
+        assert load(path).careful == whole
+
+
+@pytest.mark.parametrize("written", [float, "{:,.3f}".format], ids=["plain", "marks"])
+def test_cells_far_beyond_all_others_are_named(written, cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(np.add(rng.randn(2000, 3).round(3), [0, 5, 0]), columns=list("abc"))
+    frame["c"] = np.exp(2.0 * frame["c"]).round(3)  # amounts may be skewed
+    frame["flag"], frame.loc[::7, "a"] = np.arange(2000) == 9, np.nan
+    low, high = frame["b"].min(), frame["b"].max()
+    frame.loc[[17, 31], "b"] = [-5000.0, 4000.0]
+    frame["b"] = frame["b"].map(written)
+    careful = load(cli.written(frame.assign(y=frame["a"] > 0))).careful
+    (line,) = [line for line in careful if "far beyond" in line]
+    assert f"column 'b' has {frame['b'][17]} in row 19, far beyond all others, from" in line
+    assert numbers(line.partition("others")[2]) == pytest.approx([low, high], abs=1e-3)
+
+
+@compiled
+def test_amounts_that_are_classes_name_the_space_of_amounts(cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame({"a": rng.randn(300)})
+    frame["price"] = np.round(10.0 * np.exp(frame["a"])).astype(int)
+    table = load(cli.written(frame))
+    assert (
+        table.space == "multiclass" and "use --space real if they are amounts" in table.careful[-1]
+    )
+    for y in (frame["price"].map("n{}".format), frame["price"] % 21, frame["price"] % 20):
+        assert not any(
+            "--space" in line for line in load(cli.written(frame.assign(price=y))).careful
+        )

@@ -105,8 +105,8 @@ def test_names_of_spaces_are_those_of_the_package():
 @pytest.mark.parametrize(
     ("frame", "given", "title"),
     [
-        (iris(), [], "(150 rows, 4 features), target kind"),
-        (homes(), ["--target", "price"], "target price: real numbers"),
+        (iris(), ["--no-mixture"], "(150 rows, 4 features), target kind"),
+        (homes(), ["--target", "price", "--no-mixture"], "target price: real numbers"),
         (trips(9), ["--choice", "trip"], "choices by trip, target chosen"),
     ],
     ids=["classes", "numbers", "choices"],

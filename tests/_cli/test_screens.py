@@ -11,15 +11,15 @@ from scipy import sparse
 from table_files import compiled, homes, iris, load, numbers, one, people, results, trips
 
 from skstructured import (
-    FolkloreClassifier,
     ItemStructuredPredictor,
     ListwiseRanker,
     OnlineStructuredPredictor,
     PiSTOLRegressor,
+    StructuredRegressor,
     TableEncoder,
 )
 from skstructured.__main__ import main
-from skstructured._cli import report
+from skstructured._cli import measures, report
 from skstructured._cli.tables import Table
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate, validation
@@ -60,6 +60,7 @@ def test_default_table_keeps_its_bounds(space, cli):
 def test_the_summary_is_of_a_progressive_validation(given, cli):
     """Of the rows in the order of the file, or shuffled by the seed."""
     path, seed = cli.written(iris()), len(given) // 2
+    given = [*given, "--no-mixture"]
     lines, table = cli.said(path, *given), load(path)
     order = table if "--in-order" in given else table.in_random_order(seed)
     result, other = validated(order, seed), validated(table.in_random_order(1 - seed), seed)
@@ -69,10 +70,8 @@ def test_the_summary_is_of_a_progressive_validation(given, cli):
     assert lines[0] == f"{path} (150 rows, 4 features), target kind"
     assert lines[2].startswith("While learning")
     assert percents(lines[3]) == pytest.approx(wanted, abs=6e-4)
-    accuracy = [1.0 - share for share in wanted]
-    assert lines[4].startswith("Accuracy         ")
-    assert "always the most frequent class" in lines[4]
-    assert percents(lines[4])[:3] == pytest.approx([*accuracy, 1 / 3], abs=6e-4)
+    always = "66.7% wrong with the most frequent class for every row"
+    assert lines[4].startswith(f"Baseline         {always}")
     if "--in-order" not in given:  # the classes stand one after the other
         assert percents(lines[5]) == pytest.approx([result.risk_bound(), 0.95], abs=6e-4)
     took = one(lines, "Time")
@@ -93,6 +92,8 @@ def test_shuffling_keeps_rows_and_outputs_together(cli):
 def test_too_few_rows_have_no_bound(y, cli):
     told = cli.said(pd.DataFrame({"x": np.arange(len(y)) % 3, "y": y}))
     assert "New rows         no bound yet: there are too few rows." in told
+    few = "Held out         too few rows to hold any out for the mixture that --save keeps."
+    assert (few in told) == (len(y) < 20) and "linear model alone" in one(told, "While learning")
 
 
 @pytest.mark.parametrize("space", RANKINGS)
@@ -103,6 +104,7 @@ def test_rankings_have_a_column_an_item(space, cli):
     frame = pd.DataFrame(np.column_stack([X, ranks]), columns=list("uvxyz"))
     told = cli.kept(frame, "--target", "x,y,z", "--space", space)
     assert told[0].endswith("(30 rows, 2 features), target x, y, z")
+    told = told[told.index(one(told, "While learning")) - 2 :]
     table = load(cli.written(frame), "x,y,z", space).in_random_order(0)
     losses = validated(table, space=space).expected_target_loss
     assert percents(told[3])[0] == pytest.approx(losses.mean(), abs=6e-4)
@@ -113,11 +115,10 @@ def test_rankings_have_a_column_an_item(space, cli):
 def test_a_label_set_has_a_baseline_in_its_own_unit(cli):
     i = np.arange(40)
     frame = pd.DataFrame({"x": i, "u": 1 * (i % 4 == 0), "v": 1 * (i % 5 > 0)})
-    told = cli.said(frame, "--target", "u,v", "--space", "hypercube")
+    told = cli.said(frame, "--target", "u,v", "--space", "hypercube", "--no-mixture")
     assert percents(told[4])[0] == pytest.approx((0.25 + 0.2) / 2, abs=6e-4)
     assert told[4].startswith("Baseline") and "of labels wrong" in told[4]
-    assert percents(told[4])[1] == percents(told[3])[0]
-    assert "--target u,v --space hypercube --save model" in told[-1]
+    assert "--target u,v --space hypercube --no-mixture --save model" in told[-1]
 
 
 @pytest.mark.parametrize(
@@ -155,55 +156,83 @@ def test_the_baseline_is_the_best_answer_that_is_always_the_same(name):
         best = space.target_loss(np.repeat([[1, 2, 3]], 4, axis=0), y).mean()
     else:
         best = best_constant_loss(space, y)
-    assert report.baseline_loss(SPACES[name](), y) == pytest.approx(best)
+    assert measures.baseline_loss(SPACES[name](), y) == pytest.approx(best)
 
 
-def told(model, X, names, encoder=None):
-    """The line about effects, or None; columns are numbers where no encoder is given."""
-    made = encoder or TableEncoder().fit(dict.fromkeys(names, np.arange(3.0)))
-    return next(report.effects(model, Table(X, None, "t", made)), None)
+def effects(model, X, names="", encoder=None, space="multiclass", **more):
+    """The line about columns that matter, or None; all are numbers without an encoder."""
+    encoder = encoder or TableEncoder().fit(dict.fromkeys(names, np.arange(3.0)))
+    table = Table(X, None, "t", encoder, space=space, **more)
+    return next(measures.effects(model, table), None)
 
 
 class TestEffects:
+    """Columns that predictions of a model, of any kind, change with."""
+
     def test_of_two_classes_they_have_signs(self):
         rng = np.random.RandomState(0)
         X = rng.randn(500, 4) * [1.0, 100.0, 1.0, 1.0]
         y = np.where(X[:, 0] - 0.005 * X[:, 1] > 0, "yes", "no")
         model = OnlineStructuredPredictor(random_state=0).fit(X, y)
-        W = model.coef_[1] - model.coef_[0]
-        assert list(np.argsort(-np.abs(W * X.std(axis=0)))[:2]) == [0, 1]
         for rows in (X, sparse.csr_array(X)):
-            line = told(model, rows, "abcd")
-            assert re.fullmatch(r"Matters most     a \(\+\), b \(-\), .*, for yes\.", line)
+            line = effects(model, rows, "abcd")
+            assert re.fullmatch(r"Matters most     a \(\+\), b \(-\), [cd].*, for yes\.", line)
         X[::7, 1] = np.nan
-        assert told(model, X, "abcd").startswith("Matters most     a (+), b (-), ")
+        assert effects(model, X, "abcd").startswith("Matters most     a (+), b (-), ")
 
-    def test_of_more_classes_and_of_learners_without_weights(self):
+    def test_of_a_mixture_they_need_not_be_linear(self):
+        """|b| and the product of d and e matter, which no line shows."""
+        rng = np.random.RandomState(0)
+        X = rng.randn(400, 5)
+        y = 3.0 * np.abs(X[:, 1]) + 1.5 * X[:, 3] * X[:, 4]
+        model = StructuredRegressor(random_state=0).fit(X, y)
+        line = effects(model, X, "abcde", space="real")
+        assert re.fullmatch(r"Matters most     b, (d, e|e, d)\.", line)
+
+    def test_of_more_classes_and_of_models_without_means(self):
         X = np.random.RandomState(0).randn(300, 3)
         y = np.digitize(X[:, 2], [-0.5, 0.5])
         model = OnlineStructuredPredictor(random_state=0).fit(X, y)
-        assert told(model, X, "abc").startswith("Matters most     c, ")
-        for other, rows in ((model, np.zeros((20, 3))), (object(), X), (FolkloreClassifier(), X)):
-            assert told(other, rows, "abc") is None
+        assert effects(model, X, "abc").startswith("Matters most     c, ")
+        for other, rows in ((model, np.zeros((20, 3))), (object(), X)):
+            assert effects(other, rows, "abc") is None
+        grades = OnlineStructuredPredictor("ordinal", random_state=0).fit(X, y)
+        assert effects(grades, X, "abc", space="ordinal").startswith("Matters most     c (+), ")
 
-    def test_a_column_is_named_once(self):
+    def test_a_column_of_several_features_counts_once(self):
         rng = np.random.RandomState(0)
         table = {"sex": rng.choice(["m", "f"], 400), "size": rng.randn(400)}
         encoder = TableEncoder().fit(table)
         X = encoder.transform(table)
-        line = told(OnlineStructuredPredictor(random_state=0).fit(X, table["sex"]), X, "", encoder)
-        assert line.count("sex_") == 1 and "size (" in line
+        model = OnlineStructuredPredictor(random_state=0).fit(X, table["sex"])
+        assert re.fullmatch(r"Matters most     sex, size.*\.", effects(model, X, "", encoder))
+
+    def test_of_items_they_are_within_rounds(self):
+        """A column that is the same for all items of a list cannot matter."""
+        rng = np.random.RandomState(0)
+        qid = np.repeat(np.arange(100), 5)[rng.permutation(500)]
+        X = np.column_stack([rng.randn(500), 100.0 * qid, rng.randn(500)])
+        model = ListwiseRanker(random_state=0).fit(X, 1 * (X[:, 0] > 0), qid)
+        line = effects(model, X, "abc", space="lists", qid=qid)
+        assert line.startswith("Matters most     a (+), c") and line.count("b") == 0
+
+    def test_permutations_keep_rounds(self):
+        qid = np.array(["u", "v", "u", "v", "u", "w"])
+        order = measures.shuffled_within(qid, 6)
+        assert (qid[order] == qid).all() and sorted(order) == list(range(6))
+        assert sorted(measures.shuffled_within(None, 9)) == list(range(9))
+        assert (measures.shuffled_within(None, 9) != np.arange(9)).any()
 
 
 @compiled
 def test_signs_need_no_letters_beyond_ascii(cli, monkeypatch):
     """A console or a pipe may have few letters."""
-    frame = people().drop(columns="paid").rename(columns={"sex": "Geschlecht–♀"})
+    frame = homes()[["area", "town", "dear"]].rename(columns={"area": "Fläche–♀"})
     console = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", console)
-    assert main([cli.written(frame)]) == 0
+    assert main([cli.written(frame), "--no-mixture"]) == 0
     text = console.buffer.getvalue().decode("ascii")
-    assert "(+)" in text and "Geschlecht\\u2013" in text
+    assert "Fl\\xe4che\\u2013\\u2640 (+)" in text
 
 
 @compiled
@@ -239,11 +268,13 @@ class TestRealNumbers:
         missed = (spread * run.target_loss)[40:]
         late = missed[180:]
         always = np.abs(y[40:] - np.median(y[40:])).mean()
-        wanted = [missed.mean(), late.mean(), np.quantile(late, 0.9), always, missed.mean()]
-        found = numbers(lines[3]) + numbers(lines[4]) + numbers(one(lines, "Baseline"))
+        wanted = [missed.mean(), late.mean(), np.quantile(late, 0.9), always]
+        found = [*numbers(lines[3]), *numbers(lines[4]), *numbers(one(lines, "Baseline"))]
         assert found == pytest.approx(wanted, rel=1e-3)
         assert wanted[0] < always / 3
-        assert "no bound" in lines[6] and "area (+)" in one(lines, "Matters most     area (+)")
+        assert "no bound" in one(lines, "New rows") and "area (+)" in one(
+            lines, "Matters most     area (+)"
+        )
 
     @pytest.mark.exhaustive
     def test_a_model_is_kept_and_predicts(self, cli):
@@ -260,7 +291,7 @@ def test_units_are_of_the_first_rows():
     assert report.units(y) == (4.5, 2.5)
     assert report.units(np.r_[np.zeros(9), 10.0]) == (0.0, 3.0)
     assert report.units(np.full(5, 2.0)) == (2.0, 1.0)
-    assert (report.amount(12345.6), report.amount(0.123456)) == ("12,346", "0.1235")
+    assert (measures.amount(12345.6), measures.amount(0.123456)) == ("12,346", "0.1235")
 
 
 class TestOrder:
@@ -281,8 +312,9 @@ class TestOrder:
         frame = pd.DataFrame({"a": rng.randn(1000), "y": blocks})
         assert any("use --in-order" in line for line in cli.said(frame))
         lines = cli.said(frame, "--in-order")
-        before = f"the label before: {report.same_as_before(blocks):.1%}."
-        assert one(lines, "Accuracy").endswith(before)
+        before = 1.0 - report.same_as_before(blocks)
+        told = f"; {before:.1%} wrong with the label of the row before."
+        assert one(lines, "Baseline").endswith(told)
         assert not any(line.startswith("Order") for line in lines)
         # The risk given the labels before does rise from block to block, but not in random order.
         lines = cli.said(frame.sample(frac=1.0, random_state=0), "--in-order")
@@ -331,7 +363,7 @@ def test_a_ranking_is_measured_before_it_is_learned(cli):
     assert numbers(one(lines, "New lists"))[0] == pytest.approx(1.0 - risk_bound(kept), abs=6e-4)
     guesses = [np.zeros(len(frame)), -np.arange(len(frame))]
     guesses = [ndcg(frame["grade"], guess, frame["query"], k=10) for guess in guesses]
-    assert numbers(one(lines, "Baseline")) == pytest.approx([*guesses, np.mean(found)], abs=6e-4)
+    assert numbers(one(lines, "Baseline")) == pytest.approx(guesses, abs=6e-4)
     assert one(lines, "Matters most").split()[2:4] == ["match", "(+),"]
 
 
@@ -351,14 +383,22 @@ def test_choices_are_those_of_a_progressive_validation(cli):
     bound = 100 * risk_bound(wrong[-(len(y) // 2) :])
     assert numbers(one(lines, "New choices"))[0] == pytest.approx(bound, abs=6e-2)
     counts = np.bincount(y)
-    wanted = [*(100 - s for s in shares), counts.argmax() + 1, 100 * counts.max() / len(y)]
-    assert numbers(one(lines, "Accuracy")) == pytest.approx(wanted, abs=6e-2)
-    assert "always row" in one(lines, "Accuracy")
+    wanted = [100 - 100 * counts.max() / len(y), counts.argmax() + 1]
+    assert numbers(one(lines, "Baseline")) == pytest.approx(wanted, abs=6e-2)
+    assert "wrong with row" in one(lines, "Baseline")
     scores = scores_while_learning(run.estimator, X, y)  # a new run
     proba = [run.estimator._decode(theta).means().values for theta in scores]
     logs = [np.log(p[place]) for p, place in zip(proba, y, strict=True)]
     equal = -np.mean([np.log(len(x)) for x in X])
-    assert numbers(one(lines, "Log-likelihood")) == pytest.approx([np.mean(logs), equal], abs=6e-4)
+    assert numbers(one(lines, " " * 17 + "log-likelihood")) == pytest.approx(
+        [np.mean(logs), equal], abs=6e-4
+    )
+
+
+def test_grades_that_no_row_has_are_counted():
+    table = Table(None, np.array(["a", "c", "a"]), "t", space="ordinal")
+    assert measures.unit_of(table).tell(0.5) == "0.50 grades off of 2"
+    assert measures.unit_of(table, ["a", "b", "c"]).tell(0.5) == "1.00 grades off of 3"
 
 
 @compiled
@@ -366,7 +406,8 @@ def test_choices_are_those_of_a_progressive_validation(cli):
 def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make, cli):
     frame = make()
     name, target = ("query", "grade") if option == "--qid" else ("trip", "chosen")
-    first, other = (cli.said(frame, option, name, "--seed", s)[3] for s in "12")
+    given = [option, name, "--no-mixture"] if option == "--qid" else [option, name]
+    first, other = (cli.said(frame, *given, "--seed", s)[3] for s in "12")
     assert first != other
     place, qid, y = np.arange(len(frame))[:, None], frame[name].to_numpy(), frame[target].to_numpy()
     mixed = Table(place, y, "", qid=qid).in_random_order(1)
@@ -383,11 +424,3 @@ def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make,
 def test_too_few_rounds_are_no_promise(cli):
     lines = cli.said(trips(5), "--choice", "trip")
     assert one(lines, "New choices").endswith("no bound yet: there are too few choices.")
-
-
-def test_columns_count_by_how_they_vary_within_rounds():
-    X = np.array([[1.0, 9.0], [3.0, 9.0], [5.0, np.nan], [9.0, 2.0], [1.0, 4.0]])
-    within = [[-1.0, 0.0], [1.0, 0.0], [0.0, np.nan], [4.0, -1.0], [-4.0, 1.0]]
-    found = report.deviations(X, np.array([0, 0, 1, 1, 1]))
-    np.testing.assert_allclose(found, np.nanstd(within, axis=0))
-    np.testing.assert_allclose(report.deviations(X), np.nanstd(X, axis=0))

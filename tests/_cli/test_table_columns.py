@@ -1,0 +1,148 @@
+"""Columns of files as spreadsheets write them: numbers, dates and codes in texts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import compiled, load, one
+
+from skstructured.checkpoints import load_checkpoint
+
+
+def sales(n=400):
+    """A day, an amount, a percentage and a code, which decide what was returned."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(
+        {"day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.randint(0, 365, n), "D")}
+    )
+    frame["amount"], frame["share"] = rng.gamma(2.0, 800.0, n).round(2), rng.randint(0, 101, n)
+    frame["code"] = rng.choice(["007", "7", "012", "12"], n)
+    y = (frame["day"].dt.month > 6) + (frame["amount"] > 1300) + 1.0 * (frame["code"] == "007")
+    return frame.assign(returned=np.where(y + 0.3 * rng.randn(n) > 1.5, "yes", "no"))
+
+
+def as_spreadsheets_write(frame, day="%d/%m/%Y"):
+    """The same cells, in British or in German."""
+    amounts = [f"£{amount:,.2f}" for amount in frame["amount"]]
+    if day == "%d.%m.%Y":
+        amounts = [f"{a[1:].translate(str.maketrans(',.', '.,'))} €" for a in amounts]
+    shares = [f"{share}%" for share in frame["share"]]
+    return frame.assign(day=frame["day"].dt.strftime(day), amount=amounts, share=shares)
+
+
+@compiled
+@pytest.mark.parametrize("day", ["%d/%m/%Y", "%d.%m.%Y"])
+def test_a_spreadsheet_is_read_as_the_clean_file(day, cli):
+    frame = sales()
+    clean = cli.said(frame.assign(code="c" + frame["code"]), "--no-mixture")
+    path = cli.written(as_spreadsheets_write(frame, day), "t.tsv")
+    lines = cli.kept(path, "--no-mixture")
+    told = " ".join(" ".join(lines[2:4]).split())
+    amount = "1.234,5 €" if day == "%d.%m.%Y" else "1,234.5 £"
+    assert told == (
+        f"Formats day (dates such as {day[2].join(['31', '05', '2024'])}), amount (numbers such as "
+        f"{amount}), share (numbers such as 1,234.5 %), code (categories such as 007)."
+    )
+    assert lines[4:8] == clean[2:6]  # what was learned is the same
+    found = cli.predicted(path)["prediction"]
+    new = as_spreadsheets_write(frame, day)[:1]  # one row does not decide anew
+    assert cli.said("predict", cli.model, new)[1] == found[0]
+    wrong = new.assign(amount="$12.5")
+    assert "row 2 has '$12.5' in column 'amount', which has numbers" in cli.refused(
+        "predict", cli.model, wrong
+    )
+
+
+@compiled
+def test_dates_that_can_be_read_in_two_ways_ask_for_a_format(cli):
+    frame = sales()
+    frame = as_spreadsheets_write(frame[frame["day"].dt.day < 13])
+    told = cli.refused(frame, "--no-mixture")
+    assert "Column 'day' has dates such as " in told
+    assert "--dates day=%d/%m/%Y" in told
+    for form, day in (("%d/%m/%Y", "31/05/2024"), ("%m/%d/%Y", "05/31/2024")):
+        lines = cli.said(frame, "--dates", f"day={form}", "--no-mixture")
+        assert f"day (dates such as {day})" in one(lines, "Formats")
+
+
+def test_kinds_of_columns_can_be_set(cli):
+    frame = pd.DataFrame({"zip": [8001, 3011] * 20, "size": ["01", "10"] * 20, "y": [0, 1] * 20})
+    path = cli.written(frame)
+    kinds = [one["taken for"] for one in load(path).encoder.columns_]
+    assert kinds == ["number", "categories"]
+    given = {"categories": ["zip"], "numbers": ["size"]}
+    kinds = [one["taken for"] for one in load(path, **given).encoder.columns_]
+    assert kinds == ["categories", "number"]
+    lines = cli.said(path, "--categories", "zip", "--numbers", "size", "--no-mixture")
+    assert lines[0].endswith("(40 rows, 2 columns as 3 features), target y")
+    for option in ("--categories", "--numbers", "--dates"):
+        assert "has no column 'town'; it has zip, size, y" in cli.refused(path, option, "town")
+
+
+def test_bad_cells_of_columns_that_are_set_are_missing(cli):
+    frame = pd.DataFrame({"day": ["03/04/2024", "n.k."] * 20, "size": ["01", "?"] * 20})
+    frame.loc[1, "size"] = "n.k."
+    path = cli.written(frame.assign(y=[0, 1] * 20))
+    given = {"dates": {"day": "%m/%d/%Y"}, "numbers": ["size"], "bad_cells": "missing"}
+    X = load(path, **given).X
+    assert np.isnan(X[1::2, 0]).all() and X[0, 4] == 1.0  # March
+    assert np.isnan(X[1::2, -2]).all() and X[0, -2] == 1.0
+
+
+@compiled
+def test_predictions_read_bad_cells_as_training_did(cli):
+    frame = sales().astype(object)
+    frame.loc[3, "amount"] = "n.k."
+    path = cli.written(frame)
+    cli.kept(path, "--bad-cells", "missing", "--no-mixture")
+    assert len(cli.predicted(path)) == 400
+    cli.kept(frame.drop(index=3), "--no-mixture")
+    assert "row 5 has 'n.k.' in column 'amount'" in cli.refused(
+        "predict", cli.model, cli.written(frame)
+    )
+
+
+@compiled
+def test_targets_have_formats_too(cli):
+    """Amounts are numbers; labels stay as they are."""
+    frame = sales()
+    target = frame.assign(price=[f"{a:,.2f} €" for a in frame["amount"]])
+    table = load(cli.written(target[["day", "share", "price"]]))
+    assert table.space == "real"
+    np.testing.assert_allclose(table.y, frame["amount"])
+    for labels in (["5%", "10%"], ["007", "7"]):
+        table = load(cli.written(frame[["share"]].assign(y=labels * 200)))
+        assert (table.space, sorted(set(table.y))) == ("multiclass", sorted(labels))
+    table = load(cli.written(frame[["share"]].assign(y=["01", "10"] * 200)), space="ordinal")
+    assert set(table.y) == {1, 10}
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_balanced_classes_are_found_more_often(kind, cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.randn(600, 2).round(3), columns=["a", "b"])
+    frame["y"] = np.where(frame["a"] + rng.randn(600) > 2.2, "yes", "no")
+    path = cli.written(frame)
+    if kind == "svm":
+        lines = [f"{int(y == 'yes')} 1:{a} 2:{b}\n" for a, b, y in frame.to_numpy()]
+        path = cli.written("".join(lines), "t.svm")
+    found = []
+    for given in ([], ["--class-weight", "balanced"]):
+        cli.kept(path, "--no-mixture", *given)
+        found.append(cli.predicted(path)["prediction"].isin(["yes", 1]).sum())
+    assert found[1] > 2 * found[0]
+    counts = frame["y"].value_counts()
+    weights = load_checkpoint(cli.model)[-1].class_weight if kind == "csv" else None
+    assert weights is None or weights == pytest.approx((300 / counts).to_dict())
+    told = cli.refused(path, "--space", "real", "--class-weight", "balanced")
+    assert "--class-weight needs classes" in told
+
+
+@compiled
+def test_a_mixture_has_balanced_classes_too(cli):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.randn(300, 2), columns=["a", "b"])
+    frame["y"] = np.where(frame["a"] + rng.randn(300) > 2.0, 1, 0)
+    cli.kept(frame, "--class-weight", "balanced")
+    counts = frame["y"].value_counts()
+    assert load_checkpoint(cli.model)[-1].class_weight == pytest.approx((150 / counts).to_dict())
