@@ -70,7 +70,8 @@ def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row."""
     total, squares, limit = statistics[SUM], statistics[SQUARES], statistics[LIMIT]
     for j in range(z.shape[0]):
-        d = min(max(z[j], -limit[j]), limit[j])
+        d = -limit[j] if z[j] < -limit[j] else z[j]
+        d = limit[j] if d > limit[j] else d
         total[j] += weight * d
         squares[j] += weight * d * d
 
@@ -84,17 +85,22 @@ def has_gap(x):
     return total != total
 
 
+@kernel
+def transform_all(X, statistics, Z):
+    """Transform dense rows X into Z, without counting them."""
+    for i in range(X.shape[0]):
+        transform(X[i], statistics, Z[i])
+
+
 @kernel(fastmath=FASTMATH)
-def are_within(data, low, high):
-    """Whether all cells of dense rows are there, and between the edges of their columns."""
-    width, outside = low.shape[0], 0
-    for i in range(data.shape[0] // max(width, 1)):
-        for j in range(width):
-            x = data[i * width + j]
-            outside += not (low[j] <= x <= high[j])
-        if outside > 0:
-            return False
-    return True
+def complete(X, statistics, out):
+    """Dense rows X with edges instead of cells beyond them, and means instead of missing ones."""
+    mean, low, high = statistics[MEAN], statistics[LOW], statistics[HIGH]
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            cell = low[j] if X[i, j] < low[j] else X[i, j]
+            cell = high[j] if cell > high[j] else cell
+            out[i, j] = cell if cell == cell else mean[j]
 
 
 @kernel
@@ -254,7 +260,7 @@ def standardize_rows(
             if is_first:
                 copy_into(first[int(counts[N_COUNTED])], x)
             counts[N_COUNTED] += 1.0
-            late = PATIENCE * counts[GAIN] * (counts[RECENT] + w) >= counts[COUNTED]
+            late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
             if late or is_first or not size <= UNLIKE * width:
                 count_at_once(x, w, statistics, counts, first, centred, divided)
                 transform(x, statistics, out[r])

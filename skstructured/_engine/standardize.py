@@ -30,11 +30,12 @@ from skstructured._engine.moments import (
     SMALLEST,
     USUAL_GROWTH,
     WIDE,
-    are_within,
+    complete,
     exchange,
     moments_of,
     scale_entries,
     standardize_rows,
+    transform_all,
 )
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
@@ -292,23 +293,19 @@ class RunningScale(State):
             X.data *= self.statistics[INVERSE][X.indices]
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            Z = (self._in_range(rows.X) - self.statistics[MEAN]) * self.statistics[INVERSE]
-        Z[np.isnan(Z)] = 0.0
+        Z = np.empty(rows.X.shape)
+        transform_all(rows.X, self.statistics, Z)
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
     def imputed(self, rows: Rows) -> Rows:
         """Rows in range, with means instead of missing values; for weights that are folded."""
-        if not self.used or rows.is_sparse or are_within(rows.data, *self.statistics[[LOW, HIGH]]):
+        if not self.used or rows.is_sparse:
             return self._widened(rows)
-        X, gaps = self._in_range(rows.X), np.isnan(rows.X)
-        return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], X)), gaps)
-
-    def _in_range(self, X: Array) -> Array:
-        """Rows whose cells beyond an edge count as the edge."""
-        return np.clip(X, *self.statistics[[LOW, HIGH]]) if self.robust else X
+        X = np.empty(rows.X.shape, dtype=rows.data.dtype)
+        complete(rows.X, self.statistics, X)
+        return self._widened(Rows.from_array(X), np.isnan(rows.X) if self.indicators else None)
 
     def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
         """Rows without missing values, and behind them the indicators of these, if requested."""

@@ -75,7 +75,7 @@ class Stream:
         """Count a cell; afterwards the statistics are up to date, or it waits among the recent."""
         self.cells.append(x)
         n = len(self.cells)
-        late = 32 * self.gain * (len(self.recent) + 1) >= self.counted
+        late = 32 * (len(self.recent) + 1) >= self.counted
         if not (late or n <= 32 or changed):
             self.recent.append(self.z(x))
             return
