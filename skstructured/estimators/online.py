@@ -38,7 +38,7 @@ from skstructured.spaces import LabelSequence
 
 @parameters
 class OnlineParameters:
-    """Parameters that online learners of rows and of items share, in front of their own."""
+    """Parameters that online learners of rows and of items share."""
 
     space: str | OutputSpace = "multiclass"
     regularizer: str | Regularizer | None = None

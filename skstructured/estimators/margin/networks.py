@@ -25,7 +25,7 @@ SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 
 @parameters
 class MarginParameters:
-    """Parameters that max-margin models and `QuadraticSurrogate` share, in front of their own."""
+    """Parameters that max-margin models and `QuadraticSurrogate` share."""
 
     space: str | OutputSpace = "multiclass"
     kernel: str | Callable = "linear"
