@@ -147,7 +147,7 @@ class RunningScale(State):
 
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats]:
-        """Statistics, counts, and the first rows as long as they are needed."""
+        """Statistics, counts, and the first rows, which are dropped if they are not needed."""
         if len(self.first) and self.counts[N_COUNTED] > FIRST_ROWS:
             self.first = self.first[:0]
         return self.statistics, self.counts, self.first

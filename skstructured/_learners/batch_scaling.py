@@ -101,7 +101,7 @@ def scale_of(
 
     "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
     without the parameter do not standardize. Kernels are given dense rows of this dtype. Robust
-    statistics forget unless what was learned is kept in units of old ones.
+    statistics forget, if `forgets`; learners that keep rows in old units must not.
     """
     missing, wanted = check_missing(learner), check_standardize(learner)
     is_robust = bool(wanted) and wanted != "moments"
