@@ -51,8 +51,8 @@ class StructuredRegressor(RegressorMixin, Mixture):
     {PiSTOLRegressor: quantile}
     extrapolate : bool, default=False
         Whether predictions may be far outside the range of y. If not, they are at most a tenth of
-        that range below its least or above its largest number. True suits trends that continue; cells
-        beyond the range of their column still count as its edge.
+        that range below its least or above its largest number. True suits trends that continue;
+        cells beyond the range of their column still count as its edge.
     {PiSTOLRegressor: missing}
     {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state}
 
