@@ -8,7 +8,6 @@ from scipy.special import ndtri
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.quantiles import weighted_quantile
 from skstructured._engine.state import State
 
 #: Distance of an edge from the median, in robust deviations, which are interquartile ranges divided
@@ -17,6 +16,9 @@ EDGE, NORMAL_RANGE = 5.0, 1.349
 
 #: Share of the cells of a heavy column that lie beyond an edge, at least; fewest distinct values.
 HEAVY_SHARE, FEWEST_VALUES = 0.05, 10
+
+#: Shares that define the middle and the spread of a column; shares of weights are exact up to this.
+QUARTERS, ROUNDING = np.array([0.25, 0.5, 0.75]), 1e-9
 
 #: Quantiles of a heavy column, and the largest normal quantile that a cell becomes.
 LEVELS, LARGEST_QUANTILE = np.linspace(0.0, 1.0, 200), 3.0
@@ -62,7 +64,7 @@ class RobustColumns(State):
             columns.low[j], columns.high[j], is_heavy = _edges(values, shares)
             if is_heavy and quantiles:
                 heavy.append(j)
-                knots.append(weighted_quantile(values, shares, LEVELS))
+                knots.append(quantiles_of(values, shares, LEVELS))
         if heavy:
             columns.heavy, columns.knots = np.array(heavy), np.array(knots)
         return columns
@@ -83,7 +85,7 @@ def _edges(values: Floats, weight: Floats) -> tuple[float, float, bool]:
     """Both edges of a column, and whether it is heavy."""
     if len(values) == 0:
         return 0.0, 0.0, False
-    first, median, third = weighted_quantile(values, weight, np.array([0.25, 0.5, 0.75]))
+    first, median, third = quantiles_of(values, weight, QUARTERS)
     distances, unit = np.abs(values - median), (third - first) / NORMAL_RANGE
     if unit == 0.0:
         differ = distances > 0.0
@@ -95,7 +97,20 @@ def _edges(values: Floats, weight: Floats) -> tuple[float, float, bool]:
 
 
 def _third_quartile(sizes: Floats, weight: Floats) -> float:
-    return float(weighted_quantile(sizes, weight, 0.75)) if len(sizes) else 0.0
+    return float(quantiles_of(sizes, weight, QUARTERS)[2]) if len(sizes) else 0.0
+
+
+def quantiles_of(values: Floats, weight: Floats, shares: Floats) -> Floats:
+    """Quantiles of numbers (n,), as if each occurred as often as its weight (n,) says.
+
+    If a share falls between two numbers, the quantile is in the middle of them.
+    """
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    below /= below[-1]
+    left = np.searchsorted(below, shares - ROUNDING)
+    right = np.minimum(np.searchsorted(below, shares + ROUNDING, side="right"), len(order) - 1)
+    return 0.5 * (values[order[left]] + values[order[right]])
 
 
 def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:

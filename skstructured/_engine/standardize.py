@@ -303,6 +303,8 @@ class RunningScale(State):
         """Rows in range, with means instead of missing values; for weights that are folded."""
         if not self.used or rows.is_sparse:
             return self._widened(rows)
+        if not self.robust and not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
+            return self._widened(rows)
         X = np.empty(rows.X.shape, dtype=rows.data.dtype)
         complete(rows.X, self.statistics, X)
         return self._widened(Rows.from_array(X), np.isnan(rows.X) if self.indicators else None)

@@ -58,12 +58,11 @@ class ItemStructuredPredictor(OnlineParameters, ItemLearner):
     optimizer : str or OnlineOptimizer, default="mixture"
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive".
     {OnlineStructuredPredictor: average}
-    standardize : bool, "auto" or "moments", default="auto"
-        Whether to center and scale each feature by its mean and deviation over the items so far,
-        those of the round included. They lag, and are robust, as in `OnlineStructuredPredictor`; so
-        you do not scale features first. "auto" is True, "moments" is without edges. CSR rows are
-        divided by the largest entry of each column so far. `coef_` is in units of X, for cells
-        between the edges.
+    standardize : bool, "auto" or "robust", default="auto"
+        Whether to center and scale each feature by its mean and standard deviation over the items
+        so far, those of the round included. They lag, and "robust" keeps to edges, as in
+        `OnlineStructuredPredictor`. So you do not scale features first. "auto" is True. CSR rows
+        are divided by the largest entry of each column so far. `coef_` is in units of X.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the items so far, "indicator" also appends one column per feature that is 1 if the value

@@ -333,7 +333,7 @@ PARAMETERS = [
         )
     ),
     *(
-        (clone(EVERY_LEARNER[name]).set_params(standardize=v), 'standardize must be a bool or "au')
+        (clone(EVERY_LEARNER[name]).set_params(standardize=v), 'standardize must be a bool, "au')
         for name in SCALED
         for v in ("yes", 1, None, [True])
     ),

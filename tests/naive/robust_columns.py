@@ -5,6 +5,9 @@ import math
 import numpy as np
 from scipy.stats import norm
 
+#: Between two numbers, quantiles are in the middle.
+METHOD = "averaged_inverted_cdf"
+
 
 def repeated(cells, weight):
     """Cells that are there, each as often as its weight, a whole number."""
@@ -14,11 +17,11 @@ def repeated(cells, weight):
 def edges(cells, weight):
     """Both edges of a dense column, and whether it is heavy."""
     values = repeated(cells, weight)
-    first, median, third = np.quantile(values, [0.25, 0.5, 0.75])
+    first, median, third = np.quantile(values, [0.25, 0.5, 0.75], method=METHOD)
     unit = (third - first) / 1.349
     if unit == 0.0:
         others = np.abs(values - median)[values != median]
-        unit = np.quantile(others, 0.75) if len(others) else 0.0
+        unit = np.quantile(others, 0.75, method=METHOD) if len(others) else 0.0
     beyond = np.mean(np.abs(values - median) > 5.0 * unit)
     low, high = max(values.min(), median - 5.0 * unit), min(values.max(), median + 5.0 * unit)
     return low, high, bool(beyond > 0.05 and len(np.unique(values)) >= 10)
@@ -26,7 +29,8 @@ def edges(cells, weight):
 
 def normal_quantiles(cells, values):
     """Φ⁻¹ of the middle level of each cell among 200 quantiles of the values, at most ±3."""
-    knots, levels = np.quantile(values, np.linspace(0.0, 1.0, 200)), np.linspace(0.0, 1.0, 200)
+    levels = np.linspace(0.0, 1.0, 200)
+    knots = np.quantile(values, levels, method=METHOD)
     out = []
     for x in cells:
         below = np.interp(x, knots, levels)

@@ -34,7 +34,7 @@ class MarginParameters:
     coef0: float = 1.0
     alpha: float | Literal["auto", "path"] = "auto"
     cost_matrix: ArrayLike | None = None
-    standardize: bool | Literal["auto", "moments"] = True
+    standardize: bool | Literal["auto", "robust"] = True
 
 
 @parameters
@@ -68,12 +68,12 @@ class DualLearner(MarginParameters, MarginLearner):
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [true, predicted] of classes, or of positions of sequences: not negative, and 0 on the
         diagonal. It need not be symmetric. None is the loss of the space.
-    standardize : bool, "auto" or "moments", default=True
+    standardize : bool, "auto" or "robust", default=True
         Whether to center dense features and divide them by their standard deviation, and to divide
-        CSR features by their largest entry. Cells beyond five robust deviations from the median, or
-        beyond the training rows, count as this edge, unless it is "moments"; for kernels, columns
-        of which more than 5% are beyond become normal quantiles. `coef_` is in units of X. "auto"
-        does not change columns of 0 and 1.
+        CSR features by their largest entry. "auto" does not change columns of 0 and 1. With
+        "robust", cells beyond five robust deviations from the median, or beyond the training rows,
+        count as this edge; for kernels, columns of which more than 5% are beyond become normal
+        quantiles. `coef_` is in units of X.
     missing : {"mean", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the
         weighted mean of the feature over the rows of `fit` (0 if it is missing in all of them), in

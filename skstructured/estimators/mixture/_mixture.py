@@ -87,7 +87,7 @@ class Mixture(BaseEstimator):
     _shared_by = 1
 
     #: As members do, which is why they take missing values; cells are in range before.
-    standardize = "moments"
+    standardize = True
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Fit all members, and find their weights.

@@ -52,7 +52,7 @@ def training_of(X, y, kind, weight=None, stretch=None, seed=0):
     weight = np.ones(len(X)) if weight is None else weight / weight.mean()
     learner = sk.OnlineStructuredPredictor()
     scale = scale_of(learner, X.shape[1], True)
-    rows = StandardRows(X, scale, np.ones(1) if stretch is None else stretch)
+    rows = StandardRows(X, scale, np.ones(1) if stretch is None else stretch, X)
     scale.count_all(_training.Rows.from_array(X), weight)
     packed, given = space.pack(y), None if np.ptp(weight) == 0.0 else weight
     V = space.unpack(packed)
@@ -405,14 +405,14 @@ class TestTrees:
             training, loss = training_of(factor * given, y, Simplex)
             trees = VertexTrees(loss, None, 0, None)
             trees.fit(training)
-            means.append(trees.scores(StandardRows(factor * given)))
-            assert np.isfinite(trees.scores(StandardRows(1e90 * given))).all()
+            means.append(trees.scores(StandardRows(None).of(factor * given)))
+            assert np.isfinite(trees.scores(StandardRows(None).of(1e90 * given))).all()
         np.testing.assert_allclose(means[1], means[0], atol=0.5)
 
     def test_sparse_rows_are_the_same_rows(self):
         kind, y = SPACES["multiclass"]
         training, loss = training_of(np.abs(X), y, kind)
-        sparse_rows = training._replace(rows=StandardRows(sparse.csr_matrix(np.abs(X))))
+        sparse_rows = training._replace(rows=StandardRows(None).of(sparse.csr_matrix(np.abs(X))))
         trees = VertexTrees(loss, None, 0, None)
         honest = trees.fit(sparse_rows)
         assert honest.shape == (30, 3) and np.isfinite(honest).all()
