@@ -101,7 +101,7 @@ def _third_quartile(sizes: Floats, weight: Floats) -> float:
 
 
 def quantiles_of(values: Floats, weight: Floats, shares: Floats) -> Floats:
-    """Quantiles of numbers (n,), as if each occurred as often as its weight (n,) says.
+    """Quantiles of numbers (n,), each of which occurs as often as its weight (n,).
 
     If a share falls between two numbers, the quantile is in the middle of them.
     """

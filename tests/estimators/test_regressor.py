@@ -122,7 +122,7 @@ class TestWeights:
             y = np.exp(y / 40.0)
             X = np.column_stack([X, y + 100.0 * rng.randn(80)])
         members = [("line", Ridge(0.1)), ("trees", Neighbors())]
-        model = sk.StructuredRegressor(members, loss="quantile", quantile=0.8, random_state=1)
+        model = sk.StructuredRegressor(members, "quantile", 0.8, True, random_state=1)
         model.fit(X, y, weight)
         space = RealLine().fit(y, weight)
         loss, V = ResidualLoss(space, "quantile", quantile=0.8), space.pack(y)[:, None]
@@ -192,3 +192,33 @@ class TestWeights:
         theta = sum(a * space.pack(one.predict(X)) for a, one in pairs) + model.intercept_
         np.testing.assert_allclose(model.predict(X), space.decode(theta[:, None]), rtol=1e-12)
         assert model.intercept_.shape == (1,) and model.validation_score_ <= 1.0
+
+
+def test_predictions_stay_near_the_range_of_outputs():
+    X, y = numbers()
+    far = np.array(X)
+    far[::10] *= 1e6
+    for extrapolate in (False, True):
+        model = sk.StructuredRegressor(extrapolate=extrapolate, random_state=0).fit(X[:80], y[:80])
+        ends = [np.min(y[:80]), np.max(y[:80])]
+        margin = 0.1 * (ends[1] - ends[0])
+        predicted = model.predict(far)
+        assert (
+            extrapolate
+            or ends[0] - margin <= predicted.min() <= predicted.max() <= ends[1] + margin
+        )
+        model._mixed = model._mixed._replace(intercept=np.array([1e6]))
+        assert (model.predict(X).max() > 1e6) == extrapolate
+    with pytest.raises(ValueError, match="extrapolate must be a bool"):
+        sk.StructuredRegressor(extrapolate="no").fit(X, y)
+
+
+def test_one_wrong_cell_of_a_column_changes_little():
+    X, y = numbers()
+    wrong = np.array(X[:80])
+    wrong[[3, 17, 40], [0, 1, 2]] *= 1e6
+    scores = [
+        sk.StructuredRegressor(random_state=0).fit(A, y[:80]).score(X[80:], y[80:])
+        for A in (X[:80], wrong)
+    ]
+    assert scores[1] > scores[0] - 0.1

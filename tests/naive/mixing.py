@@ -5,6 +5,8 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from naive.robust_columns import in_range
+
 
 def ridge_without(kernel, Z, V, weight, penalty, left_out, i):
     """Kernel ridge regression at row i by all rows that are not left out, a coefficient each.
@@ -65,7 +67,9 @@ def objective(z, b, scores, V, weight, mean, loss, usual):
 
 
 def member_scores(member, loss, learned, stretch, X):
-    """Scores of one member, with rows standardized as those it has learned."""
+    """Scores of one member, with rows in range and standardized as those it has learned."""
+    if not hasattr(member, "forests"):
+        X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
         return member.kernel(Z * stretch) @ member.coefs + member.shift

@@ -39,6 +39,15 @@ def normal_quantiles(cells, values):
     return np.array(out)
 
 
+def in_range(learned, X):
+    """Rows X in the range of the columns of rows that were learned, of weight 1."""
+    Z = np.array(X, dtype=float)
+    for j, cells in enumerate(learned.T):
+        low, high, is_heavy = edges(cells, np.ones(len(cells)))
+        Z[:, j] = normal_quantiles(X[:, j], cells) if is_heavy else np.clip(X[:, j], low, high)
+    return Z
+
+
 def start(cells, centred):
     """Mean, deviation and limit of the first cells of a column."""
     cells = [x for x in cells if not math.isnan(x)]
