@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, inherit_parameters, parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier
@@ -53,8 +53,8 @@ class OnlineParameters:
     shuffle: bool = True
 
 
-@parameters
-class OnlineStructuredPredictor(OnlineParameters, DecodedPredictions, OnlineEstimator):
+@parameters_with(OnlineParameters)
+class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     r"""Predict structured outputs online with a linear model: classes, label sets, rankings.
 
     Start with the defaults: they work on unscaled features, and there is no step size to tune. Then

@@ -108,7 +108,6 @@ class StructuredRegressor(RegressorMixin, Mixture):
     random_state: Seed = None
 
     member_of = CrossFittedRegressor
-    _range = -np.inf, np.inf  # of models of before
 
     def _start(self, y, sample_weight):
         check_bool("extrapolate", self.extrapolate)
@@ -146,7 +145,8 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def _decoded(self, theta):
         """Predictions of scores (n, 1)."""
-        theta = theta if self.extrapolate else np.clip(theta, *self._range)
+        if not getattr(self, "extrapolate", True):  # which models of before do not have
+            theta = np.clip(theta, *self._range)
         return self.space_.decode(theta)
 
     def predict(self, X: Features) -> Array:

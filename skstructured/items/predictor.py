@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.available import available_if
-from skstructured._base.component import Seed, inherit_parameters, parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters_with
 from skstructured._base.ragged import Ragged
 from skstructured.estimators.online import OnlineParameters, OnlineStructuredPredictor
 from skstructured.extend._types import Given
@@ -26,8 +26,8 @@ def _has_probabilities(learner: Any) -> bool:
 
 
 @inherit_parameters(OnlineStructuredPredictor)
-@parameters
-class ItemStructuredPredictor(OnlineParameters, ItemLearner):
+@parameters_with(OnlineParameters)
+class ItemStructuredPredictor(ItemLearner):
     r"""Predict choices, subsets, orders or assignments of items that have features, online.
 
     A round is a matrix of items with one row of features each: the alternatives of a choice, the

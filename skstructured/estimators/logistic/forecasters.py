@@ -14,12 +14,12 @@ from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
+from skstructured.estimators.logistic._curvature import curvature, reach_of
+from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
-    FolkloreMatrix,
     cholesky,
+    class_basis,
     class_scores,
     learn_row,
     scratch,
@@ -151,7 +151,7 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
         learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-class GaussianMatrix(FolkloreMatrix):
+class GaussianMatrix(FullMatrix):
     """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
 
     Parameters
@@ -161,6 +161,10 @@ class GaussianMatrix(FolkloreMatrix):
     """
 
     rounds = staticmethod(_gaussian_rounds)
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        super().__init__(class_basis(K), width, lam)
+        self.reach = reach_of(K, B, R)
 
     @property
     def constants(self):

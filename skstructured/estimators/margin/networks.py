@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.component import Seed, inherit_parameters, parameters
+from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
 from skstructured.estimators._batch import check_run
@@ -37,8 +37,8 @@ class MarginParameters:
     standardize: bool | Literal["auto", "robust"] = True
 
 
-@parameters
-class DualLearner(MarginParameters, MarginLearner):
+@parameters_with(MarginParameters)
+class DualLearner(MarginLearner):
     """Max-margin models, learned by block-coordinate ascent of the dual.
 
     `is_max_min` chooses the loss: with the costs of the best prediction, or of the true output.

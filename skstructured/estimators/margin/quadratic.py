@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured._base.component import inherit_parameters, parameters
+from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured.estimators._batch import Found, chains_of, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner, MarginParameters
@@ -120,8 +120,8 @@ def _without(U, damped, E, offsets, ridge):
 
 
 @inherit_parameters(DualLearner)
-@parameters
-class QuadraticSurrogate(MarginParameters, MarginLearner):
+@parameters_with(MarginParameters)
+class QuadraticSurrogate(MarginLearner):
     r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
 
     It minimizes ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²`` [1]_, with ``c(y)`` the costs in
