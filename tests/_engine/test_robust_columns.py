@@ -16,7 +16,7 @@ from skstructured._engine.standardize import RunningScale
 def columns_of(rng, n):
     """A normal, a skewed, a two-valued, a constant, a rarely changing column, and wrong cells."""
     X = rng.randn(n, 6)
-    X[:, 1] = np.exp(3.0 * X[:, 1])
+    X[:, 1] = np.round(np.exp(3.0 * X[:, 1]), 1)  # with ties
     X[:, 2] = X[:, 2] > 1.5
     X[:, 3] = 7.0
     X[:, 4] = np.where(rng.rand(n) < 0.2, np.exp(X[:, 4]), 0.0)
