@@ -145,7 +145,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def _decoded(self, theta):
         """Predictions of scores (n, 1)."""
-        if not getattr(self, "extrapolate", True):  # which models of before do not have
+        if not getattr(self, "extrapolate", True):  # older saved models have no such range
             theta = np.clip(theta, *self._range)
         return self.space_.decode(theta)
 
