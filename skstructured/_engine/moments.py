@@ -41,18 +41,25 @@ NORMAL_MEDIAN = 0.6745
 
 
 @kernel(fastmath=FASTMATH)
-def transform(x, statistics, z):
-    """z = (x − mean)/deviation; returns ‖z‖², inf if a feature without deviation has changed.
+def transform_unbounded(x, statistics, z):
+    """`transform` without edges: their two comparisons take a tenth of the time of a row."""
+    mean, inverse = statistics[MEAN], statistics[INVERSE]
+    size, changed = 0.0, 0.0
+    for j in range(x.shape[0]):
+        d = x[j] - mean[j]
+        scaled = d * inverse[j]
+        scaled = scaled if abs(scaled) > SHORTEST else 0.0
+        z[j] = scaled
+        size += scaled * scaled
+        changed += 1.0 if (inverse[j] == 0.0 and abs(d) > 0.0) else 0.0
+    return math.inf if changed > 0.0 else size
 
-    Cells beyond an edge count as the edge. Numbers that are negligible in units of the deviation
-    become 0, which is a row that can be learned; so does NaN, a missing value.
-    """
-    mean, inverse, low, high = (
-        statistics[MEAN],
-        statistics[INVERSE],
-        statistics[LOW],
-        statistics[HIGH],
-    )
+
+@kernel(fastmath=FASTMATH)
+def transform_in_range(x, statistics, z):
+    """`transform` of a row whose cells beyond an edge count as the edge."""
+    mean, inverse = statistics[MEAN], statistics[INVERSE]
+    low, high = statistics[LOW], statistics[HIGH]
     size, changed = 0.0, 0.0
     for j in range(x.shape[0]):
         cell = low[j] if x[j] < low[j] else x[j]
@@ -66,8 +73,29 @@ def transform(x, statistics, z):
 
 
 @kernel
+def transform(x, statistics, robust, z):
+    """z = (x − mean)/deviation; returns ‖z‖², inf if a feature without deviation has changed.
+
+    Numbers that are negligible in units of the deviation become 0, which is a row that can be
+    learned; so does NaN, a missing value.
+    """
+    if robust:
+        return transform_in_range(x, statistics, z)
+    return transform_unbounded(x, statistics, z)
+
+
+@kernel
 def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row."""
+    total, squares = statistics[SUM], statistics[SQUARES]
+    for j in range(z.shape[0]):
+        total[j] += weight * z[j]
+        squares[j] += weight * z[j] * z[j]
+
+
+@kernel
+def gather_limited(z, weight, statistics):
+    """`gather` of a row whose cells count up to the limits of their columns."""
     total, squares, limit = statistics[SUM], statistics[SQUARES], statistics[LIMIT]
     for j in range(z.shape[0]):
         d = -limit[j] if z[j] < -limit[j] else z[j]
@@ -89,7 +117,7 @@ def has_gap(x):
 def transform_all(X, statistics, Z):
     """Transform dense rows X into Z, without counting them."""
     for i in range(X.shape[0]):
-        transform(X[i], statistics, Z[i])
+        transform_in_range(X[i], statistics, Z[i])
 
 
 @kernel(fastmath=FASTMATH)
@@ -243,35 +271,38 @@ def standardize_rows(
     `offsets`, the first rows of rounds of several rows, those of one round are transformed alike,
     after all of them are counted.
     """
-    ahead = before.shape[0] > 0
+    ahead, robust = before.shape[0] > 0, counts[ROBUST] > 0.0
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
         for r in range(start, stop):
             x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
             if w == 0.0:
                 if ahead:
-                    transform(x, statistics, before[r])
+                    transform(x, statistics, robust, before[r])
                 clear(out[r])
                 continue
-            size = transform(x, statistics, out[r])
+            size = transform(x, statistics, robust, out[r])
             if ahead:
                 copy_into(before[r], out[r])
-            is_first = counts[ROBUST] > 0.0 and counts[N_COUNTED] < FIRST_ROWS
+            is_first = robust and counts[N_COUNTED] < FIRST_ROWS
             if is_first:
                 copy_into(first[int(counts[N_COUNTED])], x)
             counts[N_COUNTED] += 1.0
             late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
             if late or is_first or not size <= UNLIKE * width:
                 count_at_once(x, w, statistics, counts, first, centred, divided)
-                transform(x, statistics, out[r])
+                transform(x, statistics, robust, out[r])
             else:
-                gather(out[r], w, statistics)
+                if robust:
+                    gather_limited(out[r], w, statistics)
+                else:
+                    gather(out[r], w, statistics)
                 if has_gap(x):
                     count_gaps(x, w, statistics)
                 counts[RECENT] += w
         for r in range(start, stop - 1):  # the last one is
             if weight[r] > 0.0:
-                transform(data[rows[r] * width : (rows[r] + 1) * width], statistics, out[r])
+                transform(data[rows[r] * width : (rows[r] + 1) * width], statistics, robust, out[r])
 
 
 @kernel
