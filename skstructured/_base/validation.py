@@ -108,9 +108,9 @@ def dtype_of(estimator: Any) -> np.dtype[Any]:
 def check_standardize(estimator: Any) -> bool | str:
     """The parameter `standardize` of an estimator, False without it; a ValueError if invalid."""
     given = getattr(estimator, "standardize", False)
-    if isinstance(given, (bool, np.bool_)) or given in ("auto", "robust"):
+    if isinstance(given, (bool, np.bool_)) or given in ("auto", "moments"):
         return given
-    raise ValueError(f'standardize must be a bool, "auto" or "robust", got {given!r}.')
+    raise ValueError(f'standardize must be a bool, "auto" or "moments", got {given!r}.')
 
 
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:

@@ -104,7 +104,7 @@ def scale_of(
     statistics forget, if `forgets`; learners that keep rows in old units must not.
     """
     missing, wanted = check_missing(learner), check_standardize(learner)
-    is_robust = wanted == "robust"
+    is_robust = bool(wanted) and wanted != "moments"
     how = bool(intercept), bool(wanted), dtype, missing == "indicator", is_robust
     return RunningScale(width, *how, is_robust and forgets)
 

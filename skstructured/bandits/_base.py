@@ -187,7 +187,7 @@ class BanditParameters:
 
     _: KW_ONLY
     classes: Given = None
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0

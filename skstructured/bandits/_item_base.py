@@ -221,7 +221,7 @@ class ItemBanditParameters:
     _: KW_ONLY
     noise_scale: float | None = None
     alpha: float = 1.0
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     fit_intercept: bool = True
 
 

@@ -175,7 +175,7 @@ class BatchPredictor(BaseEstimator):
         if not self.standardize or is_precomputed(self.kernel):
             return FeatureScale()
         columns = None
-        if self.standardize == "robust":
+        if self.standardize != "moments":
             columns = RobustColumns.of(X, weight, quantiles=not self._is_linear())
         return FeatureScale.of(X, weight, centred, self.standardize == "auto", columns)
 

@@ -46,7 +46,7 @@ class OnlineParameters:
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int | Literal["auto"] = "auto"
@@ -117,16 +117,17 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         conversion, for a single pass over unscaled rows. The bound for "polynomial" is four times
         as large, see the notes of `OnlineStructuredPredictor`. The model keeps the last and the
         averaged weights. After learning, ``set_params(average=False)`` switches to the last.
-    standardize : bool, "auto" or "robust", default="auto"
+    standardize : bool, "auto" or "moments", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the rows so
         far, the current row included. With more than 32 rows these lag: the latest rows, at most
-        1/32 of all by weight, may not be included yet. So you do not scale features first. CSR rows
-        are divided by the largest entry of each column so far, and never centered. "auto" is True,
-        except that `fit` does not divide sequences whose features are all 0 or 1: dense ones are
-        centered if there is an intercept, CSR ones are not changed. With "robust", after 32 rows,
-        dense cells beyond three deviations from the mean count as this edge, which neither wrong
-        cells nor the first rows can move far, and recent rows count more. `coef_` and `intercept_`
-        are in units of X, for cells between the edges.
+        1/32 of all by weight, may not be included yet. So you do not scale features first. After 32
+        rows, dense cells beyond three deviations from the mean count as this edge, which neither
+        wrong cells nor the first rows can move far, and recent rows count more; with "moments" all
+        rows count alike, and cells are as they are. CSR rows are divided by the largest entry of
+        each column so far, and never centered. "auto" is True, except that `fit` does not divide
+        sequences whose features are all 0 or 1: dense ones are centered if there is an intercept,
+        CSR ones are not changed. `coef_` and `intercept_` are in units of X, for cells between the
+        edges.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the feature over the rows so far, and "error" raises an error. "indicator" imputes the
@@ -351,7 +352,7 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     feature_norm: float | None = None
     decoder: str | Decoder = "gap"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 10
@@ -428,7 +429,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     """
 
     average: bool | Literal["uniform", "polynomial"] = "uniform"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 10
@@ -522,7 +523,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     _no_theorem = "The bounds of its papers have no explicit constants."
 
     alpha: float = 1.0
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     shuffle: bool = True

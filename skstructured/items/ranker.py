@@ -135,11 +135,12 @@ class ListwiseRanker(ItemLearner):
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive". "auto" is
         "mixture" for streams and single passes, "parameter_free" for several passes.
     {OnlineStructuredPredictor: average}
-    standardize : bool, "auto" or "robust", default="auto"
+    standardize : bool, "auto" or "moments", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the items
-        so far, those of the query included. They lag, and "robust" keeps to edges, as in
-        `OnlineStructuredPredictor`. So you do not scale features first. "auto" is True. CSR rows
-        are divided by the largest entry of each column so far. `coef_` is in units of X.
+        so far, those of the query included. They lag, and cells far beyond the others count as an
+        edge, except with "moments", as in `OnlineStructuredPredictor`. So you do not scale features
+        first. "auto" is True. CSR rows are divided by the largest entry of each column so far.
+        `coef_` is in units of X, for cells between the edges.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the items so far, "indicator" also appends one column per feature that is 1 if the value
@@ -215,7 +216,7 @@ class ListwiseRanker(ItemLearner):
     kernel: Literal["auto", "linear", "additive", "rbf"] = "auto"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     max_iter: int | Literal["auto"] = 2
     shuffle: bool = True

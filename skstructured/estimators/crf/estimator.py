@@ -93,12 +93,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         the diagonal. Predictions and `score` use it; the weights do not. It is the same as
         ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
         None is 1 for all mistakes, |i − j| for "ordinal".
-    standardize : bool, "auto" or "robust", default="auto"
+    standardize : bool, "auto" or "moments", default="auto"
         Whether to center features and divide them by their standard deviation; CSR features are
-        divided by their largest entry and never centered. "auto" does not change indicators, whose
-        entries are 0 and 1. With "robust", cells beyond five robust deviations from the median, or
-        beyond the training rows, count as this edge. `coef_` and `intercept_` are always in units
-        of X, for cells between the edges.
+        divided by their largest entry and never centered. Before, cells beyond five robust
+        deviations from the median, or beyond the training rows, count as this edge; with "moments"
+        they are as they are. "auto" is True, and does not change indicators, whose entries are 0
+        and 1. `coef_` and `intercept_` are always in units of X, for cells between the edges.
     missing : {"mean", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the
         weighted mean of the feature over the rows of `fit` (0 if it is missing in all of them), in
@@ -193,7 +193,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     l1_ratio: float = 0.0
     decoder: str | Decoder = "auto"
     cost_matrix: ArrayLike | None = None
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "error"] = "mean"
     fit_intercept: bool = True
     max_iter: int = 1000

@@ -46,7 +46,7 @@ class KernelParameters:
     gamma: float | Literal["multiscale", "scale"] | None = None
     _: KW_ONLY
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     max_iter: int = 20
     shuffle: bool = True

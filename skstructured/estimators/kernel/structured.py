@@ -181,7 +181,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     max_iter: int | Literal["auto"] = "auto"
     shuffle: bool = True

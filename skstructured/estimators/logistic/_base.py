@@ -57,7 +57,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     _: KW_ONLY
     decoder: str | Decoder = "map"
-    standardize: bool | Literal["auto", "robust"] = "auto"
+    standardize: bool | Literal["auto", "moments"] = "auto"
     missing: Literal["mean", "indicator", "error"] = "mean"
     fit_intercept: bool = True
     verbose: bool | int = 0

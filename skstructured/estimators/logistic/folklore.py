@@ -218,12 +218,12 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         How `sample` chooses a class, and which losses are reported: "map" or "nearest" for the most
         likely class, "sampled" for a draw by the probabilities. `predict` always returns the most
         likely class.
-    standardize : bool, "auto" or "robust", default="auto"
+    standardize : bool, "auto" or "moments", default="auto"
         Whether to center and scale each feature by its mean and standard deviation over the rows so
         far, the current row included. With more than 32 rows these lag: the latest rows, at most
-        1/32 of all by weight, may not be included yet. "auto" is True, and "robust" keeps to edges
-        as in `OnlineStructuredPredictor`; all rows count alike. CSR rows are divided by the
-        largest entry of each column so far and not centered, so they give different predictions
+        1/32 of all by weight, may not be included yet. "auto" is True. Cells far beyond the others
+        count as an edge, as in `OnlineStructuredPredictor`, except with "moments"; all rows count
+        alike. CSR rows are divided by the largest entry of each column so far and not centered, so they give different predictions
         than the same rows in dense form. They are converted to dense blocks.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean

@@ -34,7 +34,7 @@ class MarginParameters:
     coef0: float = 1.0
     alpha: float | Literal["auto", "path"] = "auto"
     cost_matrix: ArrayLike | None = None
-    standardize: bool | Literal["auto", "robust"] = True
+    standardize: bool | Literal["auto", "moments"] = True
 
 
 @parameters_with(MarginParameters)
@@ -68,12 +68,13 @@ class DualLearner(MarginLearner):
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [true, predicted] of classes, or of positions of sequences: not negative, and 0 on the
         diagonal. It need not be symmetric. None is the loss of the space.
-    standardize : bool, "auto" or "robust", default=True
+    standardize : bool, "auto" or "moments", default=True
         Whether to center dense features and divide them by their standard deviation, and to divide
-        CSR features by their largest entry. "auto" does not change columns of 0 and 1. With
-        "robust", cells beyond five robust deviations from the median, or beyond the training rows,
-        count as this edge; for kernels, columns of which more than 5% are beyond become normal
-        quantiles. `coef_` is in units of X.
+        CSR features by their largest entry. Before, cells beyond five robust deviations from the
+        median, or beyond the training rows, count as this edge, and for kernels, columns of which
+        more than 5% are beyond become normal quantiles; with "moments" they are as they are. "auto"
+        is True, and does not change columns of 0 and 1. `coef_` is in units of X, for cells between
+        the edges.
     missing : {"mean", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the
         weighted mean of the feature over the rows of `fit` (0 if it is missing in all of them), in
