@@ -36,6 +36,9 @@ FIRST_ROWS, STREAM_EDGE, USUAL_GROWTH, POWER = 32, 3.0, 0.4, 0.3
 #: of the first cells are equal; E min(z², 4) of normal z.
 NARROW, WIDE, NARROW_SQUARES = 2.0, 5.0, 0.7737
 
+#: A CSR entry counts as at most so many times the geometric mean of those of its column so far.
+FARTHEST = 5.0
+
 #: Median of |z| of normal z.
 NORMAL_MEDIAN = 0.6745
 
@@ -307,46 +310,67 @@ def standardize_rows(
 
 @kernel
 def exchange(statistics, grown, count, forward):
-    """Exchange the largest entries of columns with those in `grown` (2, …), one by one.
+    """Exchange the scales of columns, the means and weights of their logarithms with `grown`.
 
-    Rows are columns and entries; the first `count` are exchanged, from the last one on backwards
-    unless `forward`.
+    Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged one by one,
+    from the last one on backwards unless `forward`.
     """
     for i in range(count):
         t = i if forward else count - 1 - i
-        j, x = int(grown[0, t]), grown[1, t]
-        grown[1, t], statistics[DEVIATION, j] = statistics[DEVIATION, j], x
-        statistics[INVERSE, j] = 1.0 / x if x > SMALLEST else 0.0
+        j = int(grown[0, t])
+        scale, log_size, seen = grown[1, t], grown[2, t], grown[3, t]
+        grown[1, t], statistics[DEVIATION, j] = statistics[DEVIATION, j], scale
+        grown[2, t], statistics[SUM, j] = statistics[SUM, j], log_size
+        grown[3, t], statistics[SQUARES, j] = statistics[SQUARES, j], seen
+        statistics[INVERSE, j] = 1.0 / scale if scale > SMALLEST else 0.0
+
+
+@kernel
+def count_entry(size, weight, robust, statistics, j):
+    """The scale of a column grows to the size of an entry, or to `FARTHEST` geometric means.
+
+    If the latter became smaller, it shrinks: a first entry that is far too large is forgotten.
+    """
+    scale = max(statistics[DEVIATION, j], size)
+    if robust:
+        statistics[SQUARES, j] += weight
+        share = weight / statistics[SQUARES, j]
+        statistics[SUM, j] += share * (math.log(size) - statistics[SUM, j])
+        scale = min(scale, FARTHEST * math.exp(statistics[SUM, j]))
+    statistics[DEVIATION, j] = scale
+    statistics[INVERSE, j] = 1.0 / scale if scale > SMALLEST else 0.0
 
 
 @kernel
 def scale_entries(
-    data, indices, indptr, rows, offsets, weight, statistics, columns, out, before, grown
+    data, indices, indptr, rows, offsets, weight, statistics, robust, columns, out, before, grown
 ):
-    """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
+    """Divide the entries of CSR `rows` by the scale of their columns so far, into `out`.
 
+    The scale is the largest entry. Robust ones are limited by `count_entry`, and quotients by ±1.
     Rows of weight zero become 0; `offsets` and `before` are as in `standardize_rows`.
 
-    `statistics` are afterwards as before: `grown` (2, entries) receives the columns whose largest
-    entry grew, and that entry, see `exchange`; returns how many.
+    `statistics` are afterwards as before: `grown` (4, entries) receives those of columns that
+    changed, see `exchange`; returns how many.
     """
     largest, inverse, count, seen, place = statistics[DEVIATION], statistics[INVERSE], 0, 0, 0
+    limit = 1.0 if robust else math.inf
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
         for r in range(start, stop):
             for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
                 j, x = indices[t], abs(np.float64(data[t]))
                 if before.shape[0] > 0:
-                    before[seen] = data[t] * inverse[j]
-                if x > largest[j] and weight[r] > 0.0:
+                    before[seen] = min(max(data[t] * inverse[j], -limit), limit)
+                if weight[r] > 0.0 and x > (0.0 if robust else largest[j]):
                     grown[0, count], grown[1, count] = j, largest[j]
+                    grown[2, count], grown[3, count] = statistics[SUM, j], statistics[SQUARES, j]
                     count += 1
-                    largest[j] = x
-                    inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+                    count_entry(x, weight[r], robust, statistics, j)
                 seen += 1
         for r in range(start, stop):
             for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-                z = data[t] * inverse[indices[t]]
+                z = min(max(data[t] * inverse[indices[t]], -limit), limit)
                 columns[place] = indices[t]
                 out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
                 place += 1

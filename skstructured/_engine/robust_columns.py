@@ -1,6 +1,6 @@
 """Columns of which no cell decides for all others: those far beyond the rest count as an edge."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csc_matrix, issparse
@@ -22,6 +22,29 @@ QUARTERS, ROUNDING = np.array([0.25, 0.5, 0.75]), 1e-9
 
 #: Quantiles of a heavy column, and the largest normal quantile that a cell becomes.
 LEVELS, LARGEST_QUANTILE = np.linspace(0.0, 1.0, 200), 3.0
+
+
+class FeatureRanges(NamedTuple):
+    """How features are standardized: ``z = (x − center)/scale`` of cells between `low` and `high`.
+
+    Cells beyond count as the nearer edge. A heavy feature becomes normal quantiles before, which
+    center and scale are of.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (p,)
+        Mean and standard deviation of cells in range; 0 and the largest entry of CSR columns.
+    low, high : ndarray of shape (p,)
+        Edges; infinite without any.
+    heavy : ndarray of shape (p,)
+        Whether a feature is heavy.
+    """
+
+    center: Floats
+    scale: Floats
+    low: Floats
+    high: Floats
+    heavy: Array
 
 
 class RobustColumns(State):
@@ -68,6 +91,11 @@ class RobustColumns(State):
         if heavy:
             columns.heavy, columns.knots = np.array(heavy), np.array(knots)
         return columns
+
+    def ranges(self, ranges: FeatureRanges) -> FeatureRanges:
+        """`FeatureRanges` of standardized columns, with these edges."""
+        heavy = np.isin(np.arange(len(self.low)), self.heavy)
+        return ranges._replace(low=self.low, high=self.high, heavy=heavy)
 
     def transform(self, X: Any) -> Any:
         """Rows with their cells in range, in a new matrix."""

@@ -37,7 +37,7 @@ from skstructured._engine.moments import (
     standardize_rows,
     transform_all,
 )
-from skstructured._engine.robust_columns import RobustColumns
+from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Call, State, at_once
 
@@ -163,6 +163,14 @@ class RunningScale(State):
         return bool(self.counts[ROBUST])
 
     @property
+    def ranges(self) -> FeatureRanges:
+        """How the next row is standardized."""
+        center, scale, low, high = self.statistics[[MEAN, DEVIATION, LOW, HIGH]]
+        if self._kind == "sparse" and self.robust:
+            low, high = -scale, scale
+        return FeatureRanges(center, scale, low, high, np.zeros(len(scale), dtype=bool))
+
+    @property
     def columns(self) -> int:
         """Columns of transformed rows: those of the features, and of their indicators."""
         return self.statistics.shape[1] * (1 + self.indicators)
@@ -272,9 +280,10 @@ class RunningScale(State):
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
-        given = (rows.data, rows.indices, rows.indptr, order, self.offsets, weight)
-        count = scale_entries(*given, self.statistics, columns, out, before, grown)
+        before, grown = np.empty(len(out) * ahead), np.empty((4, len(out)))
+        entries = (rows.data, rows.indices, rows.indptr)
+        given = (*entries, order, self.offsets, weight, self.statistics, self.robust)
+        count = scale_entries(*given, columns, out, before, grown)
         ready = Rows(out, columns, indptr, self.columns, len(order), None)
         grow = (exchange, self.statistics, grown, count)
         exchange(self.statistics, grown, 0, True)  # to be compiled before it is called at once
@@ -291,6 +300,8 @@ class RunningScale(State):
         if self.makes_sparse(rows):
             X = csr_matrix(rows.X if rows.is_sparse else rows.without_gaps().X, copy=True)
             X.data *= self.statistics[INVERSE][X.indices]
+            if self.robust:
+                np.clip(X.data, -1.0, 1.0, out=X.data)
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         Z = np.empty(rows.X.shape)
@@ -301,7 +312,11 @@ class RunningScale(State):
 
     def imputed(self, rows: Rows) -> Rows:
         """Rows in range, with means instead of missing values; for weights that are folded."""
-        if not self.used or rows.is_sparse:
+        if not self.used or (rows.is_sparse and not self.robust):
+            return self._widened(rows)
+        if rows.is_sparse:
+            scale = self.statistics[DEVIATION][rows.indices].astype(rows.data.dtype)
+            rows = rows._replace(data=np.clip(rows.data, -scale, scale), X=None)
             return self._widened(rows)
         if not self.robust and not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
             return self._widened(rows)

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import MaxAbsScaler
 
 from skstructured._base.validation import check_missing, check_standardize
-from skstructured._engine.robust_columns import RobustColumns
+from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Floats, Matrix
@@ -60,6 +60,15 @@ class FeatureScale:
         scale = np.where(kept | tiny, 1.0, deviation)
         return cls(np.where(kept, 0.0, mean) if centred else None, scale, columns)
 
+    @property
+    def ranges(self) -> FeatureRanges:
+        """How rows are standardized."""
+        assert self.scale is not None
+        p, far = len(self.scale), np.full(len(self.scale), np.inf)
+        center = np.zeros(p) if self.center is None else self.center
+        ranges = FeatureRanges(center, self.scale, -far, far, np.zeros(p, dtype=bool))
+        return ranges if self.columns is None else self.columns.ranges(ranges)
+
     def in_range(self, X: Matrix) -> Matrix:
         """Rows whose cells are in range."""
         return X if self.columns is None else self.columns.transform(X)
@@ -88,6 +97,13 @@ class FeatureScale:
             return coef, intercept
         back = intercept if self.center is None else intercept + coef @ self.center
         return coef * self.scale, back
+
+
+def feature_ranges(learner: Any) -> FeatureRanges:
+    """`FeatureRanges` of a learner that standardizes: center, scale, edges, heavy features."""
+    if not learner.standardize:
+        raise AttributeError("feature_ranges_ is only set with standardize.")
+    return (learner._scaling if hasattr(learner, "_scaling") else learner._scale).ranges
 
 
 def scale_of(

@@ -18,7 +18,12 @@ from skstructured._base.validation import (
     check_weights,
 )
 from skstructured._engine.robust_columns import RobustColumns
-from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured._learners.batch_scaling import (
+    FeatureScale,
+    feature_ranges,
+    training_means,
+    with_means,
+)
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, over_sequences, read_batch
@@ -86,6 +91,7 @@ class BatchPredictor(BaseEstimator):
     _rules: tuple[str, ...] = ()
 
     _missing_choices = ("mean", "error")
+    feature_ranges_ = property(feature_ranges)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from all rows, or all sequences.

@@ -128,7 +128,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def _learners(self, X):
         given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
-        given |= {"a": CAUTION, "max_iter": PASSES}
+        given |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
         seed = self.random_state_.randint(SEEDS)
         return [("linear", PiSTOLRegressor("linear", random_state=seed, **given))]
 

@@ -295,7 +295,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _learners(self, X):
         first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
-        shared = {"space": self.space, "missing": self.missing}
+        shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
         learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
         if X.shape[0] <= self.n_landmarks and not self.loss_.calls_python:
             for kernel, seed in zip(BY_LOSS, seeds, strict=True):

@@ -221,7 +221,8 @@ class StructuredRanker(Mixture):
 
     def _learners(self, X):
         name, seed = "linear" if issparse(X) else "additive", self.random_state_.randint(SEEDS)
-        return [(name, ListwiseRanker(kernel=name, missing=self.missing, random_state=seed))]
+        given = {"missing": self.missing, "standardize": "moments", "random_state": seed}
+        return [(name, ListwiseRanker(kernel=name, **given))]
 
     def _trees(self, seed):
         given = BEST | {"n_trees": 10, "min_samples_leaf": 5}

@@ -11,6 +11,7 @@ from skstructured._engine.moments import HIGH, LOW, USUAL_GROWTH
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import at_once
 
 
 def columns_of(rng, n):
@@ -83,14 +84,16 @@ def test_entries_of_sparse_rows_keep_to_their_sizes(rng):
     np.testing.assert_array_equal(Z, X)
 
 
+@pytest.mark.parametrize("weights", ["ones", "lognormal"])
 @pytest.mark.parametrize("forgets", [True, False])
 @pytest.mark.parametrize("centred", [True, False])
-def test_streams_are_as_defined(centred, forgets, rng):
+def test_streams_are_as_defined(centred, forgets, weights, rng):
     X = columns_of(rng, 400)
     X[200:, 0] += 4.0
+    weight = np.ones(400) if weights == "ones" else np.exp(rng.randn(400))
     scale = RunningScale(6, centred, True, robust=True, forgets=forgets)
-    Z = scale.apply(Rows.from_array(X))[0].matrix
-    wanted = naive.stream(X, centred, USUAL_GROWTH * forgets)
+    Z = scale.apply(Rows.from_array(X), weight=weight)[0].matrix
+    wanted = naive.stream(X, weight, centred, USUAL_GROWTH * forgets)
     np.testing.assert_allclose(Z, wanted, rtol=1e-7, atol=1e-9)
     low, high = scale.statistics[[LOW, HIGH]]
     new = np.vstack([X, np.full(6, 1e9), np.full(6, -1e9)])
@@ -101,6 +104,36 @@ def test_streams_are_as_defined(centred, forgets, rng):
     folded = scale.fold(W)
     linear = in_range @ folded[:, :6].T + folded[:, 6]
     np.testing.assert_allclose(linear, theta, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_streams_of_sparse_rows_are_as_defined(ahead, rng):
+    X = np.exp(rng.randn(200, 4)) * (rng.rand(200, 4) < 0.3)
+    X[0] *= 1e6
+    X[rng.rand(200) < 0.02, 1] *= -1e4
+    X[:, 2] = X[:, 2] > 0.0
+    weight = rng.randint(3, size=200) / 2.0
+    scale, rows = RunningScale(4, True, True, robust=True), Rows.from_array(sparse.csr_matrix(X))
+    wanted = naive.sparse_stream(X, weight)
+    for part in (np.arange(70), np.arange(70, 200)):
+        state = scale.statistics.copy()
+        counted = scale.counted(rows, part, weight[part], ahead)
+        np.testing.assert_array_equal(scale.statistics, state)
+        if ahead:  # as predictions are, of the first row of the part
+            first = scale.transformed(rows.taken(part[:1])).data
+            np.testing.assert_array_equal(counted.before[: len(first)], first)
+        at_once(counted.commit)
+        Z = counted.rows.matrix.toarray()
+        np.testing.assert_allclose(Z, wanted[part], rtol=1e-12, atol=1e-12)
+    new = sparse.csr_matrix(np.vstack([1e9 * X[:5], X]))
+    Z, in_range = (
+        scale.transformed_matrix(Rows.from_array(new)),
+        scale.imputed(Rows.from_array(new)),
+    )
+    assert np.abs(Z.data).max() == 1.0
+    assert np.median(np.abs(Z.data)) > 0.1  # the first row is forgotten
+    W = rng.randn(2, 4)
+    np.testing.assert_allclose(Z @ W.T, in_range.matrix @ scale.fold(W).T, rtol=1e-9)
 
 
 @settings(max_examples=30, deadline=None)

@@ -64,11 +64,12 @@ def start(cells, centred):
 
 
 class Stream:
-    """Robust statistics of one column without missing values; rows have weight 1."""
+    """Robust statistics of one column without missing values."""
 
     def __init__(self, centred, growth):
         self.centred, self.growth = centred, growth
-        self.cells, self.recent, self.counted, self.gain = [], [], 0, 1.0
+        self.cells, self.recent, self.weights = [], [], []  # weights are those of the recent ones
+        self.counted, self.gain = 0.0, 1.0
         self.mean = self.deviation = 0.0
         self.limit = math.inf
 
@@ -84,32 +85,35 @@ class Stream:
         """Whether a constant column changes."""
         return self.deviation == 0.0 and x != self.mean
 
-    def count(self, x, changed):
+    def count(self, x, weight, changed):
         """Count a cell; afterwards the statistics are up to date, or it waits among the recent."""
         self.cells.append(x)
-        n = len(self.cells)
-        late = 32 * (len(self.recent) + 1) >= self.counted
+        n, since = len(self.cells), sum(self.weights)
+        late = 32 * (since + weight) >= self.counted
         if not (late or n <= 32 or changed):
             self.recent.append(self.z(x))
+            self.weights.append(weight)
             return
         if n > 32:
             self.gain = max(1.0, self.growth * n**0.3)
-        self._refresh(x)
-        self.counted, self.recent = n, []
+        self._refresh(x, weight)
+        self.counted, self.recent, self.weights = self.counted + since + weight, [], []
         if n == 32:
             self.mean, self.deviation, self.limit = start(self.cells, self.centred)
 
-    def _refresh(self, x):
-        unit, old = (0.7737 if self.limit == 2.0 else 1.0), self.counted + len(self.recent)
+    def _refresh(self, x, weight):
+        since = sum(self.weights)
+        unit, old = (0.7737 if self.limit == 2.0 else 1.0), self.counted + since
         if self.recent:
             z = np.clip(self.recent, -self.limit, self.limit)
-            times = min(self.gain, max(1.0, 0.5 * old / len(z)))
-            share = times * len(z) / old
-            shift = share * z.mean() if self.centred else 0.0
-            spread = 1.0 - share + share * np.mean(z**2) / unit - shift**2
+            times = min(self.gain, max(1.0, 0.5 * old / since))
+            share = times * since / old
+            shift = share * np.average(z, weights=self.weights) if self.centred else 0.0
+            squares = np.average(z**2, weights=self.weights)
+            spread = 1.0 - share + share * squares / unit - shift**2
             self.mean += self.deviation * shift
             self.deviation *= math.sqrt(max(spread, 0.0))
-        share = 1.0 / (old + 1.0)
+        share = weight / (old + weight)
         if self.gain > 1.0:
             share = min(self.gain * share, max(share, 0.5))
         d = x - self.mean
@@ -121,12 +125,27 @@ class Stream:
             self.mean += share * d
 
 
-def stream(X, centred, growth):
+def stream(X, weight, centred, growth):
     """Every row of X as it is learned."""
     columns, out = [Stream(centred, growth) for _ in X[0]], np.empty(X.shape)
     for t, x in enumerate(X):
         changed = any(column.changes(cell) for column, cell in zip(columns, x, strict=True))
         for column, cell in zip(columns, x, strict=True):
-            column.count(cell, changed)
+            column.count(cell, weight[t], changed)
         out[t] = [column.z(cell) for column, cell in zip(columns, x, strict=True)]
+    return out
+
+
+def sparse_stream(X, weight):
+    """Every row of a matrix as CSR rows are learned; zeros are not cells."""
+    logs, weights = [[] for _ in X[0]], [[] for _ in X[0]]
+    scales, out = np.zeros(X.shape[1]), np.zeros(X.shape)
+    for t, x in enumerate(X):
+        for j in np.flatnonzero(x):
+            if weight[t] > 0.0:
+                logs[j].append(math.log(abs(x[j])))
+                weights[j].append(weight[t])
+                farthest = 5.0 * math.exp(np.average(logs[j], weights=weights[j]))
+                scales[j] = min(max(scales[j], abs(x[j])), farthest)
+                out[t, j] = min(max(x[j] / scales[j], -1.0), 1.0)
     return out

@@ -23,7 +23,7 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
-from skstructured._learners.batch_scaling import scale_of
+from skstructured._learners.batch_scaling import feature_ranges, scale_of
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import with_progress
@@ -62,6 +62,8 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+
+    feature_ranges_ = property(feature_ranges)
 
     @abstractmethod
     def _new_weights(self, K, width):

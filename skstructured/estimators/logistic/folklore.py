@@ -223,8 +223,9 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         far, the current row included. With more than 32 rows these lag: the latest rows, at most
         1/32 of all by weight, may not be included yet. "auto" is True. Cells far beyond the others
         count as an edge, as in `OnlineStructuredPredictor`, except with "moments"; all rows count
-        alike. CSR rows are divided by the largest entry of each column so far and not centered, so they give different predictions
-        than the same rows in dense form. They are converted to dense blocks.
+        alike. CSR rows are divided by the largest entry of each column so far and not centered, so
+        they give different predictions than the same rows in dense form. They are converted to
+        dense blocks.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the rows so far, and "error" raises an error. "indicator" imputes the mean and appends

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 
 from skstructured._base.validation import check_finite, check_integer, read_rows
-from skstructured._engine.robust_columns import RobustColumns
+from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.blas import one_blas_thread
@@ -88,6 +88,11 @@ class Mixture(BaseEstimator):
 
     #: As members do, which is why they take missing values; cells are in range before.
     standardize = True
+
+    @property
+    def feature_ranges_(self) -> FeatureRanges:
+        """`FeatureRanges`: center, scale, edges and heavy features; not of estimators given."""
+        return self._mixed.rows.ranges
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Fit all members, and find their weights.

@@ -74,7 +74,8 @@ class RowChain(NamedTuple):
         theta = mixture._fit(rows, y.values, weights, sequences)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
-        chain = ConditionalRandomField(random_state=seed).fit(Z, y, weight)
+        chain = ConditionalRandomField(standardize="moments", random_state=seed)
+        chain.fit(Z, y, weight)
         sums = held_out(chain, Z, y, weight, parts)
         loss, right, positions = sums.sum(axis=1)
         return cls(view, mixture, chain, loss / positions, right / positions, sums)
