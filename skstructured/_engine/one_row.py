@@ -18,7 +18,7 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, standardize_rows
+from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, N_COUNTED, standardize_rows
 from skstructured._engine.rounds import (
     CONSTANTS,
     KERNELS,
@@ -30,7 +30,7 @@ from skstructured._engine.rounds import (
     play_raw,
 )
 from skstructured._engine.rows import in_range
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import clear, copy_into
 
 #: Returned for rows out of range, or with gaps: nothing was done.
 REFUSED = -2
@@ -72,6 +72,8 @@ def learn_row(
     if used and stopped >= 0:
         copy_into(statistics.reshape(-1), before)
         copy_into(counts, counted)
+        if counts[N_COUNTED] < first_rows.shape[0]:
+            clear(first_rows[int(counts[N_COUNTED])])
     return stopped
 
 

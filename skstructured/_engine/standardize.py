@@ -6,6 +6,7 @@ when the weight of the rows since then reaches 1/32 of all: at rounds that becom
 round whose row is unlike those before it.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -127,7 +128,7 @@ class RunningScale(State):
     ) -> None:
         self.statistics, self.counts = unbounded(np.zeros((LIMIT + 1, width))), np.zeros(ROBUST + 1)
         self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
-        self.first = np.empty((FIRST_ROWS * robust, width))
+        self.first = np.zeros((FIRST_ROWS * robust, width))
         self.centred = centred
         self.used = wanted
         self.divided = True
@@ -260,11 +261,10 @@ class RunningScale(State):
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
-        moments, first = (self.statistics.copy(), self.counts.copy()), self.arrays[2]
-        given = (rows.data, rows.width, order, self.offsets, weight, *moments, first)
+        own = dict(zip(("statistics", "counts", "first"), self.arrays, strict=True))
+        now = {name: numbers.copy() for name, numbers in own.items()}
+        given = (rows.data, rows.width, order, self.offsets, weight, *now.values())
         standardize_rows(*given, self.centred, self.divided, out, before)
-        own = {"statistics": self.statistics, "counts": self.counts}
-        now = dict(zip(own, moments, strict=True))
         if self.indicators:
             gaps = np.isnan(rows.X[order])
             out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
@@ -310,17 +310,26 @@ class RunningScale(State):
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
+    def imputed_parts(self, rows: Rows) -> Iterator[Rows]:
+        """`imputed` rows, some at a time if they are copied."""
+        size = rows.block_size(rows.n_rows) if self.robust else rows.n_rows
+        if size >= rows.n_rows:
+            yield self.imputed(rows)
+            return
+        for start in range(0, rows.n_rows, size):
+            yield self.imputed(rows.taken(slice(start, start + size)))
+
     def imputed(self, rows: Rows) -> Rows:
         """Rows in range, with means instead of missing values; for weights that are folded."""
         if not self.used or (rows.is_sparse and not self.robust):
             return self._widened(rows)
         if rows.is_sparse:
-            scale = self.statistics[DEVIATION][rows.indices].astype(rows.data.dtype)
+            scale = self.statistics[DEVIATION][rows.indices]
             rows = rows._replace(data=np.clip(rows.data, -scale, scale), X=None)
             return self._widened(rows)
         if not self.robust and not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
             return self._widened(rows)
-        X = np.empty(rows.X.shape, dtype=rows.data.dtype)
+        X = np.empty(rows.X.shape)
         complete(rows.X, self.statistics, X)
         return self._widened(Rows.from_array(X), np.isnan(rows.X) if self.indicators else None)
 

@@ -481,7 +481,11 @@ class LinearModel(Model):
         """What is played, (n, dim); of wide rows by the columns that have entries."""
         if self.mixes:
             return self._mixed_scores(batch.rows, averaged)
-        rows = self.scale.imputed(batch.rows)
+        parts = self.scale.imputed_parts(batch.rows)
+        return np.concatenate([self._linear_scores(rows, averaged) for rows in parts])
+
+    def _linear_scores(self, rows: Rows, averaged: bool) -> Floats:
+        """`scores` of rows that are imputed."""
         columns, X = rows.columns() if self._is_wide(rows) else (None, rows.matrix)
         return linear_scores(self._matrices(averaged, columns)[0], X)
 

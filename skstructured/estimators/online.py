@@ -123,7 +123,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         1/32 of all by weight, may not be included yet. So you do not scale features first. After 32
         rows, dense cells beyond three deviations from the mean count as this edge, which neither
         wrong cells nor the first rows can move far, and recent rows count more; with "moments" all
-        rows count alike, and cells are as they are. CSR rows are divided by the largest entry of
+        rows count alike, and cells are unchanged. CSR rows are divided by the largest entry of
         each column so far, and never centered. "auto" is True, except that `fit` does not divide
         sequences whose features are all 0 or 1: dense ones are centered if there is an intercept,
         CSR ones are not changed. `coef_` and `intercept_` are in units of X, for cells between the
@@ -537,8 +537,8 @@ class SecondOrderPerceptron(OnlineClassifier):
         self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))
 
     def _thetas(self, X):
-        rows = self._scale.imputed(Rows.from_array(X))
-        return linear_scores(self._weights(), rows.matrix)
+        W, parts = self._weights(), self._scale.imputed_parts(Rows.from_array(X))
+        return np.concatenate([linear_scores(W, rows.matrix) for rows in parts])
 
     def _learn_row(self, x, code):
         theta = self._learned.W @ x

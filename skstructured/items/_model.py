@@ -290,6 +290,8 @@ class ItemRounds(RoundKind):
         centred = learner._intercept or self.centred
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centred)
+        if self.steps is not None:  # indicators
+            return scale.without_edges()
         return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
-from skstructured._engine.moments import MEAN
+from skstructured._engine.moments import DEVIATION, HIGH, LOW, MEAN
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, raise_frozen
 from skstructured._learners.online import OnlineEstimator
@@ -158,6 +158,10 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     state.vector[CLOCK], state.moves = sum(clocks), False
     means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
     model.scale.set_moments(means, np.ones(len(means)))
+    widest = {DEVIATION: np.max, LOW: np.min, HIGH: np.max}
+    for row, extreme in widest.items():
+        ranges = [shard._scale.statistics[row] for shard in shards]
+        model.scale.statistics[row] = extreme(ranges, axis=0)
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
         model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))

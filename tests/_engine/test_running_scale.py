@@ -197,7 +197,8 @@ def test_more_rows_are_counted_behind_them(rng):
 def test_kernels_are_of_rows_standardised_by_all_of_them(dtype, rng):
     X = np.exp(rng.randn(80, 3)).astype(dtype)
     y, weight = rng.randint(3, size=80), rng.randint(4, size=80)
-    model = KernelStructuredPredictor(max_iter=3).fit(X, y, sample_weight=weight)
+    model = KernelStructuredPredictor(standardize="moments", max_iter=3)
+    model.fit(X, y, sample_weight=weight)
     means, deviations = literal(X, weight.astype(float), True)
     Z = (X - means) / deviations
     tolerance = 1e-12 if dtype == np.float64 else 1e-5

@@ -330,7 +330,8 @@ def test_gaps_in_items():
     assert np.isfinite(mean.predict(X)).all()
     marked = ListwiseRanker(missing="indicator", random_state=0).partial_fit(X, y, qid)
     assert marked.coef_.shape == (5,) and marked.missing_coef_.shape == (1, 5)
-    completed = np.where(np.isnan(X), marked._model.scale.statistics[0], X)
+    ranges = marked.feature_ranges_
+    completed = np.where(np.isnan(X), ranges.center, np.clip(X, ranges.low, ranges.high))
     by_hand = completed @ marked.coef_ + np.isnan(X) @ marked.missing_coef_[0]
     apart = marked.predict(X) - by_hand
     np.testing.assert_allclose(apart, apart[0], atol=1e-9)

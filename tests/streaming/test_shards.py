@@ -237,9 +237,14 @@ def test_real_outputs(way, average):
     model = average_fitted(shards)
     counts = [len(i) * shard.n_iter_ for i, shard in zip(at, shards, strict=True)]
     check_mean(model, shards, counts, ("coef_", "intercept_"))
-    wanted = mean_of([shard.predict(X) for shard in shards], counts)
-    np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-11, atol=1e-11)
-    assert model.t_ == N
+    lows, highs = zip(*(shard.feature_ranges_[2:4] for shard in shards), strict=True)
+    assert np.array_equal(model.feature_ranges_[2:4], [np.min(lows, 0), np.max(highs, 0)])
+    inside = X[((X >= np.max(lows, axis=0)) & (X <= np.min(highs, axis=0))).all(axis=1)]
+    wanted = mean_of([shard.predict(inside) for shard in shards], counts)
+    np.testing.assert_allclose(model.predict(inside), wanted, rtol=1e-11, atol=1e-11)
+    assert model.t_ == N and len(inside) > N / 2
+    far = np.vstack([1e9 * X[:5], np.clip(1e9 * X[:5], *model.feature_ranges_[2:4])])
+    assert np.array_equal(*np.split(model.predict(far), 2))
     assert way == "partial_fit" or len({shard.space_.scale for shard in shards}) == SHARDS
 
 

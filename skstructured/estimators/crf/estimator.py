@@ -97,7 +97,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         Whether to center features and divide them by their standard deviation; CSR features are
         divided by their largest entry and never centered. Before, cells beyond five robust
         deviations from the median, or beyond the training rows, count as this edge; with "moments"
-        they are as they are. "auto" is True, and does not change indicators, whose entries are 0
+        they are unchanged. "auto" is True, and does not change indicators, whose entries are 0
         and 1. `coef_` and `intercept_` are always in units of X, for cells between the edges.
     missing : {"mean", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the

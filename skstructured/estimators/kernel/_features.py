@@ -183,6 +183,10 @@ class MappedScale(State):
     #: Weights are those of transformed rows.
     imputed = transformed
 
+    def imputed_parts(self, rows):
+        """`imputed` rows, which are few at a time already."""
+        yield self.imputed(rows)
+
     def fold(self, W, columns=None):
         """Weights of `imputed` rows, which are those of transformed ones."""
         return W

@@ -72,7 +72,7 @@ class DualLearner(MarginLearner):
         Whether to center dense features and divide them by their standard deviation, and to divide
         CSR features by their largest entry. Before, cells beyond five robust deviations from the
         median, or beyond the training rows, count as this edge, and for kernels, columns of which
-        more than 5% are beyond become normal quantiles; with "moments" they are as they are. "auto"
+        more than 5% are beyond become normal quantiles; with "moments" they are unchanged. "auto"
         is True, and does not change columns of 0 and 1. `coef_` is in units of X, for cells between
         the edges.
     missing : {"mean", "error"}, default="mean"

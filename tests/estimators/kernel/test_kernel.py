@@ -346,7 +346,7 @@ def stops_far_out(X, Z):
     return K
 
 
-@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("standardize", ["moments", False])
 @pytest.mark.parametrize("n", [1, 5, 20])
 def test_rows_before_one_that_stops_are_learned_counted_and_scaled_by(n, standardize):
     """The kernel is −1 for rows whose last feature is large, as that of one in the middle."""

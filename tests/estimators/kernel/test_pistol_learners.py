@@ -226,7 +226,7 @@ class TestClassifiers:
         X, y = stream(2, n=100)
         model = PiSTOLClassifier().fit(X, np.where(y, "yes", "no"))
         assert model.coef_.shape == (1, 3) and model.intercept_.shape == (1,)
-        wanted = X @ model.coef_[0] + model.intercept_
+        wanted = np.clip(X, *model.feature_ranges_[2:4]) @ model.coef_[0] + model.intercept_
         np.testing.assert_allclose(model.decision_function(X), wanted)
         assert np.array_equal(model.predict(X), np.where(wanted > 0, "yes", "no"))
 
