@@ -9,7 +9,6 @@ from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Array, Floats, Ints, Matrix
@@ -381,13 +380,8 @@ def identified(likelihood: Likelihood) -> tuple[Floats | None, int, Array]:
 NEWTON = 1000
 
 
-def fit(
-    learner: Any, X: Matrix, offsets: Ints, chosen: Ints, weight: Floats, clusters: Ints | None
-) -> None:
-    """Set the attributes of a `ConditionalLogit`: X, chosen rows, weights and clusters of rounds.
-
-    All weights are positive; clusters are numbers (n,) from 0, or None.
-    """
+def fit(learner: Any, X: Matrix, offsets: Ints, chosen: Ints, weight: Floats) -> None:
+    """Set the attributes of a `ConditionalLogit`: X, chosen rows, positive weights of rounds."""
     total, share = weight.sum(), weight / weight.sum()
     Z, scale, constant = scaled_items(X, offsets, share)
     ridge = learner.alpha * (penalty_units(X, scale, learner.standardize) / scale) ** 2
@@ -406,26 +400,10 @@ def fit(
     learner.standard_errors_ = np.full(len(scale), np.nan)
     vars(learner).pop("covariance_", None)
     if solution.root is not None:
-        found = _covariance(likelihood, solution, weight, clusters)
+        found = solution.root @ solution.root.T / total
         found[unknown] = found[:, unknown] = np.nan
         learner.covariance_ = found / np.outer(scale, scale)
         learner.standard_errors_ = np.sqrt(np.diag(learner.covariance_))
-
-
-def _covariance(likelihood, solution, weight, clusters):
-    """The inverse H⁻¹ (p, p) of the Hessian times Σc, or the sandwich of clusters.
-
-    That is ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹``, s_g the sum of the gradients of cluster g of G.
-    """
-    inverse = solution.root @ solution.root.T / weight.sum()
-    if clusters is None:
-        return inverse
-    members = sparse.csr_matrix((weight, (clusters, np.arange(len(weight)))))
-    means = likelihood.means(solution.point.proba)
-    sums = members @ (means - likelihood.Z[likelihood.chosen])
-    count = members.shape[0]
-    middle = safe_sparse_dot(sums.T, sums, dense_output=True) * (count / (count - 1.0))
-    return inverse @ middle @ inverse
 
 
 def _warn_of_unknown(unknown, constant, learner):

@@ -472,12 +472,12 @@ def test_searches_over_rows_with_qid():
         ConditionalLogit(), X, Y, cv=cv, params={"qid": QID, "available": there}
     )
     assert len(found) == 3 and np.isfinite(found).all()
-    weighted = ConditionalLogit().set_fit_request(sample_weight=True, clusters=True)
+    weighted = ConditionalLogit().set_fit_request(sample_weight=True)
     weighted.set_score_request(sample_weight=True)
-    params = {"qid": QID, "sample_weight": 1.0 + QID % 3, "clusters": QID % 5}
+    params = {"qid": QID, "sample_weight": 1.0 + QID % 3}
     found = cross_validate(weighted, X, Y, cv=cv, params=params, return_estimator=True)
     a, _ = next(GroupKFold(3).split(X, Y, QID))
-    one = ConditionalLogit().fit(X[a], Y[a], QID[a], None, 1.0 + QID[a] % 3, QID[a] % 5)
+    one = ConditionalLogit().fit(X[a], Y[a], QID[a], None, 1.0 + QID[a] % 3)
     np.testing.assert_allclose(found["estimator"][0].covariance_, one.covariance_)
     assert sorted(ConditionalLogit().get_metadata_routing().consumes("predict_proba", ["qid"]))
 
