@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import parameters
 from skstructured._base.validation import (
     check_bool,
-    check_choice,
     check_features,
     check_integer,
     check_positive,
@@ -63,6 +62,9 @@ def weights_of(items: Items, sample_weight: Any) -> Floats:
     return check_weights(items.of_rounds(sample_weight, "sample_weight"), items.qid, len(items))
 
 
+#: Most features: Newton's method stores matrices of p² numbers.
+MOST_FEATURES = 10_000
+
 #: Metadata that methods request by themselves: no `set_fit_request` is needed.
 REQUESTED = {"qid": True, "available": True}
 
@@ -93,9 +95,6 @@ class ConditionalLogit(BaseEstimator):
         Regularization strength α, at least 0, as in `ConditionalRandomField`: ``1/(nC)`` for n
         rounds and the C of LogisticRegression. 0 is maximum likelihood, which you need for the
         usual standard errors.
-    solver : {"auto", "newton", "lbfgs"}, default="auto"
-        Algorithm. "newton" stores a matrix of p² numbers, from which it computes standard errors.
-        "lbfgs" does not, and has no standard errors. "auto" is "newton" for up to 1000 features.
     standardize : bool or "auto", default="auto"
         Units in which α penalizes weights: standard deviations of features within rounds, or those
         of X. "auto" does not change indicators, whose entries are 0 and 1. It has no effect with
@@ -113,27 +112,26 @@ class ConditionalLogit(BaseEstimator):
         Weights w, in units of X. If choices do not determine them, those of the least norm.
     standard_errors_ : ndarray of shape (n_features_in_,)
         Standard errors, the roots of the diagonal of `covariance_`. NaN for weights that choices do
-        not determine, and for "lbfgs".
+        not determine.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        Inverse Hessian of the objective times Σc. Not available for "lbfgs". With α > 0 it belongs
-        to the penalized weights, which are biased towards 0.
+        Inverse Hessian of the objective times Σc. With α > 0 it belongs to the penalized weights,
+        which are biased towards 0.
     log_likelihood_ : float
         Log-likelihood ``Σ_t c_t ln p(y_t | t)``, without the penalty.
     null_log_likelihood_ : float
         The same if all available items are equally likely, ``−Σ_t c_t ln m_t``.
     gap_ : float
         Bound on the distance of the objective from its minimum. For α > 0 it is at most the duality
-        gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, with λ the Newton decrement, D a
-        bound on the distance of two items of a round in the metric of the inverse Hessian, and
+        gap ``‖∇‖²/(2α)``. It is at most ``λ² h(Dλ)``, with λ the Newton decrement, D a bound on the
+        distance of two items of a round in the metric of the inverse Hessian, and
         ``h(q) = (q + (1 − q) ln(1 − q))/q²`` between 1/2 and 1. This proves that an optimum exists
-        [3]_. For "lbfgs" with α = 0 it is λ²/2 by conjugate gradients, an estimate.
+        [3]_.
     n_iter_ : int
         Number of iterations.
     n_rounds_ : int
         Number of rounds.
     rank_ : int
-        Number of weights that choices determine; for "lbfgs" the number of features that vary
-        within rounds.
+        Number of weights that choices determine.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -142,8 +140,8 @@ class ConditionalLogit(BaseEstimator):
     Warns
     -----
     UserWarning
-        For α = 0, with the names of features that vary in no round, and, for "newton", of those
-        that are collinear within all rounds. Their weights are not determined.
+        For α = 0, with the names of features that vary in no round, and of those that are collinear
+        within all rounds. Their weights are not determined.
     ConvergenceWarning
         If the gap is above `tol` at the end.
 
@@ -190,7 +188,6 @@ class ConditionalLogit(BaseEstimator):
     """
 
     alpha: float = 0.0
-    solver: Literal["auto", "newton", "lbfgs"] = "auto"
     standardize: bool | Literal["auto"] = "auto"
     max_iter: int = 1000
     tol: float = 1e-12
@@ -251,7 +248,6 @@ class ConditionalLogit(BaseEstimator):
         return self
 
     def _check_parameters(self):
-        check_choice("solver", self.solver, ("auto", "newton", "lbfgs"))
         if isinstance(self.alpha, bool) or self.alpha != 0:
             check_size("alpha", self.alpha)
         check_positive("tol", self.tol)
@@ -262,6 +258,11 @@ class ConditionalLogit(BaseEstimator):
 
     def _fit(self, X, y, qid, available, sample_weight):
         items, matrix = self._read(X, qid, available, reset=True)
+        if matrix.shape[1] > MOST_FEATURES:
+            raise ValueError(
+                f"X must have at most {MOST_FEATURES} features, because standard errors need a "
+                f"matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
+            )
         weight = weights_of(items, sample_weight)
         kept = weight > 0.0
         rows, offsets = np.repeat(kept, items.lengths), np.append(0, np.cumsum(items.lengths[kept]))
