@@ -6,9 +6,10 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, column_or_1d, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +23,6 @@ from skstructured._base.validation import (
     weighted_mean,
 )
 from skstructured._learners.lock import first_call, learning_aside, locked
-from skstructured._learners.metadata import routed
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.experts._binary import (
     check_marker,
@@ -537,7 +537,15 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     def _routed(self, method, params):
         """Metadata `params` of a call for each expert: a dict of names to dicts."""
-        found = routed(self, method, params) if params else {}
+        if not params:
+            return {}
+        if not get_config()["enable_metadata_routing"]:
+            raise TypeError(
+                f"{method}() got an unexpected keyword argument {next(iter(params))!r}. Metadata "
+                "are only passed to estimators that request them, with "
+                "enable_metadata_routing=True."
+            )
+        found = process_routing(self, method, **params)
         return {name: dict(found[name].get(method, {})) for name in found}
 
     def __sklearn_clone__(self):

@@ -32,11 +32,8 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         """Check the parameters and make the state, for K classes."""
 
     @abstractmethod
-    def _learn_block(self, rows, codes, weight, order, votes, logs, **given):
-        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any.
-
-        `given` are metadata for who is wrapped, if any is.
-        """
+    def _learn_block(self, rows, codes, weight, order, votes, logs):
+        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any."""
 
     @abstractmethod
     def _played(self, X):
@@ -69,14 +66,14 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._setup(space.dim_)
 
-    def _learn(self, rounds, order, **given):
+    def _learn(self, rounds, order):
         """Learn rows in `order`; votes and log probabilities of the plays."""
         rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
         votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
         for start in with_progress(self, range(0, len(order), size), len(order)):
             part = slice(start, start + size)
             with self.lock:
-                self._learn_block(*rest, order[part], votes[part], logs[part], **given)
+                self._learn_block(*rest, order[part], votes[part], logs[part])
         return votes, logs
 
 
