@@ -13,6 +13,7 @@ from skstructured._base.validation import (
     check_bool,
     check_finite,
     check_lengths,
+    check_weights,
     own_arrays,
     read_rows,
     takes_gaps,
@@ -98,6 +99,17 @@ def partial_fit(
 def learn(self: Any, rounds: Batch, which: Ints) -> None:
     """Learn rounds in the order of `which`."""
     self._learn(rounds, np.asarray(which))
+
+
+def resume(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
+    """`Batch` of further rows of the stream that is being learned."""
+    return self._with_labels(self._rows(X), y, sample_weight, stream=True)
+
+
+def with_labels(self: Any, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
+    """`Batch` of rows with labels and weights."""
+    codes = self._check_labels(rows, y)
+    return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
