@@ -60,7 +60,7 @@ def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> 
     --------
     spearman_rho : Squared differences of positions instead of pairs.
     ndcg_of_rankings : A score that gives the first items more weight.
-    skstructured.items.metrics.kendall_tau_b : The same for grades and scores with ties.
+    scipy.stats.kendalltau : The same for grades and scores with ties.
     """
     a, b = _two_rankings(y_pred, y_true)
     i, j = np.triu_indices(a.shape[1], 1)

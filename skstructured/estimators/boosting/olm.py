@@ -20,7 +20,6 @@ from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
     HEAVIEST,
-    MISTAKES,
     POTENTIAL,
     advance,
     boost_rows,
@@ -205,8 +204,8 @@ class AdaBoostOLMClassifier(VotingLearner):
         The weak learners; copies if they are `OnlineTreeClassifier`.
     edges_ : ndarray of shape (N,)
         Edges γ_i in [−1, 1]: see Notes.
-    expert_weights_, expert_mistakes_ : ndarray of shape (N,)
-        Probabilities v_i/Σv, and the mistakes behind them, by sample weight.
+    expert_weights_ : ndarray of shape (N,)
+        Probabilities v_i/Σv of the experts.
     leader_ : int
         Index of the expert that `predict` follows: the one with the fewest mistakes, the first if
         several have as many.
@@ -304,16 +303,6 @@ class AdaBoostOLMClassifier(VotingLearner):
         for logits in self._chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
 
-    def staged_predict_proba(self, X: Features) -> Iterator[Floats]:
-        """Probabilities by expert 1, then by expert 2, … and N: softmax(s^i).
-
-        Yields
-        ------
-        ndarray of shape (n, K)
-        """
-        for logits in self._chain(self._fitted_rows(X)):
-            yield np.exp(logits)
-
     @property
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
@@ -325,11 +314,6 @@ class AdaBoostOLMClassifier(VotingLearner):
     def expert_weights_(self) -> Floats:
         """Probabilities (N,) with which the hedge draws an expert."""
         return self._shares()[0]
-
-    @property
-    def expert_mistakes_(self) -> Floats:
-        """Mistakes (N,) of the experts in the rounds learned, by sample weight."""
-        return self._column(MISTAKES)
 
     @property
     def leader_(self) -> int:
