@@ -385,7 +385,7 @@ class TestWeights:
         wanted = PredictionSets(LogisticRegression(), random_state=0).fit(X, y, weight)
         with config_context(enable_metadata_routing=True):
             model = PredictionSets(LogisticRegression(), random_state=0)
-            model.set_fit_request(sample_weight=True)
+            model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
             outer = GridSearchCV(model, {"alpha": [0.1]}, cv=2)
             found = outer.fit(X, y, sample_weight=weight).best_estimator_
             np.testing.assert_array_equal(found.estimator_.coef_, wanted.estimator_.coef_)
