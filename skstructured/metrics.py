@@ -60,7 +60,7 @@ def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> 
     --------
     spearman_rho : Squared differences of positions instead of pairs.
     ndcg_of_rankings : A score that gives the first items more weight.
-    skstructured.items.metrics.kendall_tau_b : The same for grades and scores with ties.
+    scipy.stats.kendalltau : The same for grades and scores with ties.
     """
     a, b = _two_rankings(y_pred, y_true)
     i, j = np.triu_indices(a.shape[1], 1)
@@ -146,7 +146,6 @@ def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> 
     --------
     ndcg_of_rankings : The same for true outputs that are rankings.
     skstructured.items.metrics.ndcg : The same for grades and scores, in groups of any size.
-    skstructured.decoders.DiscountedGain : The decoder with the largest expected NDCG.
 
     Notes
     -----
@@ -214,7 +213,6 @@ def ndcg_of_rankings(
     --------
     ndcg : The same for given relevances.
     kendall_tau, spearman_rho : Scores in which all items have the same weight.
-    skstructured.decoders.DiscountedGain : The decoder with the largest expected NDCG.
 
     References
     ----------

@@ -13,6 +13,7 @@ from skstructured._base.validation import (
     check_bool,
     check_finite,
     check_lengths,
+    check_weights,
     own_arrays,
     read_rows,
     takes_gaps,
@@ -27,42 +28,8 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
-def fit_one_pass(
-    learner: Any, X: Features, y: Outputs, sample_weight: Given = None, **given: Any
-) -> Any:
-    """The learner after one pass from scratch; an error leaves it as it was.
-
-    It has ``_first(X, y, classes, sample_weight, stream)``, which restarts it, and `resume`, both
-    of which return a `Batch`; and ``_learn(rounds, order)``, which may take metadata.
-    """
-    shuffle = getattr(learner, "shuffle", True)
-    check_bool("shuffle", shuffle)
-    with learner.turn, learning_aside(learner) as new:
-        rounds = new._first(X, y, None, sample_weight, stream=False)
-        rng = getattr(new, "random_state_", None) or check_random_state(learner.random_state)
-        new._learn(rounds, rounds.order(rng if shuffle else None), **given)
-    learner._warn_diagnostics()
-    return learner
-
-
-def learn_stream(
-    learner: Any, X: Features, y: Outputs, classes: Given, sample_weight: Given = None, **given: Any
-) -> Any:
-    """The same learner after further rows, in order; the first ones start it."""
-    with learner.turn, first_call(learner, "classes_") as new:
-        if new is not learner:
-            rounds = new._first(X, y, classes, sample_weight, stream=True)
-        else:
-            if classes is not None:
-                learner.space_.check_classes(classes)
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            rounds = learner.resume(X, y, **weights)
-            own_arrays(learner)
-        new._learn(rounds, np.arange(len(rounds.packed)), **given)
-    learner._warn_diagnostics()
-    return learner
-
-
+# Methods of learners that have ``_first(X, y, classes, sample_weight, stream)``, which restarts
+# them, and `resume`, both of which return a `Batch`; and ``_learn(rounds, order)``.
 def fit(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Any:
     """Learn one pass from scratch, in random order; `partial_fit` learns in the given order.
 
@@ -85,7 +52,14 @@ def fit(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Any:
         For a bad parameter, NaN or inf in X, bad labels, or lengths that differ; nothing is
         then changed.
     """
-    return fit_one_pass(self, X, y, sample_weight)
+    shuffle = getattr(self, "shuffle", True)
+    check_bool("shuffle", shuffle)
+    with self.turn, learning_aside(self) as new:
+        rounds = new._first(X, y, None, sample_weight, stream=False)
+        rng = getattr(new, "random_state_", None) or check_random_state(self.random_state)
+        new._learn(rounds, rounds.order(rng if shuffle else None))
+    self._warn_diagnostics()
+    return self
 
 
 def partial_fit(
@@ -108,12 +82,34 @@ def partial_fit(
     ValueError
         For the same errors as `fit`, and for labels that are not among the classes.
     """
-    return learn_stream(self, X, y, classes, sample_weight)
+    with self.turn, first_call(self, "classes_") as new:
+        if new is not self:
+            rounds = new._first(X, y, classes, sample_weight, stream=True)
+        else:
+            if classes is not None:
+                self.space_.check_classes(classes)
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            rounds = self.resume(X, y, **weights)
+            own_arrays(self)
+        new._learn(rounds, np.arange(len(rounds.packed)))
+    self._warn_diagnostics()
+    return self
 
 
 def learn(self: Any, rounds: Batch, which: Ints) -> None:
     """Learn rounds in the order of `which`."""
     self._learn(rounds, np.asarray(which))
+
+
+def resume(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
+    """`Batch` of further rows of the stream that is being learned."""
+    return self._with_labels(self._rows(X), y, sample_weight, stream=True)
+
+
+def with_labels(self: Any, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
+    """`Batch` of rows with labels and weights."""
+    codes = self._check_labels(rows, y)
+    return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
@@ -228,11 +224,11 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def fit(self, X: Features, y: Outputs) -> Self:
         """Learn one pass from scratch; returns self."""
-        return fit_one_pass(self, X, y)
+        return fit(self, X, y)
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        return learn_stream(self, X, y, classes)
+        return partial_fit(self, X, y, classes)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
@@ -244,7 +240,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self._scale.columns + self._intercept)
 
-    def _learn(self, rounds: Batch, order: Ints, **given: Any) -> None:
+    def _learn(self, rounds: Batch, order: Ints) -> None:
         X, codes = rounds.X, rounds.packed
         for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
             with self.lock, learning_aside(self, continues=True) as twin:

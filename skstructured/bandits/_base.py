@@ -26,7 +26,6 @@ from skstructured._learners.classifier import ClassScores, with_intercept
 from skstructured._learners.lock import first_call, learning_aside, locked
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.weights import LinearWeights
-from skstructured.experts._binary import part_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
@@ -156,28 +155,27 @@ class BanditModel(State, ABC):
         return self.block
 
     def simulate(
-        self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints, **given: Any
+        self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints
     ) -> tuple[Any, Any, int]:
         """Play and learn a block of rows of a learner whose model this is.
 
         Returns positions of the actions, propensities, and the position of a row in the block that
-        stopped it, or −1. `given` are metadata for a wrapped estimator, if there is one.
+        stopped it, or −1.
         """
         Z = learner._ready(rows.X[block[0] : block[-1] + 1], learner._scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []
         for i, u in enumerate(uniforms):
-            own = part_of(given, [block[i]], rows.n_rows)
-            played.append(self.round(Z[i : i + 1], codes[i], u, learner._rho(), **own))
+            played.append(self.round(Z[i : i + 1], codes[i], u, learner._rho()))
             learner._count(played[i][0] != codes[i])
         return *zip(*played, strict=True), -1  # type: ignore[return-value]  # one pair at least
 
-    def round(self, z: Matrix, truth: int, uniforms: Floats, rho: float, **given: Any) -> Any:
+    def round(self, z: Matrix, truth: int, uniforms: Floats, rho: float) -> Any:
         """Play and learn a transformed row; the position of the action, and its propensity."""
         P = self.distribution(self.scores(z), z, rho)
         code = invert(P, uniforms[:1])
         right, propensity = (code == truth).astype(np.float64), P[0, code]
-        self.learn(z, code, right, propensity, uniforms[None, 1:], rho, **given)
+        self.learn(z, code, right, propensity, uniforms[None, 1:], rho)
         return code[0], propensity[0]
 
 
@@ -338,13 +336,10 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         -------
         self
         """
-        return self._fit(X, y)
-
-    def _fit(self, X, y, **given):
         with self.turn, learning_aside(self) as new:
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y))
-            new._simulate(rows, new._check_labels(rows, y), **given)
+            new._simulate(rows, new._check_labels(rows, y))
         self._warn_diagnostics()
         return self
 
@@ -369,9 +364,6 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def simulate(self, X: Features, y: Outputs, classes: Given = None) -> BanditRounds:
         """`partial_fit`, returning the choices and their rewards as `BanditRounds`."""
-        return self._simulate_labels(X, y, classes)
-
-    def _simulate_labels(self, X, y, classes, **given):
         with self.turn:
             with first_call(self, "classes_") as new:
                 is_verbose(self)
@@ -381,7 +373,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
                     new.space_.check_classes(classes)
                 codes = new._check_labels(rows, y)
             self._await(None)
-            actions, propensities = self._simulate(rows, codes, **given)
+            actions, propensities = self._simulate(rows, codes)
         rewards = (actions == codes).astype(np.float64)
         self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
@@ -458,17 +450,14 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """Surrogate losses of scores; NaN for learners that have no bound against one."""
         return np.full(len(theta), np.nan)
 
-    def _simulate(self, rows, codes, **given):
-        """Play and learn row by row; returns positions of the actions, and propensities.
-
-        `given` are metadata for a wrapped estimator, if there is one.
-        """
+    def _simulate(self, rows, codes):
+        """Play and learn row by row; returns positions of the actions, and propensities."""
         n, size = len(codes), self._model.block_size(self, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
             with self.lock, learning_aside(self, True, draws=True) as twin:
-                *played, stopped = twin._model.simulate(twin, rows, block, codes[block], **given)
+                *played, stopped = twin._model.simulate(twin, rows, block, codes[block])
                 actions[block], propensities[block] = played
             if stopped >= 0:
                 raise_bad_row(self, rows.X, block[stopped])

@@ -57,10 +57,6 @@ class LinUCB(ItemBandit):
         ŵ, for features in their original units.
     intercept_ : float
         The estimated reward if all features are 0.
-    noise_scale_ : float
-        R, as given or learned.
-    radius_ : float
-        β, of the next round.
     t_ : int
         Rounds learned, those of weight 0 not counted.
     n_features_in_ : int
@@ -127,12 +123,6 @@ class LinUCB(ItemBandit):
     scale: float | Literal["theory"] = 1.0
     radius: float | None = None
     delta: float = 0.05
-
-    @property
-    def radius_(self) -> float:
-        """β of the next round."""
-        check_is_fitted(self, "t_")
-        return self._radius()
 
     def confidence_bounds(
         self, X_actions: Any, qid: Given = None, *, available: Any = None
@@ -265,7 +255,7 @@ class LinearThompsonSampling(ItemBandit):
 
     Attributes
     ----------
-    {LinUCB: coef_, intercept_, noise_scale_, t_, n_features_in_, feature_names_in_}
+    {LinUCB: coef_, intercept_, t_, n_features_in_, feature_names_in_}
 
     Raises
     ------
@@ -377,7 +367,7 @@ class SquareCB(ItemBandit):
 
     Attributes
     ----------
-    {LinUCB: coef_, intercept_, noise_scale_, t_, n_features_in_, feature_names_in_}
+    {LinUCB: coef_, intercept_, t_, n_features_in_, feature_names_in_}
 
     Raises
     ------

@@ -429,12 +429,6 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         weights = self._weights()
         return float(weights[-1]) if self._intercept else 0.0
 
-    @property
-    def noise_scale_(self) -> float:
-        """R: as given, or learned."""
-        check_is_fitted(self, "t_")
-        return self._noise()
-
     _scale = property(attrgetter("_ridge.scale"))
 
     def _weights(self):

@@ -2,22 +2,18 @@
 
 from copy import deepcopy
 from operator import attrgetter
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_nonnegative, check_weights
-from skstructured._learners.metadata import routed, router_of
+from skstructured._base.validation import check_nonnegative
 from skstructured.bandits._base import BanditClassifier, BanditModel, mix_softmax
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
-from skstructured.extend._types import Features, Floats, Given, Outputs
+from skstructured.extend._types import Features, Floats
 from skstructured.spaces.simplex import log_softmax
 
 
@@ -38,14 +34,14 @@ class _Taught(BanditModel):
     def distribution(self, theta, X, rho):
         return mix_softmax(theta, rho)
 
-    def learn(self, X, codes, rewards, propensities, coins, rho, **given):
+    def learn(self, X, codes, rewards, propensities, coins, rho):
         """Teach the rows of rewarded rounds that explored."""
         explored = coins[:, 0] * propensities * len(self.classes) < rho
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             estimator = deepcopy(self.estimator)  # an interruption leaves the one that was there
             y = self.classes[codes[taught]]
-            estimator.partial_fit(X[taught], y, classes=self.classes, **given)
+            estimator.partial_fit(X[taught], y, classes=self.classes)
             self.estimator, self.count = estimator, self.count + len(taught)
 
 
@@ -100,11 +96,6 @@ class BanditReduction(BanditClassifier):
     A rewarded round only teaches if it explored. The action of a batch or of logged data counts as
     explored with the posterior probability ρ/(K p'), by a random draw.
 
-    With metadata routing, `fit` and `partial_fit` pass the metadata that ``partial_fit`` of the
-    estimator requests (such as `sample_weight`, but not `classes`) to the rounds that teach; its
-    ``predict_proba`` gets none. The theorem counts rounds of weight 1: with a `sample_weight`,
-    `exploration` must be given.
-
     References
     ----------
     Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
@@ -132,15 +123,6 @@ class BanditReduction(BanditClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
-        """Restart and simulate one pass; `params` are metadata that the estimator requests."""
-        return self._fit(X, y, **self._routed("fit", X, params))
-
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
-        """Simulate bandit feedback over labeled rows, one round each, in order."""
-        self._simulate_labels(X, y, classes, **self._routed("partial_fit", X, params))
-        return self
-
     estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
     n_taught_ = property(attrgetter("_model.count"), doc="Rounds it has learned.")
 
@@ -148,24 +130,6 @@ class BanditReduction(BanditClassifier):
         if self.estimator is not None:
             return self.estimator
         return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Its own requests, and those of the estimator's ``partial_fit``."""
-        wrapped = None if isinstance(self.estimator, type) else self._wrapped()
-        return router_of(self, wrapped, made=("classes",))
-
-    def _routed(self, method, X, params):
-        """Metadata for the estimator, weights checked before any round is played."""
-        given = dict(routed(self, method, params).estimator.partial_fit)
-        if "sample_weight" not in given:
-            return given
-        if self.exploration is None:
-            raise ValueError(
-                "sample_weight requires an explicit exploration rate; exploration=None derives it "
-                "from a bound for unweighted rounds."
-            )
-        weight = check_weights(given["sample_weight"], X, _num_samples(X), stream=True)
-        return given | {"sample_weight": weight}
 
     def _check_parameters(self):
         super()._check_parameters()

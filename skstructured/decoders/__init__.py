@@ -3,7 +3,6 @@
 from skstructured._base.component import resolve
 from skstructured.decoders.rules import (
     MAP,
-    DiscountedGain,
     ExpectedF1,
     GapDecoder,
     MinimumRisk,
@@ -16,7 +15,6 @@ from skstructured.extend.decoder import Decoder
 
 __all__ = [
     "MAP",
-    "DiscountedGain",
     "ExpectedF1",
     "GapDecoder",
     "MinimumRisk",

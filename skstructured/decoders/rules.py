@@ -11,8 +11,7 @@ from skstructured._learners.platt_calibration import Calibration
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.losses.gap import GapSurrogate
-from skstructured.metrics import gains
-from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
+from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 from skstructured.spaces.hypercube import best_label_sets
 
 
@@ -376,45 +375,3 @@ class GapDecoder(Decoder):
     def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
         """Uniform: 1/K everywhere."""
         return np.full(np.shape(theta), 1.0 / np.shape(theta)[1])
-
-
-class DiscountedGain(Decoder):
-    """Predict the ranking with the largest expected NDCG: items sorted by their expected gain.
-
-    Let P be the matrix (items × positions) of a ranking, and ``m − 1 − position`` in the true
-    ranking the relevance. ``NDCG(y'; y) = <P(y') discount, P(y) gain>/const`` is then affine in the
-    true ranking, so its expectation under ŷ_Ω(θ) is largest if items are sorted by ``ŷ gain``. The
-    decoder is deterministic and only supported for `Birkhoff`.
-
-    Parameters
-    ----------
-    gain : {"exponential", "linear"}, default="exponential"
-        Whether an item gains 2^relevance − 1 or its relevance; see `skstructured.metrics.ndcg`.
-
-    Raises
-    ------
-    ValueError
-        When used, if the space is not `Birkhoff`.
-
-    See Also
-    --------
-    skstructured.metrics.ndcg_of_rankings : The score.
-    Nearest : The best ranking for the target loss of `Birkhoff`.
-
-    References
-    ----------
-    Blondel (2019), "Structured prediction with projection oracles", section 4 and appendix.
-    """
-
-    only_over = Birkhoff
-
-    def __init__(self, gain: str = "exponential") -> None:
-        self.gain = gain
-
-    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
-        """y* = items by decreasing expected gain and p = 0."""
-        self.check_space(loss)
-        m = round(mu.shape[1] ** 0.5)
-        expected = mu.reshape(-1, m, m) @ gains(np.arange(m - 1, -1, -1), self.gain)
-        positions = np.argsort(np.argsort(-expected, axis=1, kind="stable"), axis=1)
-        return loss.space.unpack(positions), np.zeros(len(mu))

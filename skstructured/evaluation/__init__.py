@@ -2,12 +2,11 @@
 
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.evaluation.display import RegretDisplay
-from skstructured.evaluation.validation import progressive_validate, random_stop
+from skstructured.evaluation.validation import progressive_validate
 
 __all__ = [
     "ProgressiveResult",
     "RegretDisplay",
     "StreamResult",
     "progressive_validate",
-    "random_stop",
 ]

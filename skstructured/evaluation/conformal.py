@@ -5,11 +5,9 @@ from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured._base.available import available_if
@@ -196,8 +194,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             Outputs, in a form that the estimator accepts.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights, which are passed to ``estimator.fit``. Rows of weight 0 are left
-            out; the others count equally for the threshold. With metadata routing enabled, the
-            estimator must request them.
+            out; the others count equally for the threshold.
         groups : array-like of shape (n,) or None, default=None
             The group of each row, a number or a string: each group has its own threshold. They are
             not passed to the estimator; `predict_set` and `covered` need them too.
@@ -220,7 +217,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             groups = check_groups(groups, _num_samples(X))
             known = unique_values("groups", groups[counted])
         learned, held_out = self._split(counted)
-        given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
+        given = {} if sample_weight is None else {"sample_weight": weight[learned]}
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
         kind = kind_of(estimator)
         read = kind.read(rows_of(y, held_out))
@@ -372,17 +369,6 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             setattr(tags, name, getattr(inner, name))
         tags.input_tags = inner.input_tags
         return tags
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Requests of ``estimator.fit`` for the metadata of `fit`."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
-
-    def _routed(self, **params: Any) -> dict[str, Any]:
-        """Metadata of `fit` by the names that the estimator has for them."""
-        if not get_config()["enable_metadata_routing"]:
-            return params
-        return dict(process_routing(self, "fit", **params).estimator.fit)
 
     def _split(self, rows: Ints) -> Any:
         """Rows that are learned, and held-out rows, all in random order.

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import check_choice, check_integer, check_weights
+from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.weights import weighs_classes
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
@@ -207,75 +207,3 @@ def warm_up(estimator, X, y, classes=None, play="predict"):
     """Load (or compile) the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
     _turn(learner, play, 1, learner.begin(X, y, classes), np.arange(1), None)
-
-
-def random_stop(
-    estimator: OnlineLearner,
-    X: Features,
-    y: Outputs,
-    classes: Given = None,
-    sample_weight: Given = None,
-    random_state: Seed = None,
-) -> OnlineLearner:
-    """Learn rows in random order up to a round drawn at random, and return that learner.
-
-    The conversion of online learners that have no average of their weights, such as
-    `FolkloreClassifier`: if rows are independent and drawn alike, the expected loss on a new row is
-    the mean of the expected losses of all rounds, which regret bounds are about. Rounds are drawn
-    with probabilities proportional to their weights.
-
-    Parameters
-    ----------
-    estimator : OnlineLearner
-        The learner; a clone of it learns.
-    X : {array-like, sparse matrix} of shape (n, p)
-        Features.
-    y : array-like
-        Outputs.
-    classes : array-like or None, default=None
-        All labels; None is those of `y`.
-    sample_weight : array-like of shape (n,) or None, default=None
-        Non-negative weights of the rounds, by which they are learned as well.
-    random_state : int, RandomState instance or None, default=None
-        Draws the order and the round.
-
-    Returns
-    -------
-    OnlineLearner
-        The clone.
-
-    Raises
-    ------
-    TypeError
-        For an estimator that is not an `OnlineLearner`, such as a pipeline.
-    ValueError
-        For what ``partial_fit`` of the learner refuses, weights that are all 0, and weights for a
-        learner that takes none.
-
-    References
-    ----------
-    Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of on-line learning
-    algorithms".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skstructured import FolkloreClassifier
-    >>> from skstructured.evaluation import random_stop
-    >>> X = np.random.RandomState(0).randn(100, 2)
-    >>> random_stop(FolkloreClassifier(), X, X[:, 0] > 0, random_state=0).t_
-    9
-    """
-    rng, learner = check_random_state(random_state), clone(estimator)
-    if not isinstance(learner, OnlineLearner):
-        raise TypeError(f"estimator must be an OnlineLearner of this library, got {learner!r}.")
-    rounds = learner.begin(X, y, classes)
-    if sample_weight is not None:
-        if rounds.weight is None:
-            raise ValueError(f"sample_weight must be None for {learner!r}, which takes no weights.")
-        weight = check_weights(sample_weight, X, rounds.n_rounds)
-        rounds = rounds._replace(weight=weight * rounds.weights)
-    order = rng.permutation(rounds.n_rounds)
-    share = rounds.weights[order] / rounds.weights.sum()
-    learner.learn(rounds, order[: rng.choice(len(order), p=share)])
-    return learner

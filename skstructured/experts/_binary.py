@@ -127,14 +127,6 @@ def opinions(name, expert, X, classes):
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 
-def part_of(given, which, n):
-    """Metadata of some of n rows: arrays with one entry per row are sliced, others unchanged."""
-    return {
-        key: _safe_indexing(value, which) if np.ndim(value) and np.shape(value)[0] == n else value
-        for key, value in given.items()
-    }
-
-
 def seed(expert, rng):
     """Give seeds to all generators of an expert that has none: with ``random_state=None``."""
     found = sorted(expert.get_params(deep=True).items())
@@ -193,19 +185,18 @@ class Expert(State):
             return 0.0
         return calibrated(self.calibration, opinions(self.name, self.model, rows, classes))
 
-    def fit(self, rows, codes, classes, fold, given):
+    def fit(self, rows, codes, classes, fold):
         """Fit an expert that learns on all rows; its opinions on rows that it did not see."""
         if not self.learns:
             return opinions(self.name, self.model, rows, classes)
         fresh = clone(self.model)
 
         def learned(others, inside):
-            more = part_of(given, others, len(codes))
-            twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]], **more)
+            twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]])
             return opinions(self.name, twin, rows_of(rows, inside), classes)
 
         said = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
-        self.model, self.naive = fresh.fit(rows, classes[codes], **given), False
+        self.model, self.naive = fresh.fit(rows, classes[codes]), False
         return said
 
     def calibrate(self, method, said, codes, fold):
@@ -220,10 +211,10 @@ class Expert(State):
             self.calibration = calibration(method, said, codes)
         return out_of_fold(said.copy(), fold, codes, learned)
 
-    def learn(self, x, y, classes, given):
+    def learn(self, x, y, classes):
         """Learn one row; with the first, pass the classes if the expert accepts them."""
-        if self.naive and "classes" in inspect.signature(self.model.partial_fit).parameters:
-            given = given | {"classes": classes}
+        accepts = self.naive and "classes" in inspect.signature(self.model.partial_fit).parameters
+        given = {"classes": classes} if accepts else {}
         if self.naive or hasattr(self.model, "partial_fit"):
             self.model.partial_fit(x, y, **given)
         self.naive = False

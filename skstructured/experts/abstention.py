@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, column_or_1d, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +21,6 @@ from skstructured._base.validation import (
     weighted_mean,
 )
 from skstructured._learners.lock import first_call, learning_aside, locked
-from skstructured._learners.metadata import routed
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.experts._binary import (
     check_marker,
@@ -30,7 +28,6 @@ from skstructured.experts._binary import (
     expert_of,
     folds,
     named_experts,
-    part_of,
     rows_of,
     seed,
 )
@@ -175,7 +172,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
+    def fit(self, X: Features, y: Outputs) -> Self:
         """Fit the experts that are to be trained, and weight all by rows they have not seen.
 
         Parameters
@@ -184,26 +181,24 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             Features.
         y : array-like of shape (n,)
             Labels, of two classes.
-        **params
-            Metadata for experts that request them, with metadata routing enabled.
 
         Returns
         -------
         self
         """
         with self.turn, learning_aside(self) as new:
-            given, rounds = self._routed("fit", params), new._begin(X, y, None, online=False)
+            rounds = new._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             codes, fold = rounds.packed, folds(rounds.packed, self.cv)
             said = np.empty((len(codes), len(new._experts)))
             every = with_progress(self, new._experts, len(new._experts), "experts")
             for j, expert in enumerate(every):
-                found = expert.fit(rounds.X, codes, new.classes_, fold, given.get(expert.name, {}))
+                found = expert.fit(rounds.X, codes, new.classes_, fold)
                 said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
             new._learn_rows(None, said, codes)
         return self
 
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; the size of chunks does not change the result.
 
         Parameters
@@ -212,8 +207,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             Features, and labels of two classes.
         classes : array-like of shape (2,) or None, default=None
             Both labels, needed on the first call.
-        **params
-            Metadata for experts that request them, with metadata routing enabled.
 
         Returns
         -------
@@ -221,7 +214,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         """
         with self.turn, first_call(self, "classes_") as new:
             is_verbose(self)
-            given = self._routed("partial_fit", params)
             if new is not self:
                 rounds = new._begin(X, y, classes, stream=True)
             else:
@@ -231,7 +223,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
                 check_share("abstention_cost", self.abstention_cost)
                 if rounds.n_rounds > (1 if self._trains else BLOCK):
                     self._ask(rounds.X)  # what an expert refuses is refused before any learns
-            new._learn(rounds, np.arange(rounds.n_rounds), given)
+            new._learn(rounds, np.arange(rounds.n_rounds))
         return self
 
     def learn(self, rounds: Batch, which: Ints) -> None:
@@ -301,7 +293,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
                 said[:, j] = expert.opinions(rows, self.classes_)
         return said
 
-    def _learn(self, rounds, which, given=()):
+    def _learn(self, rounds, which):
         """Learn rounds in the order of `which`; return the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
@@ -317,13 +309,12 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
                 x = rows_of(X, now) if trains else None
                 if trains:
                     said[i : i + step] += self._ask(x, True)
-                more = {name: part_of(given[name], now, X.shape[0]) for name in given}
-                played.append(self._learn_rows(x, said[i : i + step], codes[now], more))
+                played.append(self._learn_rows(x, said[i : i + step], codes[now]))
             if record is not None:
                 record[block] = losses_of(said, codes[block])
         return np.concatenate(played)
 
-    def _learn_rows(self, x, said, codes, given=None):
+    def _learn_rows(self, x, said, codes):
         """Learn rounds with these opinions, and teach the experts the row x if there is one.
 
         The round is counted first. If an expert raises, the others still learn the round before
@@ -337,8 +328,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             for expert in self._experts if x is not None else ():
                 try:
                     if expert.learns:
-                        more = given.get(expert.name, {})
-                        expert.learn(x, self.classes_[codes], self.classes_, more)
+                        expert.learn(x, self.classes_[codes], self.classes_)
                 except Exception as error:
                     failed.append(error)
         if failed:
@@ -527,18 +517,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             self.estimators = params.pop("estimators")
         own = params.keys() <= super().get_params(deep=False).keys()
         return super().set_params(**params) if own else self._set_params("_named", **params)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata are passed to the experts, by the requests of each."""
-        mapping = MethodMapping()
-        for method in ("fit", "partial_fit"):
-            mapping.add(caller=method, callee=method)
-        return MetadataRouter(owner=self).add(**dict(self._named), method_mapping=mapping)
-
-    def _routed(self, method, params):
-        """Metadata `params` of a call for each expert: a dict of names to dicts."""
-        found = routed(self, method, params) if params else {}
-        return {name: dict(found[name].get(method, {})) for name in found}
 
     def __sklearn_clone__(self):
         """A new one; with ``train=False`` over copies of the fitted experts."""

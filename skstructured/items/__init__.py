@@ -1,8 +1,8 @@
 """Items that have features: choices, learning to rank, assignments."""
 
-from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items.choice import ConditionalLogit
-from skstructured.items.metrics import average_precision, kendall_tau_b, ndcg, reciprocal_rank
+from skstructured.items.metrics import average_precision, ndcg, reciprocal_rank
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
 from skstructured.items.structured import StructuredRanker
@@ -10,13 +10,10 @@ from skstructured.items.structured import StructuredRanker
 __all__ = [
     "ChoiceSummary",
     "ConditionalLogit",
-    "Elasticities",
     "ItemStructuredPredictor",
     "ListwiseRanker",
     "StructuredRanker",
-    "WillingnessToPay",
     "average_precision",
-    "kendall_tau_b",
     "ndcg",
     "reciprocal_rank",
 ]

@@ -7,11 +7,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.optimize import linprog
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 
 #: Numbers in a block of rows that is centered at a time.
@@ -90,12 +87,6 @@ class Likelihood:
             total += centered.T @ (centered * (self.spread * proba)[rows, None])
         return total
 
-    def product(self, proba: Floats, direction: Floats) -> Floats:
-        """The Hessian times a direction (p,)."""
-        slopes = self.Z @ direction
-        means = np.repeat(np.add.reduceat(proba * slopes, self.offsets[:-1]), self.lengths)
-        return self.Z.T @ (self.spread * proba * (slopes - means)) + self.ridge * direction
-
     def largest_range(self, direction: Floats) -> float:
         """The largest difference of two scores of a round along a direction."""
         slopes, starts = self.Z @ direction, self.offsets[:-1]
@@ -128,15 +119,15 @@ PATIENCE = 4
 
 
 class Solution(NamedTuple):
-    """The last point of a solver.
+    """The last point of Newton's method.
 
     `gap` bounds the objective less its least value; `root` (p, r) has ``R Rᵀ`` for the inverse of
-    the Hessian, None if it was not found.
+    the Hessian, NaN if it was not found.
     """
 
     point: Point
     gap: float
-    root: Any
+    root: Floats
     n_iter: int
 
 
@@ -182,7 +173,8 @@ def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Soluti
 
     That one squares the remaining error, so the weights are exact to many digits too.
     """
-    point, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), None
+    p = likelihood.Z.shape[1]
+    point, root = likelihood.point(np.zeros(p)), np.full((p, 1), np.nan)
     tol, proven, doubts = learner.tol, 0, 0
     for n in range(learner.max_iter + 1):
         try:
@@ -223,42 +215,6 @@ def _step(likelihood, point, direction, decrement):
             return found
         s *= 0.5
     return likelihood.point(point.weights + safe * direction)
-
-
-#: If scores of a round are further apart, there may be no optimum without a penalty.
-FAR = 15.0
-
-#: Without a penalty, a gradient that ends a run, over the root of `tol`.
-SMALL = 1e-4
-
-
-def lbfgs(likelihood: Likelihood, learner: Any) -> Solution:
-    """L-BFGS from 0 until the gap is at most `tol`; without a penalty, by the gradient."""
-    start, penalized = np.zeros(likelihood.Z.shape[1]), bool(likelihood.ridge.all())
-
-    def is_done(value, gradient):
-        return duality_gap(likelihood, gradient) <= learner.tol or not np.isfinite(value)
-
-    def evaluate(weights):
-        point = likelihood.point(weights)
-        return point.value, point.gradient
-
-    gtol = 0.0 if penalized else SMALL * learner.tol**0.5
-    found = minimize_lbfgs(evaluate, start, learner.max_iter, is_done, gtol=gtol)
-    point = likelihood.point(found.x)
-    gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
-    _print(learner, found.nit, point, gap)
-    return Solution(point, gap, None, found.nit)
-
-
-def _estimate(likelihood, point):
-    """Half of ``∇ᵀ H⁻¹ ∇``, by conjugate gradients."""
-    size = len(point.gradient)
-    hessian = LinearOperator(
-        (size, size), lambda v: likelihood.product(point.proba, v.ravel()), dtype=np.float64
-    )
-    found, _ = cg(hessian, point.gradient, maxiter=200)
-    return 0.5 * float(found @ point.gradient)
 
 
 #: Seconds that the search for such weights may take.
@@ -377,55 +333,26 @@ def identified(likelihood: Likelihood) -> tuple[Floats | None, int, Array]:
     return vectors[:, ~zero] if zero.any() else None, int((~zero).sum()), unknown
 
 
-#: Most features for which "auto" takes Newton's method, which has a matrix of p² numbers.
-NEWTON = 1000
-
-
-def fit(
-    learner: Any, X: Matrix, offsets: Ints, chosen: Ints, weight: Floats, clusters: Ints | None
-) -> None:
-    """Set the attributes of a `ConditionalLogit`: X, chosen rows, weights and clusters of rounds.
-
-    All weights are positive; clusters are numbers (n,) from 0, or None.
-    """
+def fit(learner: Any, X: Matrix, offsets: Ints, chosen: Ints, weight: Floats) -> None:
+    """Set the attributes of a `ConditionalLogit`: X, chosen rows, positive weights of rounds."""
     total, share = weight.sum(), weight / weight.sum()
     Z, scale, constant = scaled_items(X, offsets, share)
     ridge = learner.alpha * (penalty_units(X, scale, learner.standardize) / scale) ** 2
     likelihood = Likelihood(Z, offsets, chosen, share, ridge)
-    by_newton = learner.solver == "newton" or (learner.solver == "auto" and len(scale) <= NEWTON)
     basis, learner.rank_, unknown = None, int((~constant).sum()), constant
-    if by_newton and learner.alpha == 0.0:
+    if learner.alpha == 0.0:
         basis, learner.rank_, unknown = identified(likelihood)
     _warn_of_unknown(unknown, constant, learner)
-    solution = newton(likelihood, basis, learner) if by_newton else lbfgs(likelihood, learner)
+    solution = newton(likelihood, basis, learner)
     _check_optimum(solution, likelihood, learner)
     weights = solution.point.weights
     learner.coef_ = np.where(constant, 0.0, weights / scale)
     learner.gap_, learner.n_iter_ = float(solution.gap), solution.n_iter
     learner.log_likelihood_ = total * (0.5 * ridge @ weights**2 - solution.point.value)
-    learner.standard_errors_ = np.full(len(scale), np.nan)
-    vars(learner).pop("covariance_", None)
-    if solution.root is not None:
-        found = _covariance(likelihood, solution, weight, clusters)
-        found[unknown] = found[:, unknown] = np.nan
-        learner.covariance_ = found / np.outer(scale, scale)
-        learner.standard_errors_ = np.sqrt(np.diag(learner.covariance_))
-
-
-def _covariance(likelihood, solution, weight, clusters):
-    """The inverse H⁻¹ (p, p) of the Hessian times Σc, or the sandwich of clusters.
-
-    That is ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹``, s_g the sum of the gradients of cluster g of G.
-    """
-    inverse = solution.root @ solution.root.T / weight.sum()
-    if clusters is None:
-        return inverse
-    members = sparse.csr_matrix((weight, (clusters, np.arange(len(weight)))))
-    means = likelihood.means(solution.point.proba)
-    sums = members @ (means - likelihood.Z[likelihood.chosen])
-    count = members.shape[0]
-    middle = safe_sparse_dot(sums.T, sums, dense_output=True) * (count / (count - 1.0))
-    return inverse @ middle @ inverse
+    covariance = solution.root @ solution.root.T / total
+    covariance[unknown] = covariance[:, unknown] = np.nan
+    learner.covariance_ = covariance / np.outer(scale, scale)
+    learner.standard_errors_ = np.sqrt(np.diag(learner.covariance_))
 
 
 def _warn_of_unknown(unknown, constant, learner):
@@ -454,11 +381,10 @@ def _listed(which, learner, most=8):
 
 def _check_optimum(solution, likelihood, learner):
     """Raise a ValueError if there is no optimum; warn if it was not reached."""
-    weights, optimal = solution.point.weights, solution.gap <= learner.tol
-    sure = optimal and (solution.root is not None or likelihood.largest_range(weights) <= FAR)
-    if learner.alpha == 0.0 and not sure:
+    optimal = solution.gap <= learner.tol
+    if learner.alpha == 0.0 and not optimal:
         margins = chosen_margins(likelihood)
-        direction = separating_direction(margins, weights)
+        direction = separating_direction(margins, solution.point.weights)
         if direction is not None:
             raise ValueError(
                 "Perfect separation: the features "

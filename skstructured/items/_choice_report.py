@@ -1,54 +1,15 @@
-"""Results of a fitted conditional logit: its table, and effects of features."""
+"""The table of a fitted conditional logit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2, norm
 
 from skstructured._base.validation import check_real
 from skstructured.extend._types import Array, Floats
-
-
-class WillingnessToPay(NamedTuple):
-    """Value of a unit of a feature in units of the cost.
-
-    Attributes
-    ----------
-    value : float
-        Value ``−coef[feature]/coef[cost]``, positive if more of the feature is worth paying for.
-    standard_error : float
-        Standard error by the delta method.
-
-    See Also
-    --------
-    skstructured.ConditionalLogit : The estimator whose method `willingness_to_pay` returns it.
-    """
-
-    value: float
-    standard_error: float
-
-
-class Elasticities(NamedTuple):
-    """Elasticities of probabilities in features of items, one for each item.
-
-    Attributes
-    ----------
-    own : ndarray of shape (N,) or (N, p), or a list of arrays (m,) or (m, p)
-        Elasticity of an item's own probability in its features, ``w_k x_ik (1 − p_i)``.
-    cross : like `own`
-        Elasticity of the probability of any other item of the round in the features of this one,
-        ``−w_k x_ik p_i``: the same for all others (independence of irrelevant alternatives).
-
-    See Also
-    --------
-    skstructured.ConditionalLogit : The estimator whose method `elasticities` returns it.
-    """
-
-    own: Any
-    cross: Any
 
 
 @dataclass(eq=False, repr=False)
@@ -71,8 +32,6 @@ class ChoiceSummary:
         Number of rounds: the sum of their weights.
     rank : int
         Number of weights that the choices determine.
-    errors : str
-        Kind of the standard errors.
     level : float, default=0.95
         Confidence level of the intervals, between 0 and 1.
 
@@ -102,7 +61,6 @@ class ChoiceSummary:
     null_log_likelihood: float
     n_rounds: float
     rank: int
-    errors: str
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -152,8 +110,7 @@ class ChoiceSummary:
             ("AIC", f"{self.aic:.2f}", "BIC", f"{self.bic:.2f}"),
             ("likelihood ratio", ratio, "P>χ²", chance),
         ]
-        lines = [f"{a:17}{b:>14}    {c:14}{d:>12}" for a, b, c, d in pairs]
-        return [*lines, f"standard errors  {self.errors}"]
+        return [f"{a:17}{b:>14}    {c:14}{d:>12}" for a, b, c, d in pairs]
 
     def _rows(self):
         columns = self.to_dict()

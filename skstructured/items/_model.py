@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import check_integer
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import DIM, FRESH, INNER, OPTIONS, ROOM, clear
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.kernel._features import SEEN, MappedScale, fourier_map
-from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
 from skstructured.losses.oracles import RESIDUAL_TOL
@@ -249,30 +246,11 @@ def gather_items(data, indices, indptr, width, first, g, options, slot, touched,
     return count
 
 
-class MappedRounds(MappedScale):
-    """`MappedScale` of items: rows of one round are standardized in the same way."""
+class MappedRounds:
+    """The scale of ``ListwiseRanker(kernel="rbf")``, which older versions had."""
 
-    inner: Any
-
-    #: Weights are those of transformed rows, and have no intercept folded in.
-    centred = False
-
-    def set_width(self, batch: Batch) -> None:
-        """Take the width of the kernel from some of the rows."""
-        weight = np.repeat(batch.weights, batch.X.lengths)
-        chosen = counted_rows(weight, SEEN)
-        some, scale, weight = batch.rows.taken(chosen), self.inner.reset_copy(), weight[chosen]
-        scale.offsets = np.array([0, len(chosen)])
-        scale.apply(some, weight=weight)
-        Z = scale.transformed_matrix(some)
-        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.mapped]
-        self.features.set_width(width_of("multiscale", "rbf", self.mapped, Z, weight)[0])
-
-
-def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
-    """A scale of rounds, and random features of the Gaussian kernel, of three widths, behind it."""
-    check_integer("n_components", learner.n_components)
-    return MappedRounds(scale, fourier_map(learner, "multiscale", learner.n_components))
+    def __setstate__(self, state: Any) -> None:
+        raise ValueError('ListwiseRanker(kernel="rbf") is not supported any more: fit it again.')
 
 
 class ItemRounds(RoundKind):
@@ -290,9 +268,7 @@ class ItemRounds(RoundKind):
         centred = learner._intercept or self.centred
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centred)
-        if self.steps is not None:  # indicators
-            return scale.without_edges()
-        return mapped_rounds(scale, learner) if getattr(learner, "kernel", None) == "rbf" else scale
+        return scale if self.steps is None else scale.without_edges()  # steps are indicators
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:
         """See `RoundKind`."""
@@ -307,11 +283,6 @@ class ItemRounds(RoundKind):
         """See `RoundKind`."""
         return loss.kernel, prepare_items, gather_items
 
-    def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
-        """Choose the width of the kernel by the rows."""
-        if isinstance(scale, MappedRounds):
-            scale.set_width(batch)
-
     def numbers(self, model: Any, record: int) -> int:
         """See `RoundKind`."""
         return 0 if self.steps is None else model.width
@@ -325,7 +296,7 @@ class ItemRounds(RoundKind):
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
     ) -> Counted:
         """See `RoundKind`."""
-        getattr(scale, "inner", scale).offsets = offsets
+        scale.offsets = offsets
         found = super().counted(scale, rows, places, weight, offsets)
         ready = found.rows
         if not self.centred or ready.is_sparse:

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.validation import (
     check_bool,
-    check_choice,
     check_features,
     check_integer,
-    check_lengths,
     check_positive,
     check_size,
     check_weights,
@@ -27,10 +24,8 @@ from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
-from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items._reading import Items, chosen_of, mean_ranks, read_items
-
-CLUSTERED = "clustered, by the sandwich of the inverse Hessian"
 
 
 def check_entries(matrix: Matrix, items: Items) -> None:
@@ -57,22 +52,6 @@ def places_of(items: Items, rows: Ints) -> Ints:
     return marks
 
 
-def cluster_numbers(items: Items, clusters: Any, kept: Array) -> Ints:
-    """Clusters of the rounds that are kept, as numbers from 0.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two.
-    """
-    given = column_or_1d(items.of_rounds(clusters, "clusters"), warn=True)
-    check_lengths(len(items), len(given))
-    names, codes = np.unique(given[kept], return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("clusters must contain at least two clusters of positive weight, got 1.")
-    return codes.ravel()
-
-
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
     return np.flatnonzero(mean_ranks(-numbers, offsets, "ordinal") == 1.0)
@@ -82,6 +61,9 @@ def weights_of(items: Items, sample_weight: Any) -> Floats:
     """Weights (n,) of rounds."""
     return check_weights(items.of_rounds(sample_weight, "sample_weight"), items.qid, len(items))
 
+
+#: Most features: Newton's method stores matrices of p² numbers.
+MOST_FEATURES = 10_000
 
 #: Metadata that methods request by themselves: no `set_fit_request` is needed.
 REQUESTED = {"qid": True, "available": True}
@@ -113,9 +95,6 @@ class ConditionalLogit(BaseEstimator):
         Regularization strength α, at least 0, as in `ConditionalRandomField`: ``1/(nC)`` for n
         rounds and the C of LogisticRegression. 0 is maximum likelihood, which you need for the
         usual standard errors.
-    solver : {"auto", "newton", "lbfgs"}, default="auto"
-        Algorithm. "newton" stores a matrix of p² numbers, from which it computes standard errors.
-        "lbfgs" does not, and has no standard errors. "auto" is "newton" for up to 1000 features.
     standardize : bool or "auto", default="auto"
         Units in which α penalizes weights: standard deviations of features within rounds, or those
         of X. "auto" does not change indicators, whose entries are 0 and 1. It has no effect with
@@ -133,29 +112,26 @@ class ConditionalLogit(BaseEstimator):
         Weights w, in units of X. If choices do not determine them, those of the least norm.
     standard_errors_ : ndarray of shape (n_features_in_,)
         Standard errors, the roots of the diagonal of `covariance_`. NaN for weights that choices do
-        not determine, and for "lbfgs".
+        not determine.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        Inverse Hessian of the objective times Σc. With clusters in `fit`, the sandwich
-        ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹``, with s_g the gradients summed over each of G clusters.
-        Not available for "lbfgs". With α > 0 it belongs to the penalized weights, which are biased
-        towards 0.
+        Inverse Hessian of the objective times Σc. With α > 0 it belongs to the penalized weights,
+        which are biased towards 0.
     log_likelihood_ : float
         Log-likelihood ``Σ_t c_t ln p(y_t | t)``, without the penalty.
     null_log_likelihood_ : float
         The same if all available items are equally likely, ``−Σ_t c_t ln m_t``.
     gap_ : float
         Bound on the distance of the objective from its minimum. For α > 0 it is at most the duality
-        gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, with λ the Newton decrement, D a
-        bound on the distance of two items of a round in the metric of the inverse Hessian, and
+        gap ``‖∇‖²/(2α)``. It is at most ``λ² h(Dλ)``, with λ the Newton decrement, D a bound on the
+        distance of two items of a round in the metric of the inverse Hessian, and
         ``h(q) = (q + (1 − q) ln(1 − q))/q²`` between 1/2 and 1. This proves that an optimum exists
-        [3]_. For "lbfgs" with α = 0 it is λ²/2 by conjugate gradients, an estimate.
+        [3]_.
     n_iter_ : int
         Number of iterations.
     n_rounds_ : int
         Number of rounds.
     rank_ : int
-        Number of weights that choices determine; for "lbfgs" the number of features that vary
-        within rounds.
+        Number of weights that choices determine.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -164,8 +140,8 @@ class ConditionalLogit(BaseEstimator):
     Warns
     -----
     UserWarning
-        For α = 0, with the names of features that vary in no round, and, for "newton", of those
-        that are collinear within all rounds. Their weights are not determined.
+        For α = 0, with the names of features that vary in no round, and of those that are collinear
+        within all rounds. Their weights are not determined.
     ConvergenceWarning
         If the gap is above `tol` at the end.
 
@@ -212,7 +188,6 @@ class ConditionalLogit(BaseEstimator):
     """
 
     alpha: float = 0.0
-    solver: Literal["auto", "newton", "lbfgs"] = "auto"
     standardize: bool | Literal["auto"] = "auto"
     max_iter: int = 1000
     tol: float = 1e-12
@@ -236,7 +211,6 @@ class ConditionalLogit(BaseEstimator):
         qid: ArrayLike | None = None,
         available: Any = None,
         sample_weight: ArrayLike | None = None,
-        clusters: ArrayLike | None = None,
     ) -> Self:
         """Learn from all rounds.
 
@@ -256,10 +230,6 @@ class ConditionalLogit(BaseEstimator):
         sample_weight : array-like of shape (n,) or (N,), or None, default=None
             Weights c of rounds, or of rows, the same for all rows of a round. A weight of two is
             the same as repeating the round.
-        clusters : array-like of shape (n,) or (N,), or None, default=None
-            Decision maker of each round, if some choose more than once. Standard errors are then
-            valid even if choices of the same person depend on each other. ``np.arange(n)`` gives
-            the robust standard errors of White, with one cluster per round.
 
         Returns
         -------
@@ -269,17 +239,15 @@ class ConditionalLogit(BaseEstimator):
         ------
         ValueError
             For a bad parameter, rounds without an item or with no or several choices, and features
-            that are not finite numbers. For ``alpha=0`` also for perfect separation, and with
-            `clusters` for fewer than two clusters of positive weight. The fitted state is then
-            unchanged.
+            that are not finite numbers. For ``alpha=0`` also for perfect separation. The fitted
+            state is then unchanged.
         """
         self._check_parameters()
         with learning_aside(self) as new:
-            new._fit(X, y, qid, available, sample_weight, clusters)
+            new._fit(X, y, qid, available, sample_weight)
         return self
 
     def _check_parameters(self):
-        check_choice("solver", self.solver, ("auto", "newton", "lbfgs"))
         if isinstance(self.alpha, bool) or self.alpha != 0:
             check_size("alpha", self.alpha)
         check_positive("tol", self.tol)
@@ -288,16 +256,19 @@ class ConditionalLogit(BaseEstimator):
             check_bool("standardize", self.standardize)
         is_verbose(self)
 
-    def _fit(self, X, y, qid, available, sample_weight, clusters):
+    def _fit(self, X, y, qid, available, sample_weight):
         items, matrix = self._read(X, qid, available, reset=True)
+        if matrix.shape[1] > MOST_FEATURES:
+            raise ValueError(
+                f"X must have at most {MOST_FEATURES} features, because standard errors need a "
+                f"matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
+            )
         weight = weights_of(items, sample_weight)
         kept = weight > 0.0
-        groups = None if clusters is None else cluster_numbers(items, clusters, kept)
         rows, offsets = np.repeat(kept, items.lengths), np.append(0, np.cumsum(items.lengths[kept]))
         chosen = np.flatnonzero(chosen_of(items, y).values[rows])
-        fit(self, matrix if kept.all() else matrix[rows], offsets, chosen, weight[kept], groups)
+        fit(self, matrix if kept.all() else matrix[rows], offsets, chosen, weight[kept])
         self.n_rounds_, self._total = len(items), float(weight.sum())
-        self._clustered = clusters is not None
         self.null_log_likelihood_ = -float(weight @ np.log(items.lengths))
 
     def _read(self, X, qid, available, reset=False):
@@ -310,7 +281,7 @@ class ConditionalLogit(BaseEstimator):
     def _utilities(self, X, qid, available):
         check_is_fitted(self)
         items, matrix = self._read(X, qid, available)
-        return items, matrix, matrix @ self.coef_
+        return items, matrix @ self.coef_
 
     def decision_function(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
         """Utilities ``<coef_, x_i>`` of items.
@@ -329,7 +300,7 @@ class ConditionalLogit(BaseEstimator):
         ndarray of shape (N,) or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        items, _, theta = self._utilities(X, qid, available)
+        items, theta = self._utilities(X, qid, available)
         return items.unstacked(theta)
 
     def predict_proba(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
@@ -349,7 +320,7 @@ class ConditionalLogit(BaseEstimator):
         ndarray of shape (N,) or list of n arrays (m,)
             In the form of X; 0 for items that are not available.
         """
-        items, _, theta = self._utilities(X, qid, available)
+        items, theta = self._utilities(X, qid, available)
         return items.unstacked(probabilities(theta, items.offsets)[0], 0.0)
 
     def predict_log_proba(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
@@ -369,7 +340,7 @@ class ConditionalLogit(BaseEstimator):
         ndarray of shape (N,) or list of n arrays (m,)
             In the form of X.
         """
-        items, _, theta = self._utilities(X, qid, available)
+        items, theta = self._utilities(X, qid, available)
         return items.unstacked(probabilities(theta, items.offsets)[1], -np.inf)
 
     def predict(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Array:
@@ -389,7 +360,7 @@ class ConditionalLogit(BaseEstimator):
         ndarray of shape (N,) or (n,)
             With `qid`, 1 for the most likely item of a round and 0 for others; else its index.
         """
-        items, _, theta = self._utilities(X, qid, available)
+        items, theta = self._utilities(X, qid, available)
         return places_of(items, first_largest(theta, items.offsets))
 
     def score(
@@ -420,111 +391,9 @@ class ConditionalLogit(BaseEstimator):
         float
             Between 0 and 1.
         """
-        items, _, theta = self._utilities(X, qid, available)
+        items, theta = self._utilities(X, qid, available)
         right = chosen_of(items, y).values[first_largest(theta, items.offsets)]
         return float(np.average(right, weights=weights_of(items, sample_weight)))
-
-    def log_likelihood(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        available: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """``Σ_t w_t ln p(chosen item of round t)`` of any rounds.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        y : array-like of shape (N,) or (n,)
-            Choices, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
-        sample_weight : array-like of shape (n,) or (N,), or None, default=None
-            Weights of rounds, or of rows, the same for all of a round.
-
-        Returns
-        -------
-        float
-            At most 0.
-        """
-        items, _, theta = self._utilities(X, qid, available)
-        logs = probabilities(theta, items.offsets)[1][np.flatnonzero(chosen_of(items, y).values)]
-        return float(weights_of(items, sample_weight) @ logs)
-
-    def elasticities(
-        self, X: Any, qid: ArrayLike | None = None, available: Any = None, feature: Any = None
-    ) -> Elasticities:
-        """By how many per cent probabilities change if a feature of an item changes by 1%.
-
-        ``∂ ln p_i/∂ ln x_jk = w_k x_jk (1[i = j] − p_j)``: an item's own probability, and those of
-        the others in its round, which change alike.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
-        feature : str, int or None, default=None
-            Name or number of a feature; None is all of them.
-
-        Returns
-        -------
-        Elasticities
-            ``own`` and ``cross``, one number per item for one feature, else one per item and
-            feature, in the form of X; NaN for items that are not available.
-        """
-        items, matrix, theta = self._utilities(X, qid, available)
-        which = slice(None) if feature is None else [self._number_of(feature, "feature")]
-        values = matrix[:, which]
-        values = values.toarray() if sparse.issparse(values) else values
-        proba = probabilities(theta, items.offsets)[0][:, None]
-        effect = values * self.coef_[which]
-        pair = (effect * (1.0 - proba), -effect * proba)
-        shown = pair if feature is None else tuple(part[:, 0] for part in pair)
-        return Elasticities(*(items.unstacked(part) for part in shown))
-
-    def willingness_to_pay(self, feature: Any, cost: Any) -> WillingnessToPay:
-        """What a unit more of a feature is worth, in units of the cost, and its standard error.
-
-        ``−coef[feature]/coef[cost]``: if the cost rises by so much with the feature, utility is
-        as it was. Costs that are disliked have a negative weight; then it is positive for features
-        that are liked. The value of time saved is minus that of time. The standard error is that of
-        the delta method, and is accurate if the weight of the cost is many standard errors from 0.
-
-        Parameters
-        ----------
-        feature : str or int
-            Name or number of a feature.
-        cost : str or int
-            Name or number of the feature that is paid.
-
-        Returns
-        -------
-        WillingnessToPay
-            ``value`` and ``standard_error``.
-
-        Raises
-        ------
-        ValueError
-            For names that are not there, and a cost whose weight is 0.
-        """
-        check_is_fitted(self)
-        j, c = self._number_of(feature, "feature"), self._number_of(cost, "cost")
-        if self.coef_[c] == 0.0:
-            raise ValueError(f"cost must have a weight other than 0, got {cost!r}.")
-        value, size = -self.coef_[j] / self.coef_[c], self.n_features_in_
-        V = getattr(self, "covariance_", np.full((size, size), np.nan))
-        variance = V[j, j] + value**2 * V[c, c] + 2.0 * value * V[j, c]
-        error = np.sqrt(np.maximum(variance, 0.0)) / abs(self.coef_[c])
-        return WillingnessToPay(float(value), float(error))
 
     def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².
@@ -548,27 +417,13 @@ class ConditionalLogit(BaseEstimator):
                 f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
             )
         likelihoods = self.log_likelihood_, self.null_log_likelihood_
-        errors = CLUSTERED if self._clustered else "inverse Hessian"
-        rest: Any = (self._total, self.rank_, errors, level)
+        rest: Any = (self._total, self.rank_, level)
         return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *rest)
 
     def _names(self):
         """Names of features, x0, x1, … if they have none."""
         default = [f"x{j}" for j in range(self.n_features_in_)]
         return np.array(getattr(self, "feature_names_in_", default), dtype=object)
-
-    def _number_of(self, given, name):
-        """Number of a feature that is given by name or number."""
-        names, size = self._names().tolist(), self.n_features_in_
-        if isinstance(given, str) and given in names:
-            return names.index(given)
-        is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if is_number and -size <= given < size:
-            return int(given) % size
-        known = ", ".join(map(repr, names[:20]))
-        raise ValueError(
-            f"{name} must be a feature, one of {known} or a number below {size}, got {given!r}."
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

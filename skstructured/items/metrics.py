@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
 from sklearn.metrics import ndcg_score
 
 from skstructured._base.validation import check_integer, check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import Items, check_numbers, gains_of, read_items
 
-__all__ = ["average_precision", "kendall_tau_b", "ndcg", "reciprocal_rank"]
+__all__ = ["average_precision", "ndcg", "reciprocal_rank"]
 
 
 def _per_round(
@@ -85,7 +84,6 @@ def ndcg(
     --------
     average_precision : MAP, for relevance that is yes or no.
     reciprocal_rank : MRR, for the first relevant item only.
-    kendall_tau_b : Rank correlation over all items.
 
     References
     ----------
@@ -193,50 +191,5 @@ def reciprocal_rank(
     def one(grades: Floats, scores: Floats) -> float:
         relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
         return 1.0 / (1.0 + np.argmax(relevant)) if relevant.any() else np.nan
-
-    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
-
-
-def kendall_tau_b(
-    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
-) -> float:
-    """Mean of Kendall's τ-b over rounds, which corrects for ties.
-
-    Rounds whose grades, or whose scores, are all the same, are left out.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (N,), or list of n arrays (m,)
-        Grades of the items, any numbers.
-    y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for items that are ranked first.
-    qid : array-like of shape (N,) or None, default=None
-        Round of each item; None for lists.
-    sample_weight : array-like of shape (n,) or (N,) or None, default=None
-        Weights of the rounds.
-
-    Returns
-    -------
-    float
-        In [−1, 1]; NaN if every round is tied.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not finite, and lengths that differ.
-
-    See Also
-    --------
-    ndcg : Graded relevance, with more weight at the top.
-
-    References
-    ----------
-    Kendall (1945). The treatment of ties in ranking problems. Biometrika.
-    """
-
-    def one(grades: Floats, scores: Floats) -> float:
-        if (grades == grades[0]).all() or (scores == scores[0]).all():
-            return np.nan
-        return float(kendalltau(grades, scores).statistic)
 
     return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)

@@ -15,7 +15,6 @@ from skstructured.extend._types import Array, Floats, Given, Ints
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.items._model import MappedRounds
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, mean_ranks, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
@@ -93,7 +92,7 @@ LOSSES = {
 
 
 #: What `kernel` may be.
-KERNELS = ("auto", "linear", "additive", "rbf")
+KERNELS = ("auto", "linear", "additive")
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -123,13 +122,11 @@ class ListwiseRanker(ItemLearner):
     loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
         Loss to learn with. "listnet" emphasizes the top of the list, "permutahedron" counts all
         places.
-    kernel : {"auto", "linear", "additive", "rbf"}, default="auto"
+    kernel : {"auto", "linear", "additive"}, default="auto"
         Form of the scores. "linear" is ``x w``. "additive" is a sum of one step function per
         feature, with steps at 19 quantiles of the rows of `fit`; only the order of a feature's
         values counts. It needs dense rows and a first call of `fit`, after which `partial_fit`
-        continues. "rbf" is a nonlinear function of all features: a linear model with random Fourier
-        features, as in `KernelStructuredPredictor` with ``approximation="fourier"``; it works for
-        streams. "auto" is "additive" in a `fit` of dense rows, and "linear" for CSR rows and
+        continues. "auto" is "additive" in a `fit` of dense rows, and "linear" for CSR rows and
         streams.
     optimizer : str or OnlineOptimizer, default="auto"
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive". "auto" is
@@ -153,8 +150,6 @@ class ListwiseRanker(ItemLearner):
     decoder : str or Decoder, default="randomized"
         Decoder for which losses are reported, as by `progressive_validate`. Neither learning nor
         `predict` uses it.
-    n_components : int, default=1200
-        Number of random features, with ``kernel="rbf"``.
     {OnlineStructuredPredictor: verbose, random_state}
 
     Attributes
@@ -213,7 +208,7 @@ class ListwiseRanker(ItemLearner):
     """
 
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
-    kernel: Literal["auto", "linear", "additive", "rbf"] = "auto"
+    kernel: Literal["auto", "linear", "additive"] = "auto"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto", "moments"] = "auto"
@@ -221,7 +216,6 @@ class ListwiseRanker(ItemLearner):
     max_iter: int | Literal["auto"] = 2
     shuffle: bool = True
     decoder: str | Decoder = "randomized"
-    n_components: int = 1200
     verbose: bool | int = 0
     random_state: Seed = None
 
@@ -269,10 +263,6 @@ class ListwiseRanker(ItemLearner):
         if getattr(self, "_steps", None) is not None:
             raise AttributeError(
                 "coef_ is only available for kernel='linear': use thresholds_ and steps_."
-            )
-        if isinstance(getattr(getattr(self, "_model", None), "scale", None), MappedRounds):
-            raise AttributeError(
-                "coef_ is only available for kernel='linear'; got random features."
             )
         return super().coef_
 

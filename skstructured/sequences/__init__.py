@@ -9,8 +9,6 @@ from skstructured.sequences.transformer import (
     position_accuracy_scorer,
     sequence_accuracy,
     sequence_accuracy_scorer,
-    span_f1,
-    span_f1_scorer,
 )
 
 __all__ = [
@@ -22,6 +20,4 @@ __all__ = [
     "position_accuracy_scorer",
     "sequence_accuracy",
     "sequence_accuracy_scorer",
-    "span_f1",
-    "span_f1_scorer",
 ]

@@ -150,6 +150,9 @@ class RoundKind:
         """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
         return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
 
+    def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
+        """Prepare the scale for all rows of `fit`."""
+
     @abstractmethod
     def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
         """How the norm of gradients, or C²/λ if `by_ratio`, can grow with the length (n,)."""

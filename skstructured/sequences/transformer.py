@@ -317,62 +317,6 @@ def label_f1(
     return f1_score(truth.values, predicted.values, **given)
 
 
-def span_f1(y_true: Outputs, y_pred: Outputs) -> float:
-    """Compute F1 of spans, such as named entities, as the CoNLL shared tasks count it.
-
-    A span is right if its type, its first and its last position are. Labels are "O" outside of
-    spans, and otherwise a prefix and a type, such as "B-person": BIO, IOB or BIOES. A span begins
-    with B or S, after O, E or S, and if the type changes.
-
-    Parameters
-    ----------
-    y_true, y_pred : list of label arrays
-        True and predicted labels, of the same lengths.
-
-    Returns
-    -------
-    float
-        2 right/(true + predicted), over all sequences; 0 if no span is right.
-
-    See Also
-    --------
-    label_f1 : F1 of labels of single positions.
-
-    References
-    ----------
-    Tjong Kim Sang, Buchholz (2000), "Introduction to the CoNLL-2000 shared task: chunking".
-
-    Examples
-    --------
-    >>> from skstructured.sequences import span_f1
-    >>> truth, predicted = [["B-x", "I-x", "O", "B-y"]], [["B-x", "I-x", "O", "B-x"]]
-    >>> span_f1(truth, predicted)
-    0.5
-    """
-    found = [
-        {(i, *span) for i, labels in enumerate(y.unstack()) for span in _spans(labels)}
-        for y in _pairs(y_true, y_pred)
-    ]
-    total = len(found[0]) + len(found[1])
-    return 2.0 * len(found[0] & found[1]) / total if total else 0.0
-
-
-def _spans(labels):
-    """First positions, positions after the last, and types of the spans of a sequence."""
-    begun, before, spans = None, ("O", ""), []
-    for at, label in enumerate([*map(str, labels), "O"]):
-        prefix, kind = label[:1], label[1:].split("-", 1)[-1]
-        begins = prefix in "BS" or before[0] in "OES" or kind != before[1]
-        if begun is not None and (prefix == "O" or begins):
-            spans.append((begun, at, before[1]))
-            begun = None
-        if prefix != "O" and begins:
-            begun = at
-        before = prefix, kind
-    return spans
-
-
 position_accuracy_scorer = make_scorer(position_accuracy)
 sequence_accuracy_scorer = make_scorer(sequence_accuracy)
 label_f1_scorer = make_scorer(label_f1)
-span_f1_scorer = make_scorer(span_f1)

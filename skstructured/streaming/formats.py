@@ -35,9 +35,6 @@ TRIED = 50
 
 SECOND, SPANS = np.timedelta64(1, "s"), (timedelta, np.timedelta64)
 
-#: One value that is not missing.
-NO = np.zeros(1, dtype=bool)
-
 #: Separators of thousands in every format.
 SPACES = "'’ \u00a0\u202f"
 

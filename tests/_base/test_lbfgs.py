@@ -20,20 +20,6 @@ def test_the_minimum_has_the_shape_of_the_start():
     np.testing.assert_allclose(found.x, TARGET, atol=1e-7)
 
 
-def test_a_run_ends_at_the_first_iteration_that_is_done():
-    seen = []
-
-    def is_done(value, gradient):
-        seen.append((value, gradient.copy()))
-        return len(seen) == 3
-
-    found = minimize_lbfgs(quadratic, np.zeros((2, 3)), 100, is_done)
-    assert len(seen) == 3 == found.nit
-    value, gradient = quadratic(found.x)
-    assert seen[-1][0] == value
-    np.testing.assert_array_equal(seen[-1][1], gradient)
-
-
 @pytest.mark.parametrize("options", [{}, {"gtol": 1e3}])
 def test_limits(options):
     found = minimize_lbfgs(quadratic, np.zeros((2, 3)), 2, **options)

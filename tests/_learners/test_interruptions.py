@@ -39,7 +39,7 @@ LEARNERS = {
     "newtron": (60, ["coef_", "n_mistakes_"]),
     "confidit": (300, ["coef_", "n_mistakes_"]),
     "reduction": (40, ["n_mistakes_", "n_taught_"]),
-    "boosting": (20_000, ["edges_", "expert_mistakes_"]),
+    "boosting": (20_000, ["edges_", "expert_weights_"]),
     "folklore": (1_000, ["t_"]),
     "kernel": (300, ["dual_coef_"]),
     "second order": (500, ["coef_", "n_mistakes_"]),

@@ -67,7 +67,7 @@ def test_weights_are_those_of_all_rounds_in_units_of_now(scale, origin):
             ridge, (A, w, least) = literal(model, *rounds)
             np.testing.assert_allclose(model._ridge.w, w, rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(model._ridge.R.T @ model._ridge.R, A, rtol=1e-10, atol=1e-10)
-            np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-10)
+            np.testing.assert_allclose(model._noise(), ridge.noise(least), rtol=1e-10)
     estimates = np.concatenate(model.decision_function(offers))
     now = np.concatenate([naive.standardized(x, statistics(model)) @ w for x in offers])
     np.testing.assert_allclose(estimates, now, rtol=1e-10, atol=1e-10)
@@ -96,7 +96,7 @@ def test_raw_rows_are_literal(intercept):
     _, w, least = ridge.solve()
     np.testing.assert_allclose(model.coef_, w[:P], rtol=1e-10)
     np.testing.assert_allclose(model.intercept_, w[P] if intercept else 0.0, rtol=1e-10)
-    np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-10)
+    np.testing.assert_allclose(model._noise(), ridge.noise(least), rtol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.5, "theory"])
@@ -109,7 +109,7 @@ def test_upper_confidence_bounds_are_literal(scale, R, S):
     R = ridge.noise(least) if R is None else R
     S = np.linalg.norm(w[1:]) if S is None else S
     beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if scale == "theory" else scale * R
-    np.testing.assert_allclose(model.radius_, beta, rtol=1e-10)
+    np.testing.assert_allclose(model._radius(), beta, rtol=1e-10)
     low, high = model.confidence_bounds(offers)
     actions, propensities = model.choose(offers)
     for i, x in enumerate(offers):
@@ -255,7 +255,7 @@ def test_weights_are_repetitions_and_zero_leaves_out(name):
     again = clone(LEARNERS[name])
     again.fit([offers[i] for i in order], actions[order], rewards[order])
     np.testing.assert_allclose(weighted.coef_, again.coef_, rtol=1e-9)
-    np.testing.assert_allclose(weighted.noise_scale_, again.noise_scale_, rtol=1e-9)
+    np.testing.assert_allclose(weighted._noise(), again._noise(), rtol=1e-9)
     left_out = clone(LEARNERS[name])
     kept = np.flatnonzero(weight)
     left_out.fit(
@@ -311,7 +311,7 @@ def test_nothing_known_one_action_identical_actions_and_many(name):
     assert set(actions) <= {0, 1, 2, 3} and model.t_ == 0
     np.testing.assert_array_equal(model.choose([np.ones((1, P))]), [[0.0], [1.0]])
     model.update(np.ones((3, 4, P)), actions, [0.0, 0.0, 0.0], propensities)
-    assert model.noise_scale_ in (0.5, 1.0)
+    assert model._noise() in (0.5, 1.0)
     if isinstance(model, LinUCB):
         assert model.choose(np.ones((1, 4, P)))[0][0] == 0
     if isinstance(model, SquareCB):
@@ -480,7 +480,7 @@ def test_the_ellipsoid_holds_the_truth_in_all_rounds_at_once():
         model = theory()
         failed += not all(
             [
-                np.linalg.norm(model._ridge.R @ (w - model._ridge.w)) <= model.radius_
+                np.linalg.norm(model._ridge.R @ (w - model._ridge.w)) <= model._radius()
                 for _ in play(model, X, X @ w, rng)
             ]
         )

@@ -49,75 +49,64 @@ def expected_curves(result, U):
 def test_lines_are_the_cumulative_sums(results):
     result = results["logistic"]
     display = RegretDisplay.from_result(result, name="mine")
-    (lines,) = display.lines_
+    lines = display.lines_
     for kind, values in expected_curves(result, result.best_comparator()).items():
         np.testing.assert_array_equal(lines[kind].get_xdata(), np.arange(1, N + 1))
         np.testing.assert_allclose(lines[kind].get_ydata(), values)
+        np.testing.assert_array_equal(lines[kind].get_ydata(), getattr(display, kind))
         assert lines[kind].get_label().startswith("mine: ")
     total = lines["bound"].get_ydata()[-1]
     assert total == pytest.approx(result.regret_bound())
     assert np.all(lines["loss"].get_ydata() <= lines["bound"].get_ydata())
-    np.testing.assert_array_equal(display.rounds[0], np.arange(1, N + 1))
-    for kind in lines:
-        of = {"loss": display.losses, "comparator": display.comparators, "bound": display.bounds}
-        np.testing.assert_array_equal(of[kind][0], lines[kind].get_ydata())
+    np.testing.assert_array_equal(display.rounds, np.arange(1, N + 1))
 
 
-def test_learners_are_colours_and_kinds_are_line_styles(results):
-    display = RegretDisplay.from_result(results)
-    assert display.names == ["logistic", "sparsemax", "nearest"]
-    colours = set()
-    for lines in display.lines_:
-        assert len({line.get_color() for line in lines.values()}) == 1
-        colours.add(lines["loss"].get_color())
-        for kind, line in lines.items():
+def test_learners_are_colors_and_kinds_are_line_styles(results):
+    ax, colors = plt.subplots()[1], set()
+    for name, result in results.items():
+        display = RegretDisplay.from_result(result, name=name, ax=ax)
+        assert len({line.get_color() for line in display.lines_.values()}) == 1
+        colors.add(display.lines_["loss"].get_color())
+        for kind, line in display.lines_.items():
             assert line.get_linestyle() == {"loss": "-", "comparator": ":", "bound": "--"}[kind]
-    assert len(colours) == 3 and set(display.lines_[2]) == {"loss"}
-    assert display.comparators[2] is display.bounds[2] is None
-    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts[:3] == ["logistic", "sparsemax", "nearest (no bound)"] and len(texts) == 6
+    assert len(colors) == 3 and set(display.lines_) == {"loss"}
+    assert display.comparator is display.bound is None
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(texts) == 7 and texts[-1] == "nearest: expected target loss"
+    assert RegretDisplay.from_result(result).name == "OnlineStructuredPredictor"
 
 
 def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
     U = rng.randn(3, 6)
-    display = RegretDisplay.from_result(results, comparator=U)
-    for name, lines in zip(display.names[:2], display.lines_[:2], strict=True):
+    for name in ("logistic", "sparsemax"):
+        lines = RegretDisplay.from_result(results[name], comparator=U).lines_
         for kind, values in expected_curves(results[name], U).items():
             np.testing.assert_allclose(lines[kind].get_ydata(), values)
-    assert set(display.lines_[2]) == {"loss", "comparator"}
+    display = RegretDisplay.from_result(results["nearest"], comparator=U)
+    assert set(display.lines_) == {"loss", "comparator"}
     compared = np.cumsum(results["nearest"].comparator_loss(U))
-    np.testing.assert_allclose(display.lines_[2]["comparator"].get_ydata(), compared)
+    np.testing.assert_allclose(display.lines_["comparator"].get_ydata(), compared)
     with pytest.raises(ValueError, match=r"U must have shape \(3, 6\)"):
-        RegretDisplay.from_result(results, comparator=U[:, :2])
+        RegretDisplay.from_result(results["nearest"], comparator=U[:, :2])
 
 
 def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
     X, y = rng.randn(N, 2), rng.randint(3, size=N)
     model = OnlineStructuredPredictor(optimizer="ogd", average=False)
-    runs = {
-        "rows": progressive_validate(model, X, y, play="randomized"),
-        "stream": results["logistic"],
-    }
-    display = RegretDisplay.from_result(runs, risk_delta=0.1)
-    assert ["risk" in lines for lines in display.lines_] == [True, False]
-    monitor, losses = RiskMonitor(0.1, latch=True), runs["rows"].expected_target_loss
+    run = progressive_validate(model, X, y, play="randomized")
+    display = RegretDisplay.from_result(run, risk_delta=0.1, name="rows")
+    monitor, losses = RiskMonitor(0.1, latch=True), run.expected_target_loss
     wanted = [(t + 1) * monitor.update(losses[t]).bound_ for t in range(N)]
-    line = display.lines_[0]["risk"]
+    line = display.lines_["risk"]
     np.testing.assert_allclose(line.get_ydata(), wanted)
     assert line.get_linestyle() == "-." and line.get_label() == "rows: rounds × risk bound"
-    assert display.ax_.get_legend().get_texts()[-1].get_text() == "rounds × risk bound"
-    without = RegretDisplay.from_result(runs)
-    assert without.risks == [None, None] and "risk" not in without.lines_[0]
+    for without in (
+        RegretDisplay.from_result(run),
+        RegretDisplay.from_result(results["logistic"], risk_delta=0.1),
+    ):
+        assert without.risk is None and "risk" not in without.lines_
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2"):
-        RegretDisplay.from_result(runs, risk_delta=2)
-
-
-def test_lists_are_numbered_or_named(results):
-    runs = list(results.values())[:2]
-    kind = "OnlineStructuredPredictor"
-    assert RegretDisplay.from_result(runs).names == [f"{kind} 1", f"{kind} 2"]
-    assert RegretDisplay.from_result(runs, name=["a", "b"]).names == ["a", "b"]
-    assert RegretDisplay.from_result(runs[:1]).names == [kind]
+        RegretDisplay.from_result(run, risk_delta=2)
 
 
 def test_given_axes_are_drawn_on(results):
@@ -134,26 +123,18 @@ def test_long_curves_are_thinned_and_end_with_the_run():
     space = space_of("simplex-shannon", 3)
     result = play(predictor(), LabelNoise(9000, random_state=0), space)
     display = RegretDisplay.from_result(result, comparator=np.zeros((3, 6)))
-    rounds = display.rounds[0]
+    rounds = display.rounds
     assert len(rounds) == 2000 and rounds[0] == 1 and rounds[-1] == 9000
     assert np.all(np.diff(rounds) > 0)
     cumulative = np.cumsum(result.expected_target_loss)
-    np.testing.assert_array_equal(display.lines_[0]["loss"].get_ydata(), cumulative[rounds - 1])
-    np.testing.assert_allclose(display.bounds[0], rounds * np.log2(3))  # U = 0: no regret term
-    assert {len(line.get_ydata()) for line in display.lines_[0].values()} == {2000}
+    np.testing.assert_array_equal(display.lines_["loss"].get_ydata(), cumulative[rounds - 1])
+    np.testing.assert_allclose(display.bound, rounds * np.log2(3))  # U = 0: no regret term
+    assert {len(line.get_ydata()) for line in display.lines_.values()} == {2000}
 
 
-def test_bad_results_are_named(results):
-    run = results["logistic"]
-    for given, name, message in (
-        ([], None, "result must have one run or more"),
-        (run, ["a", "b"], "got 1 runs and 2 names"),
-        (results, "a", "name must be None if the results are a dict, got 'a'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            RegretDisplay.from_result(given, name=name)
-    for bad in ([run, 3], 3):
-        with pytest.raises(TypeError, match=r"result must have ProgressiveResult only, got 3\."):
+def test_other_results_are_refused(results):
+    for bad in (3, list(results.values())):
+        with pytest.raises(TypeError, match=r"result must be a ProgressiveResult, got"):
             RegretDisplay.from_result(bad)
 
 

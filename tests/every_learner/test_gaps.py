@@ -54,7 +54,6 @@ BATCH = {
 
 SEQUENTIAL = {
     "field": sk.ConditionalRandomField(alpha=0.1),
-    "field, features": sk.ConditionalRandomField(alpha=0.1, transitions="features"),
     "network": sk.MaxMinMarginNetwork("sequence", alpha=0.1, random_state=0),
     "quadratic": sk.QuadraticSurrogate("sequence"),
 }

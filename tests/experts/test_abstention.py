@@ -10,7 +10,6 @@ from learners import binary_stream
 from naive import hedge as naive
 from plain import perceptron, predictor
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import VotingClassifier
@@ -462,13 +461,12 @@ def folds(codes):
     return fold
 
 
-def said_by_folds(X, codes, weight=None):
+def said_by_folds(X, codes):
     """Opinions of naive Bayes on each fold, learned from the others."""
-    fold, weight = folds(codes), np.ones(len(X)) if weight is None else weight
-    said = np.empty(len(X))
+    fold, said = folds(codes), np.empty(len(X))
     for k in range(3):
         out = fold != k
-        twin = GaussianNB().fit(X[out], codes[out], sample_weight=weight[out])
+        twin = GaussianNB().fit(X[out], codes[out])
         said[~out] = 2.0 * twin.predict_proba(X[~out])[:, 1] - 1.0
     return said
 
@@ -514,46 +512,3 @@ def fitted_map(method, said, codes):
     else:
         model = _SigmoidCalibration().fit(said, codes)
     return lambda u: 2.0 * model.predict(u) - 1.0
-
-
-class TestRouting:
-    @config_context(enable_metadata_routing=True)
-    def model(self):
-        experts = [GaussianNB().set_fit_request(sample_weight=asks) for asks in (True, False)]
-        for expert, asks in zip(experts, (True, False), strict=True):
-            expert.set_partial_fit_request(sample_weight=asks)
-        return AbstainingHedgeClassifier(experts, calibrate=None, cv=3)
-
-    def test_metadata_go_to_experts_that_request_them(self):
-        X, y = binary_stream(30)
-        w = 1.0 + np.arange(30)
-        taught = [GaussianNB().fit(X, y, weight) for weight in (w, None)]
-
-        def are_as_taught(experts):
-            for expert, wanted in zip(experts, taught, strict=True):
-                np.testing.assert_allclose(expert.class_count_, wanted.class_count_)
-                np.testing.assert_allclose(expert.theta_, wanted.theta_)
-
-        with config_context(enable_metadata_routing=True):
-            model = self.model()
-            consumed = model.get_metadata_routing().consumes("fit", ["sample_weight", "groups"])
-            assert consumed == {"sample_weight"}
-            are_as_taught(model.fit(X, y, sample_weight=w).estimators_)
-            codes = np.searchsorted(model.classes_, y)
-            lost = 0.5 * (1.0 - (2 * codes - 1) * said_by_folds(X, codes, w))
-            assert model.expert_losses_[0] == pytest.approx(lost.sum(), abs=1e-3)
-            model = self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=w)
-            are_as_taught(model.estimators_)
-            search = GridSearchCV(self.model(), {"abstention_cost": [0.1]}, cv=2)
-            are_as_taught(search.fit(X, y, sample_weight=w).best_estimator_.estimators_)
-
-    def test_without_routing_they_are_refused(self):
-        X, y = binary_stream(30)
-        for learn in (self.model().fit, self.model().partial_fit):
-            with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
-                learn(X, y, sample_weight=np.ones(30))
-        with (
-            config_context(enable_metadata_routing=True),
-            pytest.raises(TypeError, match="groups"),
-        ):
-            self.model().fit(X, y, groups=np.ones(30))

@@ -54,13 +54,3 @@ def fitted(rounds, chosen, weights, alpha=0.0):
         w = w - np.linalg.solve(hessian(w, rounds, weights, alpha), slope)
     assert np.abs(slope).max() < 1e-12
     return w
-
-
-def clustered(w, rounds, chosen, weights, clusters, alpha=0.0):
-    """``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹`` with H of the sum of losses."""
-    inverse = np.linalg.inv(hessian(w, rounds, weights, alpha) * sum(weights))
-    sums = {}
-    for x, k, c, g in zip(rounds, chosen, weights, clusters, strict=True):
-        sums[g] = sums.get(g, 0.0) + c * scores(w, x, k)
-    middle = sum(np.outer(s, s) for s in sums.values())
-    return len(sums) / (len(sums) - 1) * inverse @ middle @ inverse

@@ -9,14 +9,12 @@ from naive import chains
 from naive.means import log_matching, log_sum
 
 
-def sequence_scores(x, coef, intercept, start, end, transitions, steps=None):
-    """Scores of positions, and of each and the next: those of features `steps` (k, k, p) added."""
+def sequence_scores(x, coef, intercept, start, end, transitions):
+    """Scores of positions, and of each and the next."""
     unary = x @ coef.T + intercept
     unary[0] += start
     unary[-1] += end
-    if steps is None:
-        return unary, transitions[None]
-    return unary, np.array([transitions + steps @ after for after in [*x[1:], 0.0 * x[0]]])
+    return unary, transitions[None]
 
 
 def sequence_loss(x, labels, *weights):

@@ -4,12 +4,11 @@ import inspect
 import math
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
@@ -17,13 +16,10 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
-from skstructured._learners.classifier import fit_one_pass, learn_stream
-from skstructured._learners.metadata import routed, router_of
 from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
     HEAVIEST,
-    MISTAKES,
     POTENTIAL,
     advance,
     boost_rows,
@@ -32,8 +28,7 @@ from skstructured.estimators.boosting._rounds import (
     play_round,
 )
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier, VotingLearner
-from skstructured.experts._binary import part_of
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats
 from skstructured.guarantees.certificates import Certificate
 
 
@@ -139,15 +134,14 @@ class OtherLearners(State):
             self._due[:] = 0.0
         return np.copyto, numbers, aside
 
-    def teach(self, rows, order, **metadata):
+    def teach(self, rows, order):
         """Teach the row that was played to those that are to learn it."""
         for learner, weights in zip(self.learners, self._due, strict=True):
             labels = np.flatnonzero(weights > 0.0)
             if len(labels):  # an example per class that saves something, with that as its weight
                 again = np.full(len(labels), order[0])
-                own = {"classes": self.classes, "sample_weight": weights[labels]}
-                given = part_of(metadata, again, rows.n_rows)
-                learner.partial_fit(rows.matrix[again], labels, **own, **given)
+                given = {"classes": self.classes, "sample_weight": weights[labels]}
+                learner.partial_fit(rows.matrix[again], labels, **given)
         self.fitted = self.fitted or bool(self._due.any())
 
 
@@ -210,8 +204,8 @@ class AdaBoostOLMClassifier(VotingLearner):
         The weak learners; copies if they are `OnlineTreeClassifier`.
     edges_ : ndarray of shape (N,)
         Edges γ_i in [−1, 1]: see Notes.
-    expert_weights_, expert_mistakes_ : ndarray of shape (N,)
-        Probabilities v_i/Σv, and the mistakes behind them, by sample weight.
+    expert_weights_ : ndarray of shape (N,)
+        Probabilities v_i/Σv of the experts.
     leader_ : int
         Index of the expert that `predict` follows: the one with the fewest mistakes, the first if
         several have as many.
@@ -233,9 +227,6 @@ class AdaBoostOLMClassifier(VotingLearner):
     Before its first row every weak learner predicts ``classes_[0]``. A sample weight multiplies the
     costs, the loss of the correction and the mistakes of experts. Weak learners predict labels
     without the costs of the round: trees predict the class with the lowest total cost in the leaf.
-
-    With metadata routing, metadata that ``partial_fit`` of `estimator` requests are passed row by
-    row, except for `classes` and `sample_weight`: the weights of the rounds contain the given ones.
 
     With :math:`σ^i_t = \mathrm{softmax}(s^{i-1}_t)`, :math:`w_i = \sum_t 1 - σ^i_{t,y_t}` and
     predictions :math:`l_t`, the edge is
@@ -287,19 +278,6 @@ class AdaBoostOLMClassifier(VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
-        """Learn one pass from scratch; `params` are metadata that weak learners request."""
-        given = routed(self, "fit", params).estimator.partial_fit
-        return fit_one_pass(self, X, y, sample_weight, **given)
-
-    def partial_fit(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None,
-        **params: Any,
-    ) -> Self:  # fmt: skip
-        """Learn rows in order, one round each."""
-        given = routed(self, "partial_fit", params).estimator.partial_fit
-        return learn_stream(self, X, y, classes, sample_weight, **given)
-
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
         X = self._fitted_rows(X)
@@ -325,16 +303,6 @@ class AdaBoostOLMClassifier(VotingLearner):
         for logits in self._chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
 
-    def staged_predict_proba(self, X: Features) -> Iterator[Floats]:
-        """Probabilities by expert 1, then by expert 2, … and N: softmax(s^i).
-
-        Yields
-        ------
-        ndarray of shape (n, K)
-        """
-        for logits in self._chain(self._fitted_rows(X)):
-            yield np.exp(logits)
-
     @property
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
@@ -346,11 +314,6 @@ class AdaBoostOLMClassifier(VotingLearner):
     def expert_weights_(self) -> Floats:
         """Probabilities (N,) with which the hedge draws an expert."""
         return self._shares()[0]
-
-    @property
-    def expert_mistakes_(self) -> Floats:
-        """Mistakes (N,) of the experts in the rounds learned, by sample weight."""
-        return self._column(MISTAKES)
 
     @property
     def leader_(self) -> int:
@@ -437,15 +400,10 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     _block = property(attrgetter("_weak.block"))
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Own requests, and those of the weak learner's ``partial_fit`` that are handed on."""
-        weak = None if isinstance(self.estimator, type) else self._wrapped()
-        return router_of(self, weak, made=("classes", "sample_weight"))
-
     def _wrapped(self):
         return OnlineTreeClassifier() if self.estimator is None else self.estimator
 
-    def _learn_block(self, rows, codes, weight, order, votes, logs, **metadata):
+    def _learn_block(self, rows, codes, weight, order, votes, logs):
         weights = weight[order][weight[order] > 0.0]
         live = self._live + len(weights)
         rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
@@ -454,7 +412,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         now["_clipped"] = float(np.cumsum(np.append(self._clipped, clipped))[-1])
         given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
         at_once(self._weak.playing(*given), (vars(self).update, now))
-        self._weak.teach(rows, order, **metadata)
+        self._weak.teach(rows, order)
 
     def _chain(self, X):
         rows, K = Rows.from_array(X), self.space_.dim_

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_integer, check_weights, writable
+from skstructured._base.validation import check_integer, writable
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
 from skstructured._learners import classifier
@@ -15,7 +15,7 @@ from skstructured._learners.classifier import ClassScores
 from skstructured._learners.lock import locked
 from skstructured._learners.passes import with_progress
 from skstructured.estimators.boosting._rounds import learn_rows
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
+from skstructured.extend._types import Features, Floats, Ints
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 
@@ -32,28 +32,18 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         """Check the parameters and make the state, for K classes."""
 
     @abstractmethod
-    def _learn_block(self, rows, codes, weight, order, votes, logs, **given):
-        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any.
-
-        `given` are metadata for who is wrapped, if any is.
-        """
+    def _learn_block(self, rows, codes, weight, order, votes, logs):
+        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any."""
 
     @abstractmethod
     def _played(self, X):
         """Votes (n, K) and log probabilities (n, K), or NaN, with which rows would be played."""
 
     fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
+    resume, _with_labels = classifier.resume, classifier.with_labels
 
     #: How many rows are learned at a time.
     _block = 1024
-
-    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
-        """`Batch` of further rows of the stream that is being learned."""
-        return self._with_labels(self._rows(X), y, sample_weight, stream=True)
-
-    def _with_labels(self, rows, y, sample_weight, stream):
-        codes = self._check_labels(rows, y)
-        return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""
@@ -69,14 +59,14 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._setup(space.dim_)
 
-    def _learn(self, rounds, order, **given):
+    def _learn(self, rounds, order):
         """Learn rows in `order`; votes and log probabilities of the plays."""
         rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
         votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
         for start in with_progress(self, range(0, len(order), size), len(order)):
             part = slice(start, start + size)
             with self.lock:
-                self._learn_block(*rest, order[part], votes[part], logs[part], **given)
+                self._learn_block(*rest, order[part], votes[part], logs[part])
         return votes, logs
 
 

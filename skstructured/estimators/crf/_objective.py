@@ -6,20 +6,14 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.spaces.sequence import indicators
-
-#: What the score of a label after another goes by.
-TRANSITIONS = ("bigram", "features", "none")
 
 
 class Layout:
     """Layout of weights in Θ, a matrix with a row per feature and a column per score.
 
-    Features, the intercept, and for sequences starts, ends, transitions from each label, and for
-    each feature its weights in the transitions from each label.
+    Features, the intercept, and for sequences starts, ends and transitions from each label.
 
     Parameters
     ----------
@@ -27,20 +21,16 @@ class Layout:
         Features and scores.
     intercept, chains : bool
         Whether there is an intercept, and whether outputs are sequences.
-    transitions : {"bigram", "features", "none"}, default="bigram"
-        Whether the transitions of sequences have a weight each, weights of features too, or none.
     """
 
-    def __init__(self, width, dim, intercept, chains, transitions="bigram"):
+    def __init__(self, width, dim, intercept, chains):
         self.width, self.dim = width, dim
         self.intercept, self.chains = int(intercept), bool(chains)
-        self.steps = chains * dim * (transitions != "none")
-        self.step_features = chains * width * dim * (transitions == "features")
 
     @property
     def shape(self):
         """Shape of Θ."""
-        return self.first_edge + 2 * self.chains + self.steps + self.step_features, self.dim
+        return self.first_edge + self.chains * (2 + self.dim), self.dim
 
     @property
     def first_edge(self):
@@ -52,21 +42,13 @@ class Layout:
         return Theta[self.width] if self.intercept else np.zeros(self.dim)
 
     def edges(self, Theta):
-        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros if not in use."""
+        """Starts (k,), ends (k,) and transitions (k, k), as views."""
         at = self.first_edge
-        steps = Theta[at + 2 : at + 2 + self.dim] if self.steps else np.zeros((self.dim, self.dim))
-        return Theta[at], Theta[at + 1], steps
+        return Theta[at], Theta[at + 1], Theta[at + 2 :]
 
-    def step_coef(self, Theta):
-        """Weights of features in transitions, (p, k²), a view."""
-        return Theta[len(Theta) - self.step_features :].reshape(self.width, self.dim**2)
-
-    def join(self, coef, intercept, edges=(), step_coef=None):
-        """Θ of coefficients (dim, p), intercepts (dim,), edges, and those of steps (k², p)."""
+    def join(self, coef, intercept, edges=()):
+        """Θ of coefficients (dim, p), intercepts (dim,) and edges."""
         parts = [coef.T, intercept[None]] if self.intercept else [coef.T]
-        edges = edges[: 2 + (self.steps > 0)]
-        if self.step_features:
-            edges = *edges, step_coef.T.reshape(-1, self.dim)
         return np.concatenate([*parts, *map(np.atleast_2d, edges)])
 
 
@@ -285,75 +267,21 @@ class ChainObjective(Objective):
 
     def chains(self, i, Theta):
         """Scores of the sequences of a block: unary, offsets, pair."""
-        unary, offsets = self.scores(i, Theta), self._offsets(i)
+        unary, block = self.scores(i, Theta), self.blocks[i]
+        offsets = self.offsets[block.start : block.stop + 1] - self.offsets[block.start]
         start, end, pair = self.layout.edges(Theta)
         unary[offsets[:-1]] += start
         unary[offsets[1:] - 1] += end
         return unary, offsets, pair[None]
 
-    def _offsets(self, i):
-        block = self.blocks[i]
-        offsets = self.offsets[block.start : block.stop + 1]
-        return offsets - offsets[0]
-
-    def labels_of(self, i):
-        """Positions among the labels of a block, `Ragged`."""
-        return Ragged(self.labels[self.rows[i]], self._offsets(i))
-
-    def _steps(self, i, chains, out):
-        """log Z of a block, whose marginals are written, and the gradient of transitions."""
-        share = self.share[self.blocks[i]]
-        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=out)
-        steps = steps - self.steps_of_truth if i == 0 else steps
-        return log_z, steps[: self.layout.steps]
-
     def _losses(self, i, Theta, gaps):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""
         chains, rows, share = self.chains(i, Theta), self.rows[i], self.share[self.blocks[i]]
         offsets, y = chains[1], self.labels[rows]
-        log_z, steps = self._steps(i, chains, gaps)
+        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=gaps)
         losses = log_z - batch.score(*chains, y)
         gaps[np.arange(len(y)), y] -= 1.0
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)
+        steps = steps - self.steps_of_truth if i == 0 else steps
         return share @ losses, np.concatenate([np.array(ends), steps])
-
-
-#: Most numbers in the scores of the transitions of a block.
-MOST_SCORES = 1 << 22
-
-
-class EdgeObjective(ChainObjective):
-    """Objective of ``−ln p(y | x)`` with scores of steps that depend on the features of the row.
-
-    The score of label j after i, at a row x, is ``T_ij + <U_ij, x>``; the gradient in U_ij is the
-    sum over steps of their marginals, less the truth, times x.
-
-    Parameters
-    ----------
-    X, labels : {ndarray, CSR matrix}, Ragged
-        Rows of all positions, and the positions of their labels among the classes.
-    """
-
-    def __init__(self, X, labels, share, alpha, layout):
-        size = max(MOST_SCORES // layout.dim**2, 1)
-        super().__init__(X, labels, share, alpha, layout, block=size)
-        self._after = [part_of(X, rows.start + 1, rows.stop) for rows in self.rows]
-
-    def chains(self, i, Theta):
-        """Scores of the sequences of a block, those of each row and the next among them."""
-        unary, offsets, shared = super().chains(i, Theta)
-        pair = np.zeros((len(unary), *shared.shape[1:]))
-        pair[:-1].reshape(-1, shared.size)[:] = self._after[i] @ self.layout.step_coef(Theta)
-        pair[:-1] += shared
-        return unary, offsets, pair
-
-    def _steps(self, i, chains, out):
-        """The parts of the loss's gradient: log Z, and that of transitions (k + p k, k)."""
-        truth = indicators(self.labels_of(i), self.layout.dim).pair
-        _, log_z, gaps = batch.marginals(*chains, pairs="each", out=out)
-        gaps -= truth
-        gaps *= self._spread[self.rows[i], None, None]
-        flat = gaps[:-1].reshape(-1, self.layout.dim**2)
-        features = self._after[i].T @ flat
-        return log_z, np.concatenate([gaps.sum(axis=0), features.reshape(-1, self.layout.dim)])

@@ -12,17 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_choice, check_positive, check_real
+from skstructured._base.validation import check_positive, check_real
 from skstructured._learners.predictions import DecodedPredictions, over_sequences
-from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
 from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import (
-    TRANSITIONS,
     ChainObjective,
-    EdgeObjective,
     ElasticNet,
     Layout,
     VectorObjective,
@@ -68,12 +65,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     space : str or OutputSpace, default="sequence"
         Type of the outputs: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or an
         `OutputSpace`.
-    transitions : {"bigram", "features", "none"}, default="bigram"
-        Which scores pairs of neighboring labels have, for sequences. "bigram" has one score per
-        pair of labels. "features" also uses the features of the second row,
-        ``transitions_[i, j] + <transition_coef_[i, j], x>``. These are p k² more weights, and
-        marginals take about ten times as long. "none" has no scores, so labels do not depend on
-        each other.
     alpha : float or "auto", default="auto"
         Regularization strength α. Must be positive. The c2 of CRFsuite on n sequences is
         ``α = 2 c2/n``, the C of LogisticRegression ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n,
@@ -129,10 +120,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     dual_coef_, support_ : ndarray of shape (n, k) and (m,)
         Coefficients of the rows of `fit`, and indices of those that are not 0, for other kernels.
     transitions_ : ndarray of shape (k, k)
-        Scores of label j after label i, for sequences only; zeros for transitions="none".
-    transition_coef_ : ndarray of shape (k, k, n_features_in_)
-        Weights of the features of a row in the score of its label j after label i of the row
-        before. Only for transitions="features".
+        Scores of label j after label i, for sequences only.
     start_, end_ : ndarray of shape (k,)
         Scores of labels at the first and the last position, for sequences only.
     alpha_ : float
@@ -188,7 +176,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     """
 
     space: str | OutputSpace = "sequence"
-    transitions: Literal["bigram", "features", "none"] = "bigram"
     alpha: float | Literal["auto"] = "auto"
     l1_ratio: float = 0.0
     decoder: str | Decoder = "auto"
@@ -207,7 +194,6 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_choice("transitions", self.transitions, TRANSITIONS)
         check_positive("tol", self.tol)
         allowed = "lie in [0, 1), because the duality gap needs a part of the ℓ2 penalty"
         check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, allowed)
@@ -295,14 +281,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self._solve_kernels(Z, batch.packed, share)
             return
         chains = over_sequences(self)
-        if self.transitions != "bigram" and not chains:
-            raise ValueError(
-                f"transitions={self.transitions!r} is only supported for space='sequence'; use "
-                "'bigram'."
-            )
-        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains, self.transitions)
+        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains)
         first = self._first_weights(before, layout)
-        if sparse.issparse(Z) and not layout.step_features:
+        if sparse.issparse(Z):
             Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)
         else:
             Theta = self._minimum(Z, batch.packed, share, layout, first)
@@ -324,7 +305,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         columns = MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
         rest, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
         first = np.concatenate([columns.join(first[: layout.width]), rest])
-        layout = Layout(columns.matrix.shape[1], *kind, self.transitions)
+        layout = Layout(columns.matrix.shape[1], *kind)
         ones = np.ones((len(rest), 1))
         strengths = np.concatenate([columns.l2, ones]), np.concatenate([columns.l1, ones])
         Theta = self._minimum(columns.matrix, packed, share, layout, first, *strengths)
@@ -337,9 +318,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         """
         given = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout
         if layout.chains:
-            objective = (EdgeObjective if layout.step_features else ChainObjective)(
-                Z, packed, *given
-            )
+            objective = ChainObjective(Z, packed, *given)
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
         if self.l1_ratio > 0.0:
@@ -359,26 +338,20 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         edges = (self.start_, self.end_, self.transitions_) if hasattr(self, "start_") else ()
-        steps = getattr(self, "transition_coef_", None)
-        return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
+        return self.coef_, self.intercept_, edges, getattr(self, "classes_", None)
 
     def _first_weights(self, before, layout):
         """Zeros, or those before if they fit; a ValueError if they do not."""
         if before is None:
             return np.zeros(layout.shape)
-        coef, intercept, edges, steps, classes = before
+        coef, intercept, edges, classes = before
         same = np.array_equal(classes, getattr(self, "classes_", None))
         if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
             raise ValueError(
                 "warm_start=True requires the same features and labels as the last fit, which had "
                 f"{coef.shape[1]} features and the labels {classes!r:0.80}."
             )
-        if layout.step_features:
-            steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps
-            flat = steps.reshape(-1, layout.width)
-            steps, offset = self._scaling.unfold(flat, edges[2].ravel())
-            edges = *edges[:2], offset.reshape(edges[2].shape)
-        return layout.join(*self._scaling.unfold(coef, intercept), edges, steps)
+        return layout.join(*self._scaling.unfold(coef, intercept), edges)
 
     def _keep(self, Theta, layout):
         """Set the weights, in units of X."""
@@ -386,20 +359,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         self.coef_, self.intercept_ = np.ascontiguousarray(coef), np.array(offset)
         if layout.chains:
             self.start_, self.end_, self.transitions_ = map(np.array, layout.edges(Theta))
-        if layout.step_features:
-            k, steps = layout.dim, layout.step_coef(Theta).T
-            steps, offset = self._scaling.fold(steps, self.transitions_.ravel())
-            self.transitions_ = np.array(offset).reshape(k, k)
-            self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)
 
     def _pairs(self, X, offsets):
-        """Scores of neighboring labels: (1, k, k), or (N, k, k) of each row and the next."""
-        shared = self.transitions_[None]
-        if not hasattr(self, "transition_coef_"):
-            return shared
-        k, pair = len(self.classes_), np.zeros((X.shape[0], *shared.shape[1:]))
-        coef = self.transition_coef_.reshape(k * k, -1)
-        weights = np.column_stack([coef, shared.ravel()])
-        pair[:-1] = linear_scores(weights, X[1:]).reshape(-1, k, k)
-        pair[offsets[1:] - 1] = 0.0
-        return pair
+        """Scores of neighboring labels; a ValueError for models of older versions with others."""
+        if hasattr(self, "transition_coef_"):
+            raise ValueError(
+                'This model was fitted with transitions="features", which is not supported any '
+                "more: fit it again."
+            )
+        return super()._pairs(X, offsets)

@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import (
-    check_finite,
-    check_lengths,
-    check_positive,
-    check_weights,
-    read_rows,
-)
+from skstructured._base.validation import check_positive
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
+<<<<<<< HEAD
 from skstructured._learners.batch_scaling import feature_ranges, scale_of
+=======
+from skstructured._learners.batch_scaling import scale_of
+from skstructured._learners.classifier import ClassScores
+>>>>>>> d62c9c8f2cad97232480568f9ca301d345f76bac
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import with_progress
@@ -70,23 +69,14 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Check the parameters; the learned state, for rows of `width` features."""
 
     fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
+    resume, _with_labels = classifier.resume, classifier.with_labels
+    _rows, _first = ClassScores._rows, ClassScores._first
+    _check_labels = ClassScores._check_labels
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with learning_aside(self) as new:
-            return new._first(X, y, y if classes is None else classes)
-
-    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
-        """`Batch` of further rows of the stream that is being learned."""
-        rows = read_rows(self, X)
-        check_finite(self, rows)
-        return self._with_outputs(rows, y, sample_weight, stream=True)
-
-    def _first(self, X, y, classes, sample_weight=None, stream=True):
-        rows, space = read_rows(self, X, reset=True), Simplex()
-        check_finite(self, rows, fresh=True)
-        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
-        return self._with_outputs(rows, y, sample_weight, stream)
+            return new._first(X, y, y if classes is None else classes, None, stream=True)
 
     def _start(self, space):
         self.space_, self.classes_ = space, space.classes_
@@ -133,11 +123,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         named = "nats" if unit == 1.0 else "bits"
         radius = constants["radius"]
         return Certificate(theorem, unit * quadratic, unit * offset, radius, constants, named)
-
-    def _with_outputs(self, rows, y, sample_weight, stream):
-        packed = self.space_.pack(y)
-        check_lengths(rows.n_rows, len(packed))
-        return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""

@@ -287,10 +287,9 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. The number of wrong predictions is at most the log
     loss in bits.
 
-    Let a learner stop at random (`skstructured.evaluation.random_stop`), after 0, …, T − 1 of T
-    independent rows. Its expected log loss on a new row exceeds that of every U by at most the
-    largest regret over T (section 4.3 of [1]_). ``constants["excess_risk"]`` is that number for R
-    known and ``standardize=False``,
+    Let a learner stop at random, after 0, …, T − 1 of T independent rows. Its expected log loss on
+    a new row exceeds that of every U by at most the largest regret over T (section 4.3 of [1]_).
+    ``constants["excess_risk"]`` is that number for R known and ``standardize=False``,
 
     .. math:: \frac1T \Big(λKB^2 + \frac{(K-1)p}{4κ}
         \ln\Big(1 + \frac{κTR^2}{Kpλ(1-ρ)}\Big)\Big), \quad ρ = \frac{κR^2}{2λ} < 1,

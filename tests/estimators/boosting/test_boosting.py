@@ -84,7 +84,7 @@ def compare(model, reference, X, y, weight=None):
         votes, logs = reference.play_and_learn(X[t], y[t], weight[t])
         assert losses.expected[t] == pytest.approx(1.0 - votes[y[t]], abs=1e-9)
         assert losses.surrogate[t] == pytest.approx(-logs[y[t]], rel=1e-7, abs=1e-9)
-    np.testing.assert_allclose(model.expert_mistakes_, reference.mistakes)
+    np.testing.assert_allclose(model._column(MISTAKES), reference.mistakes)
     np.testing.assert_allclose(model.edges_, reference.edges / reference.weights, atol=1e-9)
     potentials = [regression.potential for regression in reference.regressions]
     np.testing.assert_allclose(model._numbers[:, POTENTIAL], potentials, rtol=1e-7)
@@ -244,7 +244,7 @@ class TestHedge:
         X, y = stream(rng)
         given = np.full(len(y), weight)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y, sample_weight=given)
-        behind = model.expert_mistakes_ - model.expert_mistakes_.min()
+        behind = model._column(MISTAKES) - model._column(MISTAKES).min()
         weights = np.exp(-behind / weight)
         np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
         assert model.leader_ == np.argmin(behind)
@@ -265,7 +265,7 @@ class TestHedge:
         X, y = stream(rng)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, np.array(list("abcd"))[y])
         staged = list(model.staged_predict(X))
-        probabilities = list(model.staged_predict_proba(X))
+        probabilities = [np.exp(logits) for logits in model._chain(X)]
         assert len(staged) == len(probabilities) == len(model.estimators_) == 5
         np.testing.assert_array_equal(model.predict(X), staged[model.leader_])
         np.testing.assert_array_equal(model.predict_proba(X), probabilities[model.leader_])
@@ -359,8 +359,8 @@ def test_corrections_keep_their_bound_and_the_losses_fall_by_the_edges(rng):
     rounds = model.begin(X, y, np.arange(K))
     total = 0.0
     for t in range(len(y)):
-        *_, P = model.staged_predict_proba(X[t : t + 1])
-        total -= math.log(P[0, y[t]])
+        *_, logits = model._chain(X[t : t + 1])
+        total -= logits[0, y[t]]
         model.learn(rounds, np.array([t]))
     gained = 0.5 * (model._numbers[:, 6] * model.edges_**2).sum()
     assert total <= len(y) * math.log(K) - gained + model.correction_regrets_.sum()
@@ -416,7 +416,7 @@ def test_mistakes_are_below_proposition_4_4(weights, rng):
     certificate = model.certificate()
     assert weight @ losses.expected <= certificate.bound(0.0, 0.0)
     assert weight @ losses.target <= model.certificate(0.01).bound(0.0, 0.0)
-    assert model.expert_mistakes_.min() <= certificate.constants["mistakes"]
+    assert model._column(MISTAKES).min() <= certificate.constants["mistakes"]
     with pytest.raises(GuaranteeError, match="holds for comparators"):
         certificate.bound(0.0, 1.0)
     for delta in (0.0, 1.0, "half"):

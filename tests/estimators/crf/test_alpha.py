@@ -106,7 +106,6 @@ def test_few_rounds_are_learned_with_the_alpha_of_logistic_regression():
     [
         ("simplex", {"kernel": "rbf"}),
         ("sequence", {}),
-        ("sequence", {"transitions": "features"}),
         ("birkhoff", {}),
     ],
 )

@@ -18,7 +18,6 @@ from skstructured import ConditionalRandomField
 from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf._objective import (
     ChainObjective,
-    EdgeObjective,
     Layout,
     VectorObjective,
 )
@@ -31,7 +30,6 @@ SIZES = "skstructured.estimators.crf._objective"
 SLOW = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 PLAIN = {"standardize": False, "tol": 1e-10}
 SPACES = ["simplex", "hypercube", "ordinal", "birkhoff"]
-TRANSITIONS = pytest.mark.parametrize("transitions", ["bigram", "features"])
 
 
 def words(rng, k=3, p=2, lengths=LENGTHS):
@@ -50,8 +48,7 @@ def words(rng, k=3, p=2, lengths=LENGTHS):
 
 def weights_of(model):
     """Weights in the order of `naive.sequence_loss`."""
-    parts = [model.coef_, model.intercept_, model.start_, model.end_, model.transitions_]
-    return [*parts, model.transition_coef_] if hasattr(model, "transition_coef_") else parts
+    return [model.coef_, model.intercept_, model.start_, model.end_, model.transitions_]
 
 
 def outputs(space, X, rng):
@@ -72,22 +69,18 @@ class TestObjective:
     @pytest.mark.parametrize("block", [1, 5, 2, 4096])
     @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
     @pytest.mark.parametrize("scale", [1.0, 30.0])
-    @TRANSITIONS
     def test_sequences_equal_enumeration_and_differences(
-        self, transitions, scale, kind, block, most, rng, monkeypatch
+        self, scale, kind, block, most, rng, monkeypatch
     ):
-        monkeypatch.setattr(f"{SIZES}.MOST_SCORES", 9 * block)
         monkeypatch.setattr(f"{SIZES}.MOST_NUMBERS", most)
         X, y = words(rng)
         labels, share = Ragged.from_lengths(np.concatenate(y), LENGTHS), rng.dirichlet(np.ones(6))
-        given = kind(np.vstack(X)), labels, share, 0.3, Layout(2, 3, True, True, transitions)
-        steps = transitions == "features"
-        objective = EdgeObjective(*given) if steps else ChainObjective(*given, block=block)
+        given = kind(np.vstack(X)), labels, share, 0.3, Layout(2, 3, True, True)
+        objective = ChainObjective(*given, block=block)
         assert len(objective.blocks) > 1 or block > 5
 
         def literal(Theta):
             parts = [Theta[:2].T, *Theta[2:5], Theta[5:8]]
-            parts += [Theta[8:].reshape(2, 3, 3).transpose(1, 2, 0)] if steps else []
             return naive.sequence_objective(parts, X, y, 0.3, share)
 
         self._compare(objective, literal, scale * rng.randn(*objective.layout.shape), 1e-12)
@@ -118,12 +111,10 @@ class TestObjective:
 
 
 class TestOptimum:
-    @TRANSITIONS
-    def test_of_sequences_is_a_generic_solvers(self, transitions, rng):
+    def test_of_sequences_is_a_generic_solvers(self, rng):
         X, y = words(rng, k=2, lengths=(3, 1, 2))
-        model = ConditionalRandomField(transitions=transitions, alpha=0.05, **PLAIN).fit(X, y)
+        model = ConditionalRandomField(alpha=0.05, **PLAIN).fit(X, y)
         parts = weights_of(model)
-        assert len(parts) == (6 if transitions == "features" else 5)
 
         def literal(parts):
             return naive.sequence_objective(parts, X, y, 0.05, None)
@@ -159,21 +150,6 @@ class TestOptimum:
         np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
 
     @pytest.mark.interpreted
-    def test_without_transitions_positions_are_classes(self, rng):
-        X, y = words(rng, lengths=[3, 5, 1] * 10)
-        model = ConditionalRandomField(transitions="none", alpha=0.05, **PLAIN).fit(X, y)
-        ends = [np.eye(len(x))[:, [0, -1]] for x in X]
-        Z = np.column_stack([np.vstack(X), np.ones(90), np.vstack(ends)])
-        peer = LogisticRegression(C=1 / (0.05 * 30), fit_intercept=False, tol=1e-10, max_iter=9999)
-        peer.fit(Z, np.concatenate(y))
-        np.testing.assert_allclose(model.coef_, peer.coef_[:, :2], atol=1e-4)
-        np.testing.assert_allclose(model.start_, peer.coef_[:, 3], atol=1e-4)
-        assert model.transitions_.shape == (3, 3) and not model.transitions_.any()
-        np.testing.assert_allclose(
-            np.vstack(model.predict_marginals(X)), peer.predict_proba(Z), atol=1e-4
-        )
-
-    @pytest.mark.interpreted
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     @pytest.mark.parametrize(("alpha", "most"), [(0.01, 2), (0.01, 6), (0.5, 2)])
     def test_the_gap_is_that_of_the_gradient(self, alpha, most, rng):
@@ -202,11 +178,10 @@ class TestOptimum:
         assert 0.0 <= short.loss_curve_[-1] - best <= short.duality_gap_ + 1e-13
         assert short.loss_curve_[-1] - best > 0.9 * short.duality_gap_
 
-    @TRANSITIONS
-    def test_weights_of_two_are_two_sequences(self, transitions, rng):
+    def test_weights_of_two_are_two_sequences(self, rng):
         X, y = words(rng)
         often = np.array([0, 0, 1, 3, 4, 4, 4, 5])
-        model = ConditionalRandomField(transitions=transitions, alpha=0.1, tol=1e-11)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-11)
         one = clone(model).fit(X, y, sample_weight=np.bincount(often, minlength=6))
         two = clone(model).fit([X[i] for i in often], [y[i] for i in often])
         for a, b in zip(weights_of(one), weights_of(two), strict=True):
@@ -215,12 +190,11 @@ class TestOptimum:
 
 class TestRows:
     @pytest.mark.parametrize("standardize", [False, "auto", True])
-    @TRANSITIONS
-    def test_csr_equals_dense(self, transitions, standardize, rng):
+    def test_csr_equals_dense(self, standardize, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [(x > 0.3).astype(float) for x in X]
         thin = [sparse.csr_matrix(x) for x in X]
-        model = ConditionalRandomField(transitions=transitions, alpha=0.1, tol=1e-13)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-13)
         model.set_params(standardize=standardize)
         dense, csr = clone(model).fit(X, y), clone(model).fit(thin, y)
         one, two = np.vstack(dense.predict_marginals(X)), np.vstack(csr.predict_marginals(thin))
@@ -238,10 +212,9 @@ class TestRows:
         model = ConditionalRandomField(alpha=0.1, max_iter=3, tol=1e9)
         assert model.fit(Stacked(X, [20] * 3), np.split(y, 3)).coef_.shape == (2, p)
 
-    @TRANSITIONS
-    def test_units_and_origins_do_not_matter_when_standardised(self, transitions, rng):
+    def test_units_and_origins_do_not_matter_when_standardised(self, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 5)
-        model = ConditionalRandomField(transitions=transitions, alpha=0.1, tol=1e-9)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-9)
         one, two = (
             np.vstack(model.fit(rows, y).predict_marginals(rows))
             for rows in (X, [1e3 * x + 7.0 for x in X])
@@ -259,9 +232,9 @@ class TestRows:
         np.testing.assert_array_equal(auto, plain)
         assert np.abs(auto - scaled).max() > 1e-3
 
-    @pytest.mark.parametrize("given", [{}, {"transitions": "features"}, {"space": "simplex"}])
+    @pytest.mark.parametrize("given", [{}, {"space": "simplex"}])
     def test_threads_give_the_same_bits(self, given, rng, monkeypatch):
-        for name, number in {"BLOCK": 4, "MOST_SCORES": 36, "MOST_NUMBERS": 100}.items():
+        for name, number in {"BLOCK": 4, "MOST_NUMBERS": 100}.items():
             monkeypatch.setattr(f"{SIZES}.{name}", number)  # blocks by the few
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X, y = (np.vstack(X), np.concatenate(y)) if "space" in given else (X, y)
@@ -274,12 +247,11 @@ class TestRows:
 
 
 class TestEstimator:
-    @TRANSITIONS
-    def test_warm_starts(self, transitions, rng):
+    def test_warm_starts(self, rng):
         """They are there at once; one that fails leaves every attribute."""
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [5.0 * x + 3.0 for x in X]
-        model = ConditionalRandomField(transitions=transitions, alpha=0.1, tol=1e-8)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-8)
         first = clone(model).fit(X, y)
         model.set_params(warm_start=True).fit(X, y)
         assert model.n_iter_ > 5 and model.fit(X, y).n_iter_ <= 2
@@ -288,26 +260,22 @@ class TestEstimator:
             model.fit(X, [labels + 5 for labels in y])
         assert list(vars(model)) == list(before)
         assert all(vars(model)[name] is before[name] for name in before)
-        for other in ("bigram", "features", transitions):  # and back, from what there is
-            model.set_params(transitions=other).fit(X, y)
         for a, b in zip(weights_of(model), weights_of(first), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-3)
 
-    def test_weights_of_features_learn_what_bigrams_cannot(self, rng):
-        """Labels from 0 on that go up by one where the feature is 1 and stay where it is 0."""
-        X = [rng.randint(2, size=(6, 1)).astype(float) for _ in range(20)]
-        y = [(np.cumsum(x[:, 0]) - x[0]).astype(int) % 3 for x in X]
-        scores = [
-            ConditionalRandomField(transitions=given, alpha=0.01, tol=0.01).fit(X, y).score(X, y)
-            for given in ("bigram", "features")
-        ]
-        assert scores[0] < 0.8 and scores[1] == 1.0
+    def test_models_with_other_transitions_are_refused(self, rng):
+        """They are of versions in which features had weights in transitions."""
+        X, y = words(rng)
+        model = ConditionalRandomField(alpha=0.1).fit(X, y)
+        model.transition_coef_ = np.zeros((3, 3, 2))
+        with pytest.raises(ValueError, match='transitions="features", which is not supported'):
+            model.predict(X)
+        assert model.fit(X, y).predict(X)
 
-    @TRANSITIONS
-    def test_predictions_decode_the_scores(self, transitions, rng):
+    def test_predictions_decode_the_scores(self, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 10)
         names = [np.array(list("abc"))[labels] for labels in y]
-        model = ConditionalRandomField(transitions=transitions, alpha=0.01).fit(X, names)
+        model = ConditionalRandomField(alpha=0.01).fit(X, names)
         assert model.score(X, names) > 0.7
         marginals, nbest = model.predict_marginals(X), model.predict_nbest(X, 2)
         likeliest = model.set_params(decoder="map").predict(X)
@@ -323,11 +291,10 @@ class TestEstimator:
         assert all(map(np.array_equal, model.set_params(decoder="min_risk").predict(X), each))
 
     @pytest.mark.interpreted
-    @pytest.mark.parametrize("transitions", ["bigram", "features", "none"])
     @pytest.mark.parametrize("factor", [1.0, 1e3])
-    def test_log_probabilities_are_those_of_enumeration(self, transitions, factor, rng):
+    def test_log_probabilities_are_those_of_enumeration(self, factor, rng):
         X, y = words(rng)
-        model = ConditionalRandomField(alpha=0.1, tol=0.1, transitions=transitions).fit(X, y)
+        model = ConditionalRandomField(alpha=0.1, tol=0.1).fit(X, y)
         parts = weights_of(model)
         for part in parts:
             part *= factor
@@ -380,9 +347,7 @@ class TestBadInput:
             ({"max_iter": 0}, "max_iter must be an integer"),
             ({"standardize": "yes"}, "standardize must be a bool"),
             ({"decoder": "f1"}, "decoder must be one of .* for label sequences"),
-            ({"transitions": "trigram"}, "transitions must be one of"),
             ({"kernel": "rbf"}, "is not supported for space='sequence'"),
-            ({"space": "simplex", "transitions": "none"}, "is only supported for space=.sequence."),
         ],
     )
     def test_parameters(self, params, message, rng):
