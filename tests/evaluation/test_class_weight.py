@@ -135,9 +135,7 @@ def test_the_regret_bound_weighs_both_sums_as_they_were_learned(average):
 
 def test_comparators_see_rows_as_they_were_standardised():
     X, y = noisy(50)
-    model = OnlineStructuredPredictor(
-        optimizer="ogd", class_weight=WEIGHTS, standardize="moments"
-    )
+    model = OnlineStructuredPredictor(optimizer="ogd", class_weight=WEIGHTS, standardize="moments")
     result = progressive_validate(model, X, y, play="randomized")
     Z, _ = standardized(X, np.array([1.0, 9.0, 0.5])[y], True)
     compared = result.estimator.comparison(result.rounds).X

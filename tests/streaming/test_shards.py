@@ -239,7 +239,7 @@ def test_real_outputs(way, average):
     check_mean(model, shards, counts, ("coef_", "intercept_"))
     lows, highs = zip(*(shard.feature_ranges_[2:4] for shard in shards), strict=True)
     assert np.array_equal(model.feature_ranges_[2:4], [np.min(lows, 0), np.max(highs, 0)])
-    inside = X[((X >= np.max(lows, axis=0)) & (X <= np.min(highs, axis=0))).all(axis=1)]
+    inside = X[((np.max(lows, axis=0) <= X) & (np.min(highs, axis=0) >= X)).all(axis=1)]
     wanted = mean_of([shard.predict(inside) for shard in shards], counts)
     np.testing.assert_allclose(model.predict(inside), wanted, rtol=1e-11, atol=1e-11)
     assert model.t_ == N and len(inside) > N / 2

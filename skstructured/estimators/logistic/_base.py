@@ -17,12 +17,8 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
-<<<<<<< HEAD
 from skstructured._learners.batch_scaling import feature_ranges, scale_of
-=======
-from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import ClassScores
->>>>>>> d62c9c8f2cad97232480568f9ca301d345f76bac
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import with_progress
