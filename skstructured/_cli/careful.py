@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._cli.files import load_pandas
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured.streaming import formats
 from skstructured.streaming.formats import are_codes, is_missing
 
@@ -20,8 +21,11 @@ FAR_CELLS, ROWS_OF_FAR, FAR = 3, 1000, 30.0
 #: and so many times more are equal than by chance.
 COPIED, SAME, BY_CHANCE = 0.01, 0.9, 10.0
 
-#: Whole numbers with more values may be amounts.
-MANY = 20
+#: So many whole numbers may be amounts, if their frequencies differ by this part of their mean.
+MANY, UNEVEN = 20, 0.5
+
+#: A share of cells beyond the edges of their column that is named.
+CLIPPED = 0.01
 
 #: Kinds and formats of columns that the user has not decided.
 NONE: dict = {}
@@ -42,19 +46,18 @@ def plain_numbers(cells):
     return None if are_codes(cells.to_numpy().ravel()) else numbers
 
 
-def numbers_of(cells):
-    """Cells as float64 by their format, or None if one of them is not a number."""
+def numbers_of(cells, forms=None):
+    """Cells as float64 by their format, or None if one of them is not a number.
+
+    Columns that `forms` does not have are of the format that reads all their cells.
+    """
     if cells.ndim > 1:
-        columns = [numbers_of(cells[name]) for name in cells]
+        columns = [numbers_of(cells[name], forms) for name in cells]
         return None if any(one is None for one in columns) else np.column_stack(columns)
     values = cells.to_numpy()
     missing = is_missing(values)
-    forms = (
-        [formats.PLAIN]
-        if values.dtype != object
-        else formats.formats_of(values[~missing], "number")
-    )
-    return formats.as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
+    form = formats.number_format(values[~missing], (forms or NONE).get(cells.name))
+    return None if form is None else formats.as_numbers(values, missing, form)
 
 
 def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
@@ -85,11 +88,45 @@ def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells
 def _likely_kind(values, kind=None, form=None):
     """The kind and the format of most values, unless the user has decided."""
     values = values[~is_missing(values)]
-    if form or kind == "categories" or (kind is None and are_codes(values)):
+    if kind == "categories" or (kind is None and are_codes(values)):
         return kind, form
     kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
-    pairs = [(kind, form) for kind in kinds for form in formats.formats_of(values, kind, share)]
+    pairs = [(k, f) for k in kinds for f in formats.formats_of(values, k, share, form)]
     return (pairs or [(kind, form)])[0]
+
+
+def format_examples(frame, columns, number_formats):
+    """Yield for each column of marks, dates or codes a cell of it, and what it is read as.
+
+    If each comma or point of a column may separate thousands or decimals, the option is named that
+    reads them the other way, unless `number_formats` has the column.
+    """
+    for column in columns:
+        name, kind, form = column["column"], column["taken for"], column.get("format")
+        if form in (None, formats.PLAIN):
+            continue
+        cells = frame[name].to_numpy(object)
+        cells = cells[~is_missing(cells)]
+        if kind == "number":
+            text = _number_example(name, cells, form, (number_formats or NONE).get(name))
+        elif kind == "date":
+            cell = max(cells[:MANY], key=lambda cell: len(str(cell)))
+            text = f"{cell} as {formats.read_date(cell, form)}".removesuffix(" 00:00:00")
+        else:
+            text = f"{next(cell for cell in cells if are_codes([cell]))} as a category"
+        yield f"{name} ({text})"
+
+
+def _number_example(name, cells, form, is_decided):
+    """A cell and its number, and the option that reads marks the other way if they may mean it."""
+    longest = max(cells, key=lambda cell: len(str(cell)))
+    other = formats.GERMAN if form.startswith(formats.ENGLISH) else formats.ENGLISH
+    if not is_decided and (option := formats.number_format(cells, other)):
+        for cell in cells:
+            number, read = (formats.read_number(cell, one) for one in (form, option))
+            if number != read:
+                return f"{cell} as {number:.12g}; --numbers {name}={other} reads {read:.12g}"
+    return f"{longest} as {formats.read_number(longest, form):.12g}"
 
 
 def about_columns(features, encoder, y, targets, is_real):
@@ -100,12 +137,14 @@ def about_columns(features, encoder, y, targets, is_real):
     rows, lines = np.linspace(0, len(y) - 1, min(len(y), SEEN)).astype(np.intp), {}
     about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
     outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
+    numbers = {}
     for one in encoder.columns_ if len(y) >= FEW else ():
         name, cells, x = one["column"], features[one["column"]], None
         if one["taken for"] in ("number", "flag"):
-            x = numbers_of(cells)
+            x = numbers_of(cells, {name: one.get("format")})
             lines.update((name, text) for text in far_cells(name, cells, x))
-        cells, x = cells.iloc[rows], None if x is None else x[rows]
+            x = numbers[name] = x[rows]
+        cells = cells.iloc[rows]
         if _is_identifier(cells, x, one["taken for"]):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
@@ -116,10 +155,11 @@ def about_columns(features, encoder, y, targets, is_real):
                     f"column {name!r} alone is {share:.1%} right about {about}{target!r}: leave it "
                     "out (--columns) if it is known only after the target."
                 )
+    lines.update((None, text) for text in clipped_cells(numbers))
     return lines
 
 
-def far_cells(name, cells, x):
+def far_cells(name, cells, x, remedy="leave it empty"):
     """Yield the line on few numbers far beyond all others in a column, if there are any."""
     cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
     deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
@@ -131,7 +171,28 @@ def far_cells(name, cells, x):
         yield (
             f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}, far "
             f"beyond all others, from {others.min():.4g} to {others.max():.4g}: correct it, or "
-            "leave it empty."
+            f"{remedy}."
+        )
+
+
+def clipped_cells(numbers):
+    """Yield the line on columns of which many cells count as an edge, if there are any.
+
+    `numbers` are columns (n,) by their names. Heavy columns become normal quantiles instead.
+    """
+    if not numbers:
+        return
+    X = np.column_stack([*numbers.values()])
+    columns = RobustColumns.of(X, np.ones(len(X)))
+    is_far, is_cell = (columns.low > X) | (columns.high < X), ~np.isnan(X)
+    is_far[:, columns.heavy] = False
+    shares = is_far.sum(axis=0) / np.maximum(is_cell.sum(axis=0), 1)
+    pairs = zip(numbers, shares, strict=True)
+    told = ", ".join(f"{share:.1%} of {name!r}" for name, share in pairs if share > CLIPPED)
+    if told:
+        yield (
+            f"cells far from the others count as the edge of their column: {told}. Correct them if "
+            "they are mistakes."
         )
 
 
@@ -158,7 +219,8 @@ def rare_amounts(y, target, space):
     """Yield the line on classes that are whole numbers, most of them rare."""
     counts = np.unique(y, return_counts=True)[1]
     is_whole = space == "multiclass" and y.dtype.kind == "i"
-    if is_whole and len(counts) > MANY and np.median(counts) < ROWS_EACH:
+    is_uneven = np.std(counts) > UNEVEN * np.mean(counts) or np.median(counts) < ROWS_EACH
+    if is_whole and len(counts) >= MANY and is_uneven:
         yield (
             f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
             "--space real if they are amounts, --space ordinal if they are grades."

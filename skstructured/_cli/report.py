@@ -6,7 +6,6 @@ import io
 import pkgutil
 import shlex
 import time
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +64,7 @@ def lines_of(options, given, table):
         yield from bounds(rows, _bounded(options, learner), options.seed)
         return
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
-    yield from format_lines(table)
+    yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
     mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
     if errors:
         told = measures.unit_of(table, options.order).tell_interval(errors.losses)
@@ -88,17 +87,6 @@ def lines_of(options, given, table):
         learner = learner if table.chunks is None else run.learner
         yield from _kept(options, table, mixture or learner)
     yield next_command(options, given)
-
-
-def format_lines(table):
-    """Yield the lines that show how texts were read, if not as usual."""
-    told = []
-    for one in getattr(table.encoder, "columns_", ()):
-        if example := one.get("format"):
-            if (kind := one["taken for"]) == "date":
-                example = datetime(2024, 5, 31).strftime(example)
-            told.append(f"{one['column']} ({kind.removesuffix('s')}s such as {example})")
-    yield from measures.wrapped("Formats", f"{', '.join(told)}." if told else "")
 
 
 def _learner(options, table):

@@ -15,7 +15,7 @@ from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
-from skstructured.streaming.formats import are_codes, unreadable
+from skstructured.streaming.formats import are_codes, number_format, unreadable
 from skstructured.streaming.table_encoder import EXACT, TableEncoder
 
 #: Rows times distinct labels (8 bytes each, several times over).
@@ -54,6 +54,8 @@ class Table(NamedTuple):
         Name of the output space; "lists" or "choices" for items.
     careful : sequence of str
         Lines on columns that may have been misread.
+    formats : sequence of str
+        A cell of each column of marks, dates or codes, and what it is read as.
     chunks : iterable of (X, y) or None
         Parts of a file that is not in memory.
     counts : ndarray or None
@@ -71,6 +73,7 @@ class Table(NamedTuple):
     targets: Any = ()
     space: str = "multiclass"
     careful: Any = ()
+    formats: Any = ()
     chunks: Any = None
     counts: Any = None
     qid: Any = None
@@ -117,7 +120,7 @@ def _whole(path, options, first, report):
     cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
-        y = outputs(path, cells, space, options.order)
+        y = outputs(path, cells, space, options.order, options.numbers)
     else:
         space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
         y = _of_items(path, cells, qid, options)
@@ -132,9 +135,16 @@ def _whole(path, options, first, report):
     notes += careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()
     if round_ is None:
         notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
+    columns = encoder.columns_
+    if space == "real":
+        amounts = cells[targets[0]]
+        notes += careful.far_cells(targets[0], amounts, y, "leave out its row")
+        form = number_format(amounts.to_numpy(), (options.numbers or {}).get(targets[0]))
+        columns += [{"column": targets[0], "taken for": "number", "format": form}]
+    shown = [*careful.format_examples(features.join(cells), columns, options.numbers)]
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
-    return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
+    return Table(X, y, name, encoder, targets, space, notes, shown, qid=qid, reading=reading)
 
 
 def _in_parts(path, options, first, report):
@@ -148,6 +158,7 @@ def _in_parts(path, options, first, report):
     y = first[targets].fillna("").astype(str).to_numpy()
     lines = careful.about_columns(features, encoder, y, targets, False) | lines
     notes = [*lines.values(), *careful.copies(first, targets)]
+    shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
@@ -166,7 +177,7 @@ def _in_parts(path, options, first, report):
         labels, known = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
     name, rest = title(path, *sizes, targets), {"chunks": Chunks(chunks), "counts": known[1]}
-    return Table(None, known[0], name, encoder, targets, space, notes, **rest)
+    return Table(None, known[0], name, encoder, targets, space, notes, shown, **rest)
 
 
 def title(path, n, n_features, n_columns, targets=(), about=""):
@@ -197,12 +208,14 @@ def features_of(path, frame, options, others):
 
 def encoder_of(features, options):
     """The features without bad cells, their encoder, and lines on bad cells."""
-    given = {kind: getattr(options, kind) for kind in ("numbers", "categories", "dates")}
-    kinds = {name: ("date", form) for name, form in (given["dates"] or {}).items()}
-    kinds |= {name: ("number", None) for name in given["numbers"] or ()}
-    kinds |= {name: ("categories", None) for name in given["categories"] or ()}
+    given = {"number": options.numbers or {}, "date": options.dates or {}}
+    given["categories"] = dict.fromkeys(options.categories or ())
+    kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
+    numbers, dates, categories = (
+        {name: form for name, form in forms.items() if name in features} for forms in given.values()
+    )
     features, lines = careful.without_bad_cells(features, options.bad_cells, kinds)
-    encoder = TableEncoder(**given).fit(features)
+    encoder = TableEncoder(numbers=numbers, dates=dates, categories=[*categories]).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
     return features, encoder, lines
 
@@ -217,7 +230,7 @@ def rounds_of(path, frame, name):
 
 def space_of(column, options):
     """The space; by default "real" for amounts, which are not classes."""
-    numbers = None if are_codes(column) else numbers_of(column)
+    numbers = None if are_codes(column) else numbers_of(column, options.numbers)
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
@@ -230,9 +243,10 @@ def make_space(name, order=None):
     return SPACES[name]() if order is None else SPACES[name](categories=order)
 
 
-def outputs(path, cells, space, order=None):
+def outputs(path, cells, space, order=None, forms=None):
     """Labels as numbers if all are numbers (so ordinal classes are sorted), else texts."""
-    name, y = cells.columns[0], (plain_numbers if space == "multiclass" else numbers_of)(cells)
+    name = cells.columns[0]
+    y = plain_numbers(cells) if space == "multiclass" else numbers_of(cells, forms)
     texts = cells[name].astype(str)
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
