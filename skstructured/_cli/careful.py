@@ -60,22 +60,25 @@ def numbers_of(cells, forms=None):
     return None if form is None else formats.as_numbers(values, missing, form)
 
 
-def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
+def without_bad_cells(frame, bad_cells=None, given=NONE, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead. `kinds` are pairs of a kind and a
-    format by the names of columns for which the user has decided.
+    If `bad_cells` is "missing" they are missing values instead. For each kind, the user has `given`
+    the formats of some columns.
     """
     lines, known = {}, {}
+    kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
     for name, cells in frame.items():
-        values, kind = cells.to_numpy(object), kinds.get(name, (None, None))
+        values = cells.to_numpy(object)
         if not any(isinstance(value, str) for value in values):
             continue
-        numbers = None if name in kinds else plain_numbers(cells)
-        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", formats.PLAIN)
+        if name not in kinds and (numbers := plain_numbers(cells)) is not None:
+            known[name] = numbers
+            continue
+        kind, form = _likely_kind(values, *kinds.get(name, (None, None)))
         wrong = formats.unreadable(values, kind, form)
-        if numbers is not None or bad_cells == "missing":
-            known[name] = cells.mask(wrong, None) if numbers is None else numbers
+        if bad_cells == "missing":
+            known[name] = cells.mask(wrong, None)
         elif wrong.any():
             first = cells[wrong]
             lines[name] = (
@@ -85,14 +88,14 @@ def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells
     return frame.assign(**known), lines
 
 
-def _likely_kind(values, kind=None, form=None):
+def _likely_kind(values, kind, form):
     """The kind and the format of most values, unless the user has decided."""
     values = values[~is_missing(values)]
     if kind == "categories" or (kind is None and are_codes(values)):
-        return kind, form
-    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
+        return "categories", None
+    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind.rstrip("s"),), 0.0)
     pairs = [(k, f) for k in kinds for f in formats.formats_of(values, k, share, form)]
-    return (pairs or [(kind, form)])[0]
+    return (pairs or [(kinds[0] if kind else "categories", form)])[0]
 
 
 def format_examples(frame, columns, number_formats):
@@ -141,7 +144,8 @@ def about_columns(features, encoder, y, targets, is_real):
     for one in encoder.columns_ if len(y) >= FEW else ():
         name, cells, x = one["column"], features[one["column"]], None
         if one["taken for"] in ("number", "flag"):
-            x = numbers_of(cells, {name: one.get("format")})
+            values = cells.to_numpy()
+            x = formats.as_numbers(values, is_missing(values), one.get("format", formats.PLAIN))
             lines.update((name, text) for text in far_cells(name, cells, x))
             x = numbers[name] = x[rows]
         cells = cells.iloc[rows]

@@ -126,13 +126,10 @@ def _whole(path, options, first, report):
         y = _of_items(path, cells, qid, options)
         about = f", {len(np.unique(qid))} {space} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
-    features, encoder, lines = encoder_of(features, options)
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
-    X = encoder.transform(features)
-    lines = careful.about_columns(features, encoder, y, targets, space == "real") | lines
-    notes += lines.values()
-    notes += careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()
+    features, encoder, lines = encoder_of(features, options, y, targets, space == "real")
+    notes += [*lines, *careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()]
     if round_ is None:
         notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
     columns = encoder.columns_
@@ -142,6 +139,7 @@ def _whole(path, options, first, report):
         form = number_format(amounts.to_numpy(), (options.numbers or {}).get(targets[0]))
         columns += [{"column": targets[0], "taken for": "number", "format": form}]
     shown = [*careful.format_examples(features.join(cells), columns, options.numbers)]
+    X = encoder.transform(features)
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, shown, qid=qid, reading=reading)
@@ -153,11 +151,10 @@ def _in_parts(path, options, first, report):
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
-    features = features_of(path, first, options, targets)
-    features, encoder, lines = encoder_of(features, options)
     y = first[targets].fillna("").astype(str).to_numpy()
-    lines = careful.about_columns(features, encoder, y, targets, False) | lines
-    notes = [*lines.values(), *careful.copies(first, targets)]
+    features = features_of(path, first, options, targets)
+    features, encoder, lines = encoder_of(features, options, y, targets)
+    notes = [*lines, *careful.copies(first, targets)]
     shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
     texts, labels, known = Counter(), {}, (None, None)
 
@@ -206,18 +203,19 @@ def features_of(path, frame, options, others):
     return frame[chosen]
 
 
-def encoder_of(features, options):
-    """The features without bad cells, their encoder, and lines on bad cells."""
-    given = {"number": options.numbers or {}, "date": options.dates or {}}
+def encoder_of(features, options, y, targets, is_real=False):
+    """The features without bad cells, their encoder, and lines on columns to be careful about."""
+    given = {"numbers": options.numbers or {}, "dates": options.dates or {}}
     given["categories"] = dict.fromkeys(options.categories or ())
-    kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
-    numbers, dates, categories = (
-        {name: form for name, form in forms.items() if name in features} for forms in given.values()
-    )
-    features, lines = careful.without_bad_cells(features, options.bad_cells, kinds)
-    encoder = TableEncoder(numbers=numbers, dates=dates, categories=[*categories]).fit(features)
+    given = {
+        kind: {name: form for name, form in forms.items() if name in features}
+        for kind, forms in given.items()
+    }
+    features, lines = careful.without_bad_cells(features, options.bad_cells, given)
+    encoder = TableEncoder(**given).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
-    return features, encoder, lines
+    lines = careful.about_columns(features, encoder, y, targets, is_real) | lines
+    return features, encoder, lines.values()
 
 
 def rounds_of(path, frame, name):
@@ -266,21 +264,21 @@ def _of_items(path, cells, qid, options):
     """Grades, or marks, of which one in each round is 1."""
     ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
     kind, what = ("qid", "grades") if ranks else ("choice", "choices")
-    y = numbers_of(cells[target])
     if target == round_:
         raise ValueError(f"--{kind} and the target are both the column {target!r}: set --target.")
+    y = numbers_of(cells[target])
     if y is None:
         raise ValueError(f"Column {target!r} of {path} must have {what} as numbers, got strings.")
-    is_right = (y >= 0) & (y <= LARGEST_GRADE) if ranks else np.isin(y, (0, 1))
     wanted = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
     if ranks:
         wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
-    for row, value in zip(cells.index[~is_right], y[~is_right], strict=True):
-        raise ValueError(f"{path} row {row}: {wanted}; column {target!r} has {value:g}.")
+    for row in np.flatnonzero((y < 0) | (y > LARGEST_GRADE) if ranks else ~np.isin(y, (0, 1)))[:1]:
+        where = f"{path} row {cells.index[row]}"
+        raise ValueError(f"{where}: {wanted}; column {target!r} has {y[row]:g}.")
+    if ranks and not y.any():
+        raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     if not ranks:
         _check_chosen(cells.index, y, qid, round_)
-    elif not y.any():
-        raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     return y
 
 

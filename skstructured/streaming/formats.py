@@ -1,7 +1,6 @@
 """Formats of numbers and dates in texts, one for all values of a column."""
 
 import re
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -132,10 +131,11 @@ def as_numbers(values: Array, missing: Array, form: str = PLAIN) -> Array | None
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     numbers = np.full(len(values), np.nan)
-    with suppress(TypeError, ValueError, OverflowError):
+    try:
         numbers[~missing] = [read_number(value, form) for value in values[~missing]]
-        return numbers
-    return None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers
 
 
 def as_dates(values: Array, missing: Array, form: str = ISO) -> tuple[Array, set[bool]] | None:
