@@ -232,12 +232,12 @@ def rare_amounts(y, target, space):
 
 
 def _is_identifier(cells, x, kind):
-    """Whether cells all differ, and are short texts, whole numbers, or numbers in order."""
-    wanted = kind in ("categories", "many categories")
+    """Whether nearly all short texts differ, or all whole numbers, or all numbers in order."""
     if kind == "number":
         steps = np.diff(x)
-        wanted = (x == np.rint(x)).all() or (steps > 0).all() or (steps < 0).all()
-    return wanted and cells.is_unique
+        is_ordered = (steps > 0).all() or (steps < 0).all()
+        return ((x == np.rint(x)).all() or is_ordered) and cells.is_unique
+    return "categories" in kind and cells.nunique() >= (1.0 - COPIED) * len(cells)
 
 
 def share_right(cells, x, codes):

@@ -323,19 +323,20 @@ def encoded(encoder, frame, path, bad_cells=None):
     except ValueError:
         known = {one["column"]: one for one in encoder.columns_}
         kinds = {name: known.get(name, {}).get("taken for") for name in frame}
-        forms = (known.get(name, {}).get("format") for name in frame)
+        forms = {name: known.get(name, {}).get("format") for name in frame}
         cells = (frame[name].to_numpy(object) for name in frame)
-        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms)])
+        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms.values())])
         if not wrong.any():
             raise
     if bad_cells is None and getattr(encoder, "bad_cells_", None) is None:
         row, name = (
             axis[found[0]] for axis, found in zip(frame.axes, wrong.nonzero(), strict=True)
         )
+        form = f" of the format {forms[name]}" if forms[name] else ""
         raise ValueError(
             f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kinds[name]}s: correct it, or use --bad-cells missing to read such cells as missing "
-            "values."
+            f"{kinds[name]}s{form}: correct it, or use --bad-cells missing to read such cells as "
+            "missing values."
         )
     return encoder.transform(frame.astype(object).mask(wrong, None))
 
