@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,8 @@ class TestEffects:
         model = ListwiseRanker(random_state=0).fit(X, 1 * (X[:, 0] > 0), qid)
         line = effects(model, X, "abc", space="lists", qid=qid)
         assert line.startswith("Matters most     a (+), c") and line.count("b") == 0
+        by_list = SimpleNamespace(predict=lambda X: X[:, 0] + X[:, 1])
+        assert effects(by_list, X, "abc", space="lists", qid=qid) == "Matters most     a."
 
     def test_permutations_keep_rounds(self):
         qid = np.array(["u", "v", "u", "v", "u", "w"])
