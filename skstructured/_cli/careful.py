@@ -99,7 +99,7 @@ def _likely_kind(values, kind, form):
 
 
 def format_examples(frame, columns, number_formats):
-    """Yield for each column of marks, dates or codes a cell of it, and what it is read as.
+    """Yield for each column of marks, dates or codes a cell of it and its value.
 
     If each comma or point of a column may separate thousands or decimals, the option is named that
     reads them the other way, unless `number_formats` has the column.

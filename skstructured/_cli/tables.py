@@ -55,7 +55,7 @@ class Table(NamedTuple):
     careful : sequence of str
         Lines on columns that may have been misread.
     formats : sequence of str
-        A cell of each column of marks, dates or codes, and what it is read as.
+        A cell of each column of marks, dates or codes, and its value.
     chunks : iterable of (X, y) or None
         Parts of a file that is not in memory.
     counts : ndarray or None
