@@ -8,6 +8,7 @@ Without FILE the data are scikit-learn's digits. To predict with a saved model:
 import errno
 import inspect
 import os
+import re
 import sys
 import zipfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -25,6 +26,9 @@ SPACES = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking"
 SPACE_NAMES = {"regression": "real", "simplex": "multiclass", "hypercube": "multilabel"}
 SPACE_NAMES |= {"birkhoff": "assignment", "permutahedron": "ranking"}
 
+#: How formats of dates and of numbers continue after a comma.
+AFTER_COMMA = re.compile(r"[^=]*%[^=]*|234\.5|5")
+
 #: Why some options would do nothing for items.
 OWN = "is not supported with --qid and --choice, which have their own learners"
 
@@ -38,9 +42,15 @@ def _names(given):
 
 
 def _formats(given):
-    """The formats of the columns that an option lists, None if it has none."""
-    pairs = (name.partition("=") for name in _names(given))
-    return {name: form or None for name, _, form in pairs}
+    """The formats of the columns that an option lists, None if it has none; some have commas."""
+    formats, last = {}, None
+    for name in _names(given):
+        if formats.get(last) and AFTER_COMMA.fullmatch(name):
+            formats[last] += f",{name}"
+        else:
+            last, _, form = name.partition("=")
+            formats[last] = form or None
+    return formats
 
 
 def passes(given):
@@ -76,7 +86,8 @@ def _learning():
     add("--bad-cells", None, BAD_CELLS, choices=("missing",))
     what = "columns of dates, and their formats if not obvious: when=%%d/%%m/%%Y"
     add("--dates", "COL[=FORMAT][,…]", what, type=_formats)
-    add("--numbers", "COL[,COL…]", "columns of numbers, also with leading zeros", type=_names)
+    what = "columns of numbers, also with leading zeros; with decimal commas: size=1.234,5"
+    add("--numbers", "COL[=FORMAT][,…]", what, type=_formats)
     add("--categories", "COL[,COL…]", "columns of codes that look like numbers", type=_names)
     what = "balanced: all classes have the same weight, however rare"
     add("--class-weight", None, what, choices=("balanced",))

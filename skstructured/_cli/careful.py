@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._cli.files import load_pandas
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured.streaming import formats
 from skstructured.streaming.formats import are_codes, is_missing
 
@@ -20,8 +21,11 @@ FAR_CELLS, ROWS_OF_FAR, FAR = 3, 1000, 30.0
 #: and so many times more are equal than by chance.
 COPIED, SAME, BY_CHANCE = 0.01, 0.9, 10.0
 
-#: Whole numbers with more values may be amounts.
-MANY = 20
+#: So many whole numbers may be amounts, if their frequencies differ by this part of their mean.
+MANY, UNEVEN = 20, 0.5
+
+#: A share of cells beyond the edges of their column that is named.
+CLIPPED = 0.01
 
 #: Kinds and formats of columns that the user has not decided.
 NONE: dict = {}
@@ -42,37 +46,39 @@ def plain_numbers(cells):
     return None if are_codes(cells.to_numpy().ravel()) else numbers
 
 
-def numbers_of(cells):
-    """Cells as float64 by their format, or None if one of them is not a number."""
+def numbers_of(cells, forms=None):
+    """Cells as float64 by their format, or None if one of them is not a number.
+
+    Columns that `forms` does not have are of the format that reads all their cells.
+    """
     if cells.ndim > 1:
-        columns = [numbers_of(cells[name]) for name in cells]
+        columns = [numbers_of(cells[name], forms) for name in cells]
         return None if any(one is None for one in columns) else np.column_stack(columns)
     values = cells.to_numpy()
     missing = is_missing(values)
-    forms = (
-        [formats.PLAIN]
-        if values.dtype != object
-        else formats.formats_of(values[~missing], "number")
-    )
-    return formats.as_numbers(values, missing, *forms[:1]) if forms or missing.all() else None
+    form = formats.number_format(values[~missing], (forms or NONE).get(cells.name))
+    return None if form is None else formats.as_numbers(values, missing, form)
 
 
-def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells missing"):
+def without_bad_cells(frame, bad_cells=None, given=NONE, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead. `kinds` are pairs of a kind and a
-    format by the names of columns for which the user has decided.
+    If `bad_cells` is "missing" they are missing values instead. For each kind, the user has `given`
+    the formats of some columns.
     """
     lines, known = {}, {}
+    kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
     for name, cells in frame.items():
-        values, kind = cells.to_numpy(object), kinds.get(name, (None, None))
+        values = cells.to_numpy(object)
         if not any(isinstance(value, str) for value in values):
             continue
-        numbers = None if name in kinds else plain_numbers(cells)
-        kind, form = _likely_kind(values, *kind) if numbers is None else ("number", formats.PLAIN)
+        if name not in kinds and (numbers := plain_numbers(cells)) is not None:
+            known[name] = numbers
+            continue
+        kind, form = _likely_kind(values, *kinds.get(name, (None, None)))
         wrong = formats.unreadable(values, kind, form)
-        if numbers is not None or bad_cells == "missing":
-            known[name] = cells.mask(wrong, None) if numbers is None else numbers
+        if bad_cells == "missing":
+            known[name] = cells.mask(wrong, None)
         elif wrong.any():
             first = cells[wrong]
             lines[name] = (
@@ -82,14 +88,48 @@ def without_bad_cells(frame, bad_cells=None, kinds=NONE, remedy="use --bad-cells
     return frame.assign(**known), lines
 
 
-def _likely_kind(values, kind=None, form=None):
+def _likely_kind(values, kind, form):
     """The kind and the format of most values, unless the user has decided."""
     values = values[~is_missing(values)]
-    if form or kind == "categories" or (kind is None and are_codes(values)):
-        return kind, form
-    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind,), 0.0)
-    pairs = [(kind, form) for kind in kinds for form in formats.formats_of(values, kind, share)]
-    return (pairs or [(kind, form)])[0]
+    if kind == "categories" or (kind is None and are_codes(values)):
+        return "categories", None
+    kinds, share = (("number", "date"), MOSTLY) if kind is None else ((kind.rstrip("s"),), 0.0)
+    pairs = [(k, f) for k in kinds for f in formats.formats_of(values, k, share, form)]
+    return (pairs or [(kinds[0] if kind else "categories", form)])[0]
+
+
+def format_examples(frame, columns, number_formats):
+    """Yield for each column of marks, dates or codes a cell of it and its value.
+
+    If each comma or point of a column may separate thousands or decimals, the option is named that
+    reads them the other way, unless `number_formats` has the column.
+    """
+    for column in columns:
+        name, kind, form = column["column"], column["taken for"], column.get("format")
+        if form in (None, formats.PLAIN):
+            continue
+        cells = frame[name].to_numpy(object)
+        cells = cells[~is_missing(cells)]
+        if kind == "number":
+            text = _number_example(name, cells, form, (number_formats or NONE).get(name))
+        elif kind == "date":
+            cell = max(cells[:MANY], key=lambda cell: len(str(cell)))
+            text = f"{cell} as {formats.read_date(cell, form)}".removesuffix(" 00:00:00")
+        else:
+            text = f"{next(cell for cell in cells if are_codes([cell]))} as a category"
+        yield f"{name} ({text})"
+
+
+def _number_example(name, cells, form, is_decided):
+    """A cell and its number, and the option that reads marks the other way if they may mean it."""
+    longest = max(cells, key=lambda cell: len(str(cell)))
+    other = formats.GERMAN if form.startswith(formats.ENGLISH) else formats.ENGLISH
+    if not is_decided and (option := formats.number_format(cells, other)):
+        for cell in cells:
+            number, read = (formats.read_number(cell, one) for one in (form, option))
+            if number != read:
+                return f"{cell} as {number:.12g}; --numbers {name}={other} reads {read:.12g}"
+    return f"{longest} as {formats.read_number(longest, form):.12g}"
 
 
 def about_columns(features, encoder, y, targets, is_real):
@@ -100,12 +140,15 @@ def about_columns(features, encoder, y, targets, is_real):
     rows, lines = np.linspace(0, len(y) - 1, min(len(y), SEEN)).astype(np.intp), {}
     about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
     outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
+    numbers = {}
     for one in encoder.columns_ if len(y) >= FEW else ():
         name, cells, x = one["column"], features[one["column"]], None
         if one["taken for"] in ("number", "flag"):
-            x = numbers_of(cells)
+            values = cells.to_numpy()
+            x = formats.as_numbers(values, is_missing(values), one.get("format", formats.PLAIN))
             lines.update((name, text) for text in far_cells(name, cells, x))
-        cells, x = cells.iloc[rows], None if x is None else x[rows]
+            x = numbers[name] = x[rows]
+        cells = cells.iloc[rows]
         if _is_identifier(cells, x, one["taken for"]):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
@@ -116,10 +159,11 @@ def about_columns(features, encoder, y, targets, is_real):
                     f"column {name!r} alone is {share:.1%} right about {about}{target!r}: leave it "
                     "out (--columns) if it is known only after the target."
                 )
+    lines.update((None, text) for text in clipped_cells(numbers))
     return lines
 
 
-def far_cells(name, cells, x):
+def far_cells(name, cells, x, remedy="leave it empty"):
     """Yield the line on few numbers far beyond all others in a column, if there are any."""
     cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
     deviations = np.abs(x - np.median(x)) if len(x) >= FEW else np.zeros(1)
@@ -131,7 +175,28 @@ def far_cells(name, cells, x):
         yield (
             f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}, far "
             f"beyond all others, from {others.min():.4g} to {others.max():.4g}: correct it, or "
-            "leave it empty."
+            f"{remedy}."
+        )
+
+
+def clipped_cells(numbers):
+    """Yield the line on columns of which many cells count as an edge, if there are any.
+
+    `numbers` are columns (n,) by their names. Heavy columns become normal quantiles instead.
+    """
+    if not numbers:
+        return
+    X = np.column_stack([*numbers.values()])
+    columns = RobustColumns.of(X, np.ones(len(X)))
+    is_far, is_cell = (columns.low > X) | (columns.high < X), ~np.isnan(X)
+    is_far[:, columns.heavy] = False
+    shares = is_far.sum(axis=0) / np.maximum(is_cell.sum(axis=0), 1)
+    pairs = zip(numbers, shares, strict=True)
+    told = ", ".join(f"{share:.1%} of {name!r}" for name, share in pairs if share > CLIPPED)
+    if told:
+        yield (
+            f"cells far from the others count as the edge of their column: {told}. Correct them if "
+            "they are mistakes."
         )
 
 
@@ -158,7 +223,8 @@ def rare_amounts(y, target, space):
     """Yield the line on classes that are whole numbers, most of them rare."""
     counts = np.unique(y, return_counts=True)[1]
     is_whole = space == "multiclass" and y.dtype.kind == "i"
-    if is_whole and len(counts) > MANY and np.median(counts) < ROWS_EACH:
+    is_uneven = np.std(counts) > UNEVEN * np.mean(counts) or np.median(counts) < ROWS_EACH
+    if is_whole and len(counts) >= MANY and is_uneven:
         yield (
             f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
             "--space real if they are amounts, --space ordinal if they are grades."
@@ -166,12 +232,12 @@ def rare_amounts(y, target, space):
 
 
 def _is_identifier(cells, x, kind):
-    """Whether cells all differ, and are short texts, whole numbers, or numbers in order."""
-    wanted = kind in ("categories", "many categories")
+    """Whether nearly all short texts differ, or all whole numbers, or all numbers in order."""
     if kind == "number":
         steps = np.diff(x)
-        wanted = (x == np.rint(x)).all() or (steps > 0).all() or (steps < 0).all()
-    return wanted and cells.is_unique
+        is_ordered = (steps > 0).all() or (steps < 0).all()
+        return ((x == np.rint(x)).all() or is_ordered) and cells.is_unique
+    return "categories" in kind and cells.nunique() >= (1.0 - COPIED) * len(cells)
 
 
 def share_right(cells, x, codes):

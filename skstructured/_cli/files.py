@@ -97,7 +97,7 @@ def _of_text(path, size, delimiter, notes, names):
     is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
     with open(0, closefd=False, **given) if is_input else opener(path, **given) as file:
         head = next(filter(str.strip, file), "")
-        lines, mark, header, first = chain([head], file), head.lstrip()[:1], None, 1
+        lines, mark, header = chain([head], file), head.lstrip()[:1], None
         if not mark:
             raise ValueError(f"{path} is empty: a table needs a line of column names, then rows.")
         if mark == "[":
@@ -106,38 +106,36 @@ def _of_text(path, size, delimiter, notes, names):
             rows = _objects(path, filter(str.strip, lines))
         else:
             mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
-            rows, first = _records(path, lines, mark, notes), 2
-            header = next(rows)
+            rows = _records(path, lines, mark, notes)
+            header = next(rows)[1]
             check_columns(path, header, names)
         while part := list(islice(rows, size)):
-            frame = load_pandas().DataFrame(part, columns=header, dtype=object)
+            numbers, cells = zip(*part, strict=True)
+            frame = load_pandas().DataFrame(cells, numbers, header, dtype=object)
             header = frame.columns
-            yield _numbered(frame, first)
-            first += len(part)
+            yield _with_missing(frame)
 
 
 def _records(path, lines, mark, notes):
-    """The header of a CSV file, which is row 1, and rows that have a cell for each column."""
+    """Numbers and cells of the rows of a CSV file; the first one is the header."""
     if len(mark) != 1:
         raise ValueError(f"--delimiter must be one character, got {mark!r}.")
     reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
-    number, longest, header = 0, (1, 0), []
+    number, n_rows, longest, header, empty = 0, -1, (1, 0), [], []
     try:
-        for number, row in enumerate(filter(None, reader), 1):
-            header = header or row
-            if number == 1 and len({*row}) < len(row):
-                twice = next(name for name, times in Counter(row).items() if times > 1)
-                raise ValueError(
-                    f"{path} has two columns of the name {twice!r}: the names in the first line "
-                    "must differ."
-                )
+        for number, row in enumerate(reader, 1):
+            if not any(row):
+                empty += [number] * (len(row) > 1)
+                continue
+            header = header or _names_of(path, row)
             if len(row) != len(header):
                 raise ValueError(
                     f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
                     "quote cells that contain the separator, or set --delimiter."
                 )
+            n_rows += 1
             longest = max(longest, (1 + "".join(row).count("\n"), -number))
-            yield row
+            yield number, row
     except csv.Error as error:
         raise ValueError(
             f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
@@ -145,13 +143,26 @@ def _records(path, lines, mark, notes):
         ) from error
     if longest[0] > 1:
         notes.append(
-            f"{number - 1:,} rows were read from {reader.line_num - 1:,} lines: row "
+            f"{n_rows:,} rows were read from {reader.line_num - 1:,} lines: row "
             f"{-longest[1]} has {longest[0]:,} lines, by a quoted cell."
         )
+    if empty:
+        notes.append(f"rows without any value were left out: {len(empty)}, such as row {empty[0]}.")
+
+
+def _names_of(path, header):
+    """The names of the columns; a ValueError if they do not differ."""
+    for name, times in Counter(header).items():
+        if times > 1:
+            raise ValueError(
+                f"{path} has {times} columns of the name {name!r}: the names in the first line "
+                "must differ. Leave out lines above them."
+            )
+    return header
 
 
 def _objects(path, lines):
-    """JSON objects, one per line."""
+    """Numbers and JSON objects of lines."""
     for number, line in enumerate(lines, 1):
         try:
             pairs = json.loads(line, object_pairs_hook=tuple)
@@ -166,7 +177,7 @@ def _objects(path, lines):
         for name, value in pairs:
             if isinstance(value, (list, tuple)):
                 raise ValueError(f"{path} row {number} has several values in column {name!r}.")
-        yield row
+        yield number, row
 
 
 def _of_parquet(path, size, *_):
@@ -177,13 +188,14 @@ def _of_parquet(path, size, *_):
                 raise ValueError(f"{path} has several values in column {column.name!r}.")
         first = 1
         for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
-            yield _numbered(batch.to_pandas(integer_object_nulls=True), first)
+            frame = batch.to_pandas(integer_object_nulls=True)
+            frame.index = range(first, first + len(frame))
+            yield _with_missing(frame)
             first += batch.num_rows
 
 
-def _numbered(frame, first):
-    """The frame with the numbers of its rows, from the first one, and None for missing values."""
-    frame.index = range(first, first + len(frame))
+def _with_missing(frame):
+    """The frame with None for missing values."""
     texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
     cells = frame[texts]
     frame[texts] = cells.mask(cells.isna() | cells.isin(MISSING), None)

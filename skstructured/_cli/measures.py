@@ -110,7 +110,7 @@ class Errors(NamedTuple):
     Attributes
     ----------
     losses : ndarray of shape (n,)
-        Losses of rows, lists or choices; means of chunks.
+        Losses of rows, lists or choices; those of a chunk may be their mean.
     details : sequence of str
         Texts on the same errors.
     comparison : sequence of str
@@ -121,21 +121,27 @@ class Errors(NamedTuple):
     details: Any = ()
     comparison: Any = ()
 
+    @property
+    def late(self):
+        """The mean loss of the second half."""
+        return self.losses[len(self.losses) // 2 :].mean()
 
-def class_errors(table, losses, y=None, late=1.0, order=None, before=""):
+
+def class_errors(table, losses, y=None, order=None, before=""):
     """`Errors` of outputs; with `y`, that of each row, a rare class has a line.
 
-    An answer for all rows is better if its loss is below the mean and that of `late` rows.
+    An answer for all rows is better if its loss is below that of all rows and of the second half.
     """
+    errors = Errors(losses)
     if table.y is None:
-        return Errors(losses)
+        return errors
     least = baseline_loss(make_space(table.space, order), table.y, table.counts)
-    better = ", which is better" if least < min(losses.mean(), late) else ""
+    better = ", which is better" if least < min(losses.mean(), errors.late) else ""
     unit, always = unit_of(table, order), UNITS[table.space][1]
     lines = [f"Baseline         {unit.tell(least)} with {always} for every row{better}{before}."]
     if y is not None and table.space == "multiclass":
         lines += rare_class(y, losses)
-    return Errors(losses, (), lines)
+    return errors._replace(comparison=lines)
 
 
 def baseline_loss(space, y, counts=None):

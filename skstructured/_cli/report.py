@@ -6,7 +6,6 @@ import io
 import pkgutil
 import shlex
 import time
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._cli import measures
-from skstructured._cli.files import WIDE, load_pandas
+from skstructured._cli.files import WIDE
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
@@ -47,10 +46,10 @@ FIRST, FEWEST, MOST = 10, 10, 1000
 #: What is said if loops are not on disk: the seconds follow.
 COMPILING = "skstructured compiles its loops, once on this machine"
 
-#: The line that says that a stream changes.
+#: What is said of a stream that changes.
 CHANGES = (
-    "Changes          the rows changed on the way, or became harder to predict:\n"
-    "                 the bound above is about rows like the last ones."
+    "the rows changed on the way, or became harder to predict: the bound above is about rows like "
+    "the last ones."
 )
 
 
@@ -65,7 +64,7 @@ def lines_of(options, given, table):
         yield from bounds(rows, _bounded(options, learner), options.seed)
         return
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
-    yield from format_lines(table)
+    yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
     mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
     if errors:
         told = measures.unit_of(table, options.order).tell_interval(errors.losses)
@@ -78,8 +77,7 @@ def lines_of(options, given, table):
     if not errors:
         yield from column_lines(run.learner, rows)
     yield time_line(run, table)
-    if run.has_changed:
-        yield CHANGES
+    yield from measures.wrapped("Changes", *[CHANGES] * run.has_changed)
     if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
     if options.plot:
@@ -88,17 +86,6 @@ def lines_of(options, given, table):
         learner = learner if table.chunks is None else run.learner
         yield from _kept(options, table, mixture or learner)
     yield next_command(options, given)
-
-
-def format_lines(table):
-    """Yield the lines that show how texts were read, if not as usual."""
-    told = []
-    for one in getattr(table.encoder, "columns_", ()):
-        if example := one.get("format"):
-            if (kind := one["taken for"]) == "date":
-                example = datetime(2024, 5, 31).strftime(example)
-            told.append(f"{one['column']} ({kind.removesuffix('s')}s such as {example})")
-    yield from measures.wrapped("Formats", f"{', '.join(told)}." if told else "")
 
 
 def _learner(options, table):
@@ -119,10 +106,10 @@ def class_weight_of(options, table):
     """Weights of the classes by which each class has the same weight, with ``--class-weight``."""
     if options.class_weight is None:
         return None
-    counts = load_pandas().Series(table.counts, table.y)
-    if table.counts is None:
-        counts = load_pandas().Series(table.y).value_counts()
-    return (counts.sum() / (len(counts) * counts)).to_dict()
+    labels, counts = table.y, table.counts
+    if counts is None:
+        labels, counts = np.unique(table.y, return_counts=True)
+    return dict(zip(labels.tolist(), counts.sum() / (len(counts) * counts), strict=True))
 
 
 def _may_mix(options, table):
@@ -196,25 +183,21 @@ class Run(NamedTuple):
     ----------
     errors : measures.Errors
         Of predictions of rows, lists or choices before they were learned.
-    late : float
-        The mean loss of the second half.
     bound : function
         Returns the bound on losses of new rows, if there is a theorem.
     learner : OnlineLearner
         The learner, which has learned the rows.
-    seconds, n : float, int
-        How long it took, and the number of losses.
+    seconds : float
+        How long it took.
     has_changed : bool
         Whether errors have risen in a stream.
     result : ProgressiveResult or None
     """
 
     errors: measures.Errors
-    late: float
     bound: Any
     learner: Any
     seconds: float
-    n: int
     has_changed: bool = False
     result: Any = None
 
@@ -226,18 +209,14 @@ def play_table(options, table, learner):
     if table.space == "real":
         return play_amounts(table, learner, options.seed)
     result, seconds = played(table, learner, options.seed)
-    losses, y, before = np.atleast_1d(result.expected_target_loss), table.y, ""
-    if table.chunks is None:
-        n = len(losses)
-        late = losses[n // 2 :].mean()
-        if options.in_order and table.space == "multiclass":
-            before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
-    else:
-        n, chunks = result.n_rounds, result.chunks[len(result.chunks) // 2 :]
-        late, y = np.average(chunks[:, 2], weights=chunks[:, 0]), None
-    errors = measures.class_errors(table, losses, y, late, options.order, before)
+    losses, y, before = result.expected_target_loss, table.y, ""
+    if table.chunks is not None:
+        losses, y = np.repeat(result.chunks[:, 2], result.chunks[:, 0].astype(np.intp)), None
+    elif options.in_order and table.space == "multiclass":
+        before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
+    errors = measures.class_errors(table, losses, y, options.order, before)
     changed = (options.in_order or table.chunks is not None) and result.changed_
-    return Run(errors, late, result.risk_bound, result.estimator, seconds, n, changed, result)
+    return Run(errors, result.risk_bound, result.estimator, seconds, changed, result)
 
 
 def run_lines(run, table, unit, is_second):
@@ -248,11 +227,11 @@ def run_lines(run, table, unit, is_second):
     if is_second:
         how, by = "by the linear model alone, each {} before it was learned:", " by that model"
         errors = errors._replace(comparison=())
-    told = f"{unit.tell(errors.losses.mean())}; {unit.write(run.late)} in the second half."
+    told = f"{unit.tell(errors.losses.mean())}; {unit.write(errors.late)} in the second half."
     yield from error_lines("While learning", [how.format(one), told], errors)
     text = "no bound: errors of real numbers have no upper limit."
     if run.bound is not None:
-        text = measures.bound_text(run.bound, unit, run.n, many, by)
+        text = measures.bound_text(run.bound, unit, len(errors.losses), many, by)
     yield from measures.wrapped(f"New {many}", text)
 
 
@@ -270,7 +249,7 @@ def column_lines(model, table):
 
 def time_line(run, table):
     """The line on the time of a run, which compiling is not in."""
-    n = run.n if table.chunks is not None else len(table.y)
+    n = len(table.y if table.chunks is None else run.errors.losses)
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     rate = n / max(run.seconds, 1e-9)
     return f"Time             {run.seconds:.2f} s{read}, {rate:,.0f} rows a second."
@@ -325,10 +304,9 @@ def custom_learner(path):
     """
     try:
         kind = pkgutil.resolve_name(path)
-        is_learner = issubclass(kind, OnlineLearner)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
-    if not is_learner:
+    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
         raise ValueError(f"--learner must name a subclass of OnlineLearner, got {path}.")
     return kind()
 
@@ -336,14 +314,15 @@ def custom_learner(path):
 def played(table, learner, seed, play="predict", label="While learning"):
     """The result of playing and learning each row once, and seconds without compiling."""
     rows, rest = (table.X, table.y), {"play": play}
+    first = rows
     if table.chunks is not None:
-        rows, rest = (table.chunks,), {"play": play, "classes": table.y}
+        rows, rest["classes"] = (table.chunks,), table.y
+        first = next(iter(table.chunks))
     with stage(COMPILING):
-        warm_up(learner, *(rows if table.chunks is None else next(iter(table.chunks))), **rest)
+        warm_up(learner, *first, **rest)
     started = time.perf_counter()
     with stage(label) as report:
-        rest |= {"random_state": seed, "progress": report}
-        result = progressive_validate(learner, *rows, **rest)
+        result = progressive_validate(learner, *rows, random_state=seed, progress=report, **rest)
     return result, time.perf_counter() - started
 
 
@@ -360,10 +339,10 @@ def order_lines(y):
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
     if not is_sorted and OrderTest.of_rows(codes, measures.DELTA).found:
-        yield (
-            f"Order            {same:.1%} of the rows have the label of the row before, by chance "
-            f"it\n                 would be {by_chance:.1%}. Rows were shuffled: if they are in "
-            "order of time, use --in-order."
+        yield from measures.wrapped(
+            "Order",
+            f"{same:.1%} of the rows have the label of the row before, by chance it would be "
+            f"{by_chance:.1%}. Rows were shuffled: if they are in order of time, use --in-order.",
         )
 
 
@@ -380,20 +359,20 @@ def next_command(options, given):
 
 
 def units(y):
-    """Median and spread of the first amounts."""
-    first = y[: min(MOST, max(FEWEST, len(y) // FIRST))]
+    """Median and spread of the first amounts, and their number."""
+    n_first = min(MOST, max(FEWEST, len(y) // FIRST))
+    first = y[:n_first]
     spread = np.median(np.abs(first - np.median(first)))
-    return np.median(first), spread or np.std(first) or 1.0
+    return np.median(first), spread or np.std(first) or 1.0, n_first
 
 
 def play_amounts(table, learner, seed):
     """The `Run` of a table of amounts, which are learned in units of the first ones."""
-    (middle, spread), n = units(table.y), len(table.y)
+    middle, spread, n_first = units(table.y)
     result, seconds = played(table._replace(y=(table.y - middle) / spread), learner, seed)
-    warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
-    missed = spread * result.target_loss[warm:]
-    errors, late = measures.amount_errors(table.y[warm:], missed), missed[len(missed) // 2 :].mean()
-    return Run(errors, late, None, result.estimator, seconds, n)
+    counted = slice(n_first if len(table.y) > n_first else 0, None)
+    errors = measures.amount_errors(table.y[counted], spread * result.target_loss[counted])
+    return Run(errors, None, result.estimator, seconds)
 
 
 def bounds(table, learners, seed):
@@ -430,8 +409,7 @@ def play_items(options, table, learner):
     y, means = (np.split(values, items.offsets[1:-1]) for values in known)
     given = (y, means) if ranks else (options.choice, y, means)
     errors = (measures.list_errors if ranks else measures.choice_errors)(*given)
-    n, losses = len(errors.losses), np.clip(errors.losses, 0.0, 1.0)
-    last = losses[-max(1, round(LAST * n)) :]
+    losses = np.clip(errors.losses, 0.0, 1.0)
+    last = losses[-max(1, round(LAST * len(losses))) :]
     changed = options.in_order and rise_found(losses, measures.DELTA) is not None
-    late = errors.losses[n // 2 :].mean()
-    return Run(errors, late, lambda: risk_bound(last, measures.DELTA), learner, seconds, n, changed)
+    return Run(errors, lambda: risk_bound(last, measures.DELTA), learner, seconds, changed)

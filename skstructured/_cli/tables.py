@@ -15,7 +15,7 @@ from skstructured._cli.progress import stage
 from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
-from skstructured.streaming.formats import are_codes, unreadable
+from skstructured.streaming.formats import are_codes, number_format, unreadable
 from skstructured.streaming.table_encoder import EXACT, TableEncoder
 
 #: Rows times distinct labels (8 bytes each, several times over).
@@ -54,6 +54,8 @@ class Table(NamedTuple):
         Name of the output space; "lists" or "choices" for items.
     careful : sequence of str
         Lines on columns that may have been misread.
+    formats : sequence of str
+        A cell of each column of marks, dates or codes, and its value.
     chunks : iterable of (X, y) or None
         Parts of a file that is not in memory.
     counts : ndarray or None
@@ -71,6 +73,7 @@ class Table(NamedTuple):
     targets: Any = ()
     space: str = "multiclass"
     careful: Any = ()
+    formats: Any = ()
     chunks: Any = None
     counts: Any = None
     qid: Any = None
@@ -117,24 +120,29 @@ def _whole(path, options, first, report):
     cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
-        y = outputs(path, cells, space, options.order)
+        y = outputs(path, cells, space, options.order, options.numbers)
     else:
         space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
         y = _of_items(path, cells, qid, options)
         about = f", {len(np.unique(qid))} {space} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
-    features, encoder, lines = encoder_of(features, options)
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
-    X = encoder.transform(features)
-    lines = careful.about_columns(features, encoder, y, targets, space == "real") | lines
-    notes += lines.values()
-    notes += careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()
+    features, encoder, lines = encoder_of(features, options, y, targets, space == "real")
+    notes += [*lines, *careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()]
     if round_ is None:
         notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
+    columns = encoder.columns_
+    if space == "real":
+        amounts = cells[targets[0]]
+        notes += careful.far_cells(targets[0], amounts, y, "leave out its row")
+        form = number_format(amounts.to_numpy(), (options.numbers or {}).get(targets[0]))
+        columns += [{"column": targets[0], "taken for": "number", "format": form}]
+    shown = [*careful.format_examples(features.join(cells), columns, options.numbers)]
+    X = encoder.transform(features)
     name = title(path, *X.shape, features.shape[1], targets, about)
     reading = seconds + time.perf_counter() - started
-    return Table(X, y, name, encoder, targets, space, notes, qid=qid, reading=reading)
+    return Table(X, y, name, encoder, targets, space, notes, shown, qid=qid, reading=reading)
 
 
 def _in_parts(path, options, first, report):
@@ -143,11 +151,11 @@ def _in_parts(path, options, first, report):
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
-    features = features_of(path, first, options, targets)
-    features, encoder, lines = encoder_of(features, options)
     y = first[targets].fillna("").astype(str).to_numpy()
-    lines = careful.about_columns(features, encoder, y, targets, False) | lines
-    notes = [*lines.values(), *careful.copies(first, targets)]
+    features = features_of(path, first, options, targets)
+    features, encoder, lines = encoder_of(features, options, y, targets)
+    notes = [*lines, *careful.copies(first, targets)]
+    shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
     texts, labels, known = Counter(), {}, (None, None)
 
     def chunks():
@@ -166,7 +174,7 @@ def _in_parts(path, options, first, report):
         labels, known = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
     name, rest = title(path, *sizes, targets), {"chunks": Chunks(chunks), "counts": known[1]}
-    return Table(None, known[0], name, encoder, targets, space, notes, **rest)
+    return Table(None, known[0], name, encoder, targets, space, notes, shown, **rest)
 
 
 def title(path, n, n_features, n_columns, targets=(), about=""):
@@ -195,16 +203,19 @@ def features_of(path, frame, options, others):
     return frame[chosen]
 
 
-def encoder_of(features, options):
-    """The features without bad cells, their encoder, and lines on bad cells."""
-    given = {kind: getattr(options, kind) for kind in ("numbers", "categories", "dates")}
-    kinds = {name: ("date", form) for name, form in (given["dates"] or {}).items()}
-    kinds |= {name: ("number", None) for name in given["numbers"] or ()}
-    kinds |= {name: ("categories", None) for name in given["categories"] or ()}
-    features, lines = careful.without_bad_cells(features, options.bad_cells, kinds)
+def encoder_of(features, options, y, targets, is_real=False):
+    """The features without bad cells, their encoder, and lines on columns to be careful about."""
+    given = {"numbers": options.numbers or {}, "dates": options.dates or {}}
+    given["categories"] = dict.fromkeys(options.categories or ())
+    given = {
+        kind: {name: form for name, form in forms.items() if name in features}
+        for kind, forms in given.items()
+    }
+    features, lines = careful.without_bad_cells(features, options.bad_cells, given)
     encoder = TableEncoder(**given).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
-    return features, encoder, lines
+    lines = careful.about_columns(features, encoder, y, targets, is_real) | lines
+    return features, encoder, lines.values()
 
 
 def rounds_of(path, frame, name):
@@ -217,7 +228,7 @@ def rounds_of(path, frame, name):
 
 def space_of(column, options):
     """The space; by default "real" for amounts, which are not classes."""
-    numbers = None if are_codes(column) else numbers_of(column)
+    numbers = None if are_codes(column) else numbers_of(column, options.numbers)
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
@@ -230,9 +241,10 @@ def make_space(name, order=None):
     return SPACES[name]() if order is None else SPACES[name](categories=order)
 
 
-def outputs(path, cells, space, order=None):
+def outputs(path, cells, space, order=None, forms=None):
     """Labels as numbers if all are numbers (so ordinal classes are sorted), else texts."""
-    name, y = cells.columns[0], (plain_numbers if space == "multiclass" else numbers_of)(cells)
+    name = cells.columns[0]
+    y = plain_numbers(cells) if space == "multiclass" else numbers_of(cells, forms)
     texts = cells[name].astype(str)
     if order is not None:
         for row, label in texts[~texts.isin(order)].items():
@@ -252,21 +264,21 @@ def _of_items(path, cells, qid, options):
     """Grades, or marks, of which one in each round is 1."""
     ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
     kind, what = ("qid", "grades") if ranks else ("choice", "choices")
-    y = numbers_of(cells[target])
     if target == round_:
         raise ValueError(f"--{kind} and the target are both the column {target!r}: set --target.")
+    y = numbers_of(cells[target])
     if y is None:
         raise ValueError(f"Column {target!r} of {path} must have {what} as numbers, got strings.")
-    is_right = (y >= 0) & (y <= LARGEST_GRADE) if ranks else np.isin(y, (0, 1))
     wanted = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
     if ranks:
         wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
-    for row, value in zip(cells.index[~is_right], y[~is_right], strict=True):
-        raise ValueError(f"{path} row {row}: {wanted}; column {target!r} has {value:g}.")
+    for row in np.flatnonzero((y < 0) | (y > LARGEST_GRADE) if ranks else ~np.isin(y, (0, 1)))[:1]:
+        where = f"{path} row {cells.index[row]}"
+        raise ValueError(f"{where}: {wanted}; column {target!r} has {y[row]:g}.")
+    if ranks and not y.any():
+        raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     if not ranks:
         _check_chosen(cells.index, y, qid, round_)
-    elif not y.any():
-        raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     return y
 
 
@@ -311,19 +323,20 @@ def encoded(encoder, frame, path, bad_cells=None):
     except ValueError:
         known = {one["column"]: one for one in encoder.columns_}
         kinds = {name: known.get(name, {}).get("taken for") for name in frame}
-        forms = (known.get(name, {}).get("format") for name in frame)
+        forms = {name: known.get(name, {}).get("format") for name in frame}
         cells = (frame[name].to_numpy(object) for name in frame)
-        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms)])
+        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms.values())])
         if not wrong.any():
             raise
     if bad_cells is None and getattr(encoder, "bad_cells_", None) is None:
         row, name = (
             axis[found[0]] for axis, found in zip(frame.axes, wrong.nonzero(), strict=True)
         )
+        form = f" of the format {forms[name]}" if forms[name] else ""
         raise ValueError(
             f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kinds[name]}s: correct it, or use --bad-cells missing to read such cells as missing "
-            "values."
+            f"{kinds[name]}s{form}: correct it, or use --bad-cells missing to read such cells as "
+            "missing values."
         )
     return encoder.transform(frame.astype(object).mask(wrong, None))
 

@@ -1,7 +1,6 @@
 """Formats of numbers and dates in texts, one for all values of a column."""
 
 import re
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ from skstructured._base.table_files import NOTHING
 from skstructured._engine.arrays import Array
 
 #: Formats of numbers are examples; a unit may follow. The first is what Python reads.
-PLAIN, ENGLISH, GERMAN = "1234.5", "1,234.5", "1.234,5"
+PLAIN, ENGLISH, GERMAN = NUMBERS = "1234.5", "1,234.5", "1.234,5"
 
 #: Formats of dates. The first is read with times and zones, the others with times only.
 ISO = "%Y-%m-%d"
@@ -28,7 +27,10 @@ CODE = re.compile(r"\s*[-+]?0\d+\s*", re.ASCII)
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-.*", re.ASCII | re.DOTALL)
 
-UNIT = re.compile(r"[$€£¥₹%]|\b(?:EUR|USD|GBP|CHF)\b")
+#: Units before numbers, and after them; other words, such as kg, only stand after a number.
+CURRENCY = r"[$€£¥₹%]|\b(?:EUR|USD|GBP|CHF)\b"
+WORD = r"[A-Za-zÀ-ÿ°µ²³/]+"
+UNIT = re.compile(rf"{CURRENCY}|(?<=\d)\s?{WORD}(?=\s*\Z)", re.ASCII)
 
 #: Only formats of one of so many values are tried on all of them.
 TRIED = 50
@@ -41,10 +43,11 @@ SPACES = "'’ \u00a0\u202f"
 
 def _number_pattern(separators: str, point: str) -> re.Pattern[str]:
     """Parentheses, signs, a unit before or after, and digits with equal separators."""
-    sign, unit = r"([-+−]?)\s?", rf"({UNIT.pattern})?\s?"
+    sign, unit = r"([-+−]?)\s?", rf"({CURRENCY})?\s?"
     whole = rf"[1-9]\d{{0,2}}([{separators}])\d{{3}}(?:\6\d{{3}})*|\d+"
     digits = rf"((?:{whole})(?:{point}\d+)?|{point}\d+)\s?"
-    return re.compile(rf"(\(?){sign}{unit}{sign}{digits}{unit}(\)?)", re.ASCII)
+    unit_after = rf"({CURRENCY}|{WORD})?\s?"
+    return re.compile(rf"(\(?){sign}{unit}{sign}{digits}{unit_after}(\)?)", re.ASCII)
 
 
 #: Patterns, and what becomes of marks.
@@ -128,10 +131,11 @@ def as_numbers(values: Array, missing: Array, form: str = PLAIN) -> Array | None
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     numbers = np.full(len(values), np.nan)
-    with suppress(TypeError, ValueError, OverflowError):
+    try:
         numbers[~missing] = [read_number(value, form) for value in values[~missing]]
-        return numbers
-    return None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers
 
 
 def as_dates(values: Array, missing: Array, form: str = ISO) -> tuple[Array, set[bool]] | None:
@@ -158,24 +162,38 @@ def are_codes(values: Array) -> bool:
     return any(isinstance(value, str) and CODE.fullmatch(value) for value in values)
 
 
-def formats_of(values: Array, kind: str, share: float = 1.0) -> list[str]:
+def formats_of(values: Array, kind: str, share: float = 1.0, form: str | None = None) -> list[str]:
     """The formats of a kind that read most values, and at least this share of them.
 
-    Several are returned if they read the values differently.
+    Several are returned if they read the values differently. With `form` they begin with it.
     """
-    candidates = [ISO, *DATES]
+    candidates = [form] if form else [ISO, *DATES]
     if kind == "number":
-        units = sorted({match[0] for value in values for match in UNIT.finditer(str(value))})
-        marked = [f"{form} {unit}".strip() for form in PATTERNS for unit in units or [""]]
-        candidates = [PLAIN, *marked]
+        if form and not form.startswith(NUMBERS):
+            allowed = ", ".join(map(repr, NUMBERS))
+            raise ValueError(f"The format of numbers must be one of {allowed}, got {form!r}.")
+        matches = (match for value in values for match in UNIT.finditer(str(value)))
+        units = sorted({match[0].strip() for match in matches})
+        marked = [f"{marks} {unit}".strip() for marks in PATTERNS for unit in units or [""]]
+        candidates = [known for known in [PLAIN, *marked] if known.startswith(form or "")]
     reads: dict[str, list[Any]] = {}
-    for form in candidates:
-        if any(try_to_read(value, kind, form) is not None for value in values[:TRIED]):
-            read = [try_to_read(value, kind, form) for value in values]
+    for known in candidates:
+        if any(try_to_read(value, kind, known) is not None for value in values[:TRIED]):
+            read = [try_to_read(value, kind, known) for value in values]
             if read not in reads.values():
-                reads[form] = read
-            if None not in read and form not in DATES:
+                reads[known] = read
+            if None not in read and known not in DATES:
                 break
-    shares = {form: 1.0 - read.count(None) / len(read) for form, read in reads.items()}
+    shares = {known: 1.0 - read.count(None) / len(read) for known, read in reads.items()}
     best = max(shares.values(), default=-1.0)
-    return [form for form in shares if shares[form] == best >= share]
+    return [known for known in shares if shares[known] == best >= share]
+
+
+def number_format(values: Array, form: str | None = None) -> str | None:
+    """The format of numbers, none of them missing; None if they have no common one.
+
+    With `form` it begins with it.
+    """
+    if form in (None, PLAIN) and as_numbers(values, np.zeros(len(values), dtype=bool)) is not None:
+        return PLAIN
+    return next(iter(formats_of(values, "number", form=form)), None)

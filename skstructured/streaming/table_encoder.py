@@ -271,16 +271,13 @@ def coder_of(
     there, unknown = values[~missing], kind is None
     if unknown and missing.all():
         return None
+    number = None
     if kind == "numbers" or (unknown and not formats.are_codes(there)):
-        forms = (
-            [PLAIN]
-            if formats.as_numbers(values, missing) is not None
-            else formats.formats_of(there, "number")
-        )
-        if forms or kind == "numbers":
-            flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
-            kind = "flag" if flags else "number"
-            return Numbers(name, bool(missing.any()), kind, *forms[:1])
+        number = formats.number_format(there, form)
+    if number or kind == "numbers":
+        flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
+        mark = bool(missing.any())
+        return Numbers(name, mark, "flag" if flags else "number", number or form or PLAIN)
     if kind in ("dates", None):
         forms = [form or date_format(name, there)]
         read = formats.as_dates(values, missing, forms[0])
@@ -359,8 +356,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers, categories, dates, texts : list of column names or None, default=None
         Columns to treat as numbers, categories, dates or long strings, regardless of their values.
         Arrays have the names ``"x0"``, ``"x1"``, ... None chooses the type of each column by its
-        values. `dates` can be a dict with the format of each column, such as
-        ``{"when": "%d/%m/%Y"}``.
+        values. `dates` and `numbers` can be dicts with the format of each column, such as
+        ``{"when": "%d/%m/%Y"}`` and ``{"price": "1.234,5"}``.
 
     Attributes
     ----------
@@ -405,7 +402,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     max_categories: int = 100
     n_buckets: int = 128
-    numbers: Sequence[Any] | None = None
+    numbers: Sequence[Any] | Mapping[Any, str | None] | None = None
     categories: Sequence[Any] | None = None
     dates: Sequence[Any] | Mapping[Any, str | None] | None = None
     texts: Sequence[Any] | None = None

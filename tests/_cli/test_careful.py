@@ -76,7 +76,7 @@ def test_a_number_that_is_the_target_in_other_units():
 def test_identifiers_are_named():
     rng, n = np.random.RandomState(0), 300
     frame = pd.DataFrame({"id": rng.permutation(n), "stamp": np.cumsum(rng.rand(n))})
-    frame["ticket"] = [f"t{i}" for i in rng.permutation(n)]
+    frame["ticket"] = [f"t{max(i, 2)}" for i in rng.permutation(n)]  # two are copies
     frame["amount"], frame["age"] = rng.randn(n), rng.randint(0, 90, n)
     frame["text"] = [f"the word {i} and others" for i in range(n)]
     frame["day"] = pd.date_range("2024-01-01", periods=n).astype(str)
@@ -122,7 +122,7 @@ def test_bad_cells_among_marks_and_a_bad_target_are_named(cli):
     assert "column 'price' is read as categories: 1 of 400 cells are not numbers" in told
     assert "'unknown' in row 6; leave out such rows." in told
     lines = cli.said(path, "--bad-cells", "missing", "--no-mixture")
-    assert one(lines, "Formats") == "Formats          size (numbers such as 1.234,5)."
+    assert one(lines, "Formats") == "Formats          size (10,00 as 10)."
     assert "column 'size'" not in " ".join(lines) and "column 'price'" in " ".join(lines)
 
 
@@ -221,16 +221,44 @@ def test_cells_far_beyond_all_others_are_named(written, cli):
     assert numbers(line.partition("others")[2]) == pytest.approx([low, high], abs=1e-3)
 
 
+COUNTS = {
+    "poisson": lambda rng: rng.poisson(11, 600),
+    "exactly 20": lambda rng: np.r_[np.arange(20), rng.poisson(8, 600).clip(0, 19)],
+    "skewed": lambda rng: np.round(10.0 * np.exp(rng.randn(300))).astype(int),
+}
+CODES = {
+    "equal": lambda rng: np.arange(600) % 30,
+    "19": lambda rng: np.r_[np.arange(19), rng.poisson(8, 600).clip(0, 18)],
+    "texts": lambda rng: np.array([f"n{count}" for count in rng.poisson(11, 600)]),
+}
+
+
 @compiled
-def test_amounts_that_are_classes_name_the_space_of_amounts(cli):
+@pytest.mark.parametrize("name", [*COUNTS, *CODES])
+def test_counts_that_are_classes_name_the_space_of_amounts(name, cli):
     rng = np.random.RandomState(0)
-    frame = pd.DataFrame({"a": rng.randn(300)})
-    frame["price"] = np.round(10.0 * np.exp(frame["a"])).astype(int)
-    table = load(cli.written(frame))
-    assert (
-        table.space == "multiclass" and "use --space real if they are amounts" in table.careful[-1]
+    y = (COUNTS | CODES)[name](rng)
+    table = load(cli.written(pd.DataFrame({"a": rng.randn(len(y)), "count": y})))
+    hints = [line for line in table.careful if "use --space real if they are amounts" in line]
+    assert table.space == "multiclass" and len(hints) == (name in COUNTS)
+
+
+@compiled
+def test_columns_with_many_clipped_cells_are_named(cli):
+    """Those with a share above 1%; heavy columns are not clipped."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.randn(1000, 4), columns=["many", "few", "heavy", "usual"]).round(4)
+    for name, n in (("many", 20), ("few", 8), ("heavy", 90)):
+        frame.loc[: n - 1, name] *= 1000.0
+    frame.loc[500:, "many"] = np.nan
+    x = frame["many"].dropna()
+    first, median, third = np.percentile(x, [25, 50, 75])
+    share = np.mean(np.abs(x - median) > 5.0 * (third - first) / 1.349)
+    (line,) = [
+        line
+        for line in load(cli.written(frame.assign(y=rng.randint(0, 2, 1000)))).careful
+        if "count as the edge of their column" in line
+    ]
+    assert 0.03 < share < 0.05 and line.endswith(
+        f"column: {share:.1%} of 'many'. Correct them if they are mistakes."
     )
-    for y in (frame["price"].map("n{}".format), frame["price"] % 21, frame["price"] % 20):
-        assert not any(
-            "--space" in line for line in load(cli.written(frame.assign(price=y))).careful
-        )

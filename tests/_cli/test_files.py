@@ -114,8 +114,9 @@ WRONG = [
         "",
         "row 3 has no value in column 'y', the target: leave out such",
     ),
-    ("t.csv", "0,0,1\n1,2,1\n", "", "name '0': the names in the first line must differ"),
-    ("t.csv", MANY, "", "has two columns of the name 'c0'"),
+    ("t.csv", "0,0,1\n1,2,1\n", "", "2 columns of the name '0': the names in the first"),
+    ("t.csv", "sales,,\na,b,y\n1,2,3\n", "", "2 columns of the name '': .* Leave out lines above"),
+    ("t.csv", MANY, "", "has 2 columns of the name 'c0'"),
     ("t.csv", "x,y\n1\n", "", "row 2 has 1 cells, the header has 2"),
     ("t.csv", "a,y\n1,x,no\n", "", "row 2 has 3 cells, the header has 2: quote cells"),
     (
@@ -246,7 +247,8 @@ def test_what_a_target_is(y):
     column = pd.Series(y, dtype=object)
     for given, order in ((None, None), ("ordinal", None), (None, ["a"])):
         wanted = "ordinal" if given or order else space
-        assert space_of(column, SimpleNamespace(space=given, order=order)) == wanted
+        options = SimpleNamespace(space=given, order=order, numbers=None)
+        assert space_of(column, options) == wanted
 
 
 def test_lines_of_json_are_rows(cli):
@@ -288,6 +290,20 @@ def test_a_quote_that_is_not_closed_in_the_header_is_named(kind, cli):
     text = "\n".join(['"name,v,y', *STRAY[1:]]).encode() + b"\n"
     path = cli.written(text if kind == "csv" else gzip.compress(text), f"t.{kind}")
     assert "is not CSV" in cli.refused(path)
+
+
+@compiled
+def test_empty_rows_are_left_out_and_counted(cli):
+    """Spreadsheets write separators; later rows keep their numbers."""
+    lines = [*STRAY]
+    lines[100:100] = ["", ",,"]
+    lines += [",,"]
+    path = cli.written("\n".join(lines))
+    told = "rows without any value were left out: 2, such as row 102."
+    assert told in " ".join(" ".join(cli.said(path, "--no-mixture")).split())
+    assert cli.said(path)[0].startswith(f"{path} (1000 rows")
+    lines[500] += ",x"
+    assert "row 501 has 4 cells" in cli.refused(cli.written("\n".join(lines)))
 
 
 @compiled

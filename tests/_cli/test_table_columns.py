@@ -37,19 +37,21 @@ def test_a_spreadsheet_is_read_as_the_clean_file(day, cli):
     path = cli.written(as_spreadsheets_write(frame, day), "t.tsv")
     lines = cli.kept(path, "--no-mixture")
     told = " ".join(" ".join(lines[2:4]).split())
-    amount = "1.234,5 €" if day == "%d.%m.%Y" else "1,234.5 £"
+    when = frame["day"][0]
+    first = max(as_spreadsheets_write(frame, day)["amount"], key=len)
+    amount = max(frame["amount"], key=lambda a: len(f"{a:,.2f}"))
     assert told == (
-        f"Formats day (dates such as {day[2].join(['31', '05', '2024'])}), amount (numbers such as "
-        f"{amount}), share (numbers such as 1,234.5 %), code (categories such as 007)."
+        f"Formats day ({when:{day}} as {when.date()}), amount ({first} as {amount}), share (100% "
+        "as 100), code (007 as a category)."
     )
     assert lines[4:8] == clean[2:6]  # what was learned is the same
     found = cli.predicted(path)["prediction"]
     new = as_spreadsheets_write(frame, day)[:1]  # one row does not decide anew
     assert cli.said("predict", cli.model, new)[1] == found[0]
     wrong = new.assign(amount="$12.5")
-    assert "row 2 has '$12.5' in column 'amount', which has numbers" in cli.refused(
-        "predict", cli.model, wrong
-    )
+    told = cli.refused("predict", cli.model, wrong)
+    amount = "1.234,5 €" if day == "%d.%m.%Y" else "1,234.5 £"
+    assert f"row 2 has '$12.5' in column 'amount', which has numbers of the format {amount}" in told
 
 
 @compiled
@@ -59,9 +61,56 @@ def test_dates_that_can_be_read_in_two_ways_ask_for_a_format(cli):
     told = cli.refused(frame, "--no-mixture")
     assert "Column 'day' has dates such as " in told
     assert "--dates day=%d/%m/%Y" in told
-    for form, day in (("%d/%m/%Y", "31/05/2024"), ("%m/%d/%Y", "05/31/2024")):
+    day = frame["day"].iloc[0]
+    for form in ("%d/%m/%Y", "%m/%d/%Y"):
         lines = cli.said(frame, "--dates", f"day={form}", "--no-mixture")
-        assert f"day (dates such as {day})" in one(lines, "Formats")
+        wanted = pd.to_datetime(day, format=form).date()
+        assert f"day ({day} as {wanted})" in one(lines, "Formats")
+
+
+@compiled
+@pytest.mark.parametrize("unit", ["", " €"])
+def test_commas_that_have_two_meanings_are_named_with_the_option(unit, cli):
+    frame = sales()
+    frame["amount"] = [f"{a / 1000 + 1:.3f}".replace(".", ",") + unit for a in frame["amount"]]
+    path, cell = cli.written(frame[["amount", "returned"]]), frame["amount"][0]
+    digits = cell.removesuffix(unit)
+    thousands, decimal = digits.replace(",", ""), float(digits.replace(",", "."))
+    told = " ".join(" ".join(cli.said(path, "--no-mixture")[2:4]).split())
+    assert f"amount ({cell} as {thousands}; --numbers amount=1.234,5 reads {decimal})" in told
+    lines = cli.kept(path, "--no-mixture", "--numbers", "amount=1.234,5")
+    assert one(lines, "Formats").endswith(f"amount ({cell} as {decimal}).")
+    assert load_checkpoint(cli.model)[0].transform(frame[["amount"]])[0, 0] == decimal
+    frame.loc[7, "amount"] = f"1,5{unit}"  # commas are decimal
+    told = one(cli.said(frame[["amount", "returned"]], "--no-mixture"), "Formats")
+    assert told.endswith(f"amount ({cell} as {decimal}).")
+
+
+@compiled
+def test_an_amount_that_is_the_target_has_a_format_too(cli):
+    frame = sales()[["share", "amount"]]
+    frame["amount"] = [f"{a / 1000 + 1:.3f}".replace(".", ",") for a in frame["amount"]]
+    path, cell = cli.written(frame), frame["amount"][0]
+    decimal = float(cell.replace(",", "."))
+    told = one(cli.said(path, "--no-mixture"), "Formats")
+    assert f"amount ({cell} as {1000 * decimal:.0f}; --numbers amount=1.234,5 reads" in told
+    assert load(path, numbers={"amount": "1.234,5"}).y[0] == decimal
+
+
+@compiled
+def test_formats_may_have_commas(cli):
+    """Of dates and of numbers, next to other columns."""
+    frame = sales(40)
+    frame["day"] = frame["day"].dt.strftime("%b %d, %Y")
+    frame["size"] = "2,500"
+    path = cli.written(frame[["day", "size", "share", "returned"]])
+    given = ["--dates", "day=%b %d, %Y", "--numbers", "share,size=1.234,5"]
+    told = one(cli.said(path, *given, "--no-mixture"), "Formats")
+    wanted = pd.to_datetime(frame["day"][0], format="%b %d, %Y").date()
+    assert f"day ({frame['day'][0]} as {wanted}), size (2,500 as 2.5)." in told
+    told = cli.refused(path, "--numbers", "size=1;2")
+    assert "must be one of '1234.5', '1,234.5', '1.234,5', got '1;2'" in told
+    assert "got '1;2'" in told
 
 
 def test_kinds_of_columns_can_be_set(cli):
@@ -69,7 +118,7 @@ def test_kinds_of_columns_can_be_set(cli):
     path = cli.written(frame)
     kinds = [one["taken for"] for one in load(path).encoder.columns_]
     assert kinds == ["number", "categories"]
-    given = {"categories": ["zip"], "numbers": ["size"]}
+    given = {"categories": ["zip"], "numbers": {"size": None}}
     kinds = [one["taken for"] for one in load(path, **given).encoder.columns_]
     assert kinds == ["categories", "number"]
     lines = cli.said(path, "--categories", "zip", "--numbers", "size", "--no-mixture")
@@ -82,7 +131,7 @@ def test_bad_cells_of_columns_that_are_set_are_missing(cli):
     frame = pd.DataFrame({"day": ["03/04/2024", "n.k."] * 20, "size": ["01", "?"] * 20})
     frame.loc[1, "size"] = "n.k."
     path = cli.written(frame.assign(y=[0, 1] * 20))
-    given = {"dates": {"day": "%m/%d/%Y"}, "numbers": ["size"], "bad_cells": "missing"}
+    given = {"dates": {"day": "%m/%d/%Y"}, "numbers": {"size": None}, "bad_cells": "missing"}
     X = load(path, **given).X
     assert np.isnan(X[1::2, 0]).all() and X[0, 4] == 1.0  # March
     assert np.isnan(X[1::2, -2]).all() and X[0, -2] == 1.0

@@ -27,6 +27,8 @@ NUMBERS = {
     "1,234.5 $": {"$1,200.00": 1200.0, "-$5": -5.0, "($12.50)": -12.5, "$ 3": 3.0, "7": 7.0},
     "1.234,5 €": {"1.200,00 €": 1200.0, "-5,00€": -5.0, "€ 3,5": 3.5, "€ -4,25": -4.25},
     "1,234.5 CHF": {"CHF 1’200.50": 1200.5, "12.05 CHF": 12.05},
+    "1,234.5 kg": {"12 kg": 12.0, "1,000.5kg": 1000.5, "-3 kg": -3.0, "7": 7.0},
+    "1.234,5 °C": {"36,6 °C": 36.6, "-1 °C": -1.0},
 }
 
 
@@ -48,11 +50,30 @@ def test_spaces_separate_thousands_and_a_comma_alone_does():
 
 
 @pytest.mark.parametrize(
+    ("form", "cells", "numbers"),
+    [
+        ("1.234,5", ["1,234", "850"], [1.234, 850.0]),
+        ("1,234.5", ["1,234", "850"], [1234.0, 850.0]),
+        ("1.234,5", ["1.234 €", "850 €"], [1234.0, 850.0]),
+        ("1.234,5", ["1.234", "850"], [1234.0, 850.0]),
+    ],
+)
+def test_numbers_have_the_format_that_is_given(form, cells, numbers):
+    decided, encoder, Z = column(cells, numbers={"a": form})
+    assert Z[:, 0].tolist() == numbers and decided["format"].startswith(form)
+    assert encoder.transform({"a": cells[:1]})[0, 0] == numbers[0]
+    with pytest.raises(ValueError, match="must be one of '1234.5', '1,234.5', '1.234,5', got '1'"):
+        column(cells, numbers={"a": "1"})
+
+
+@pytest.mark.parametrize(
     "cells",
     [
         ["1,23,4", "5"],  # marks in other places
         ["1,234 567", "5"],
         ["€5", "$5"],  # two currencies
+        ["5 kg", "5 lb"],
+        ["kg 5", "kg 6"],  # words stand after numbers
         ["1,234.5", "1.234,5"],  # two formats
         ["(5", "7"],
         ["12 34", "5"],
