@@ -1,18 +1,14 @@
 """The report of the command line: learn a table, print the results, and save the model."""
 
-import contextlib
 import importlib.util
 import io
-import pkgutil
 import shlex
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._cli import measures
 from skstructured._cli.files import WIDE
 from skstructured._cli.progress import stage
@@ -25,17 +21,9 @@ from skstructured.estimators.regressor import StructuredRegressor
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.evaluation import RegretDisplay
 from skstructured.evaluation.validation import progressive_validate, warm_up
-from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
-from skstructured.losses import FenchelYoung
-from skstructured.losses.oracles import ORACLES
-from skstructured.regularizers import REGULARIZERS
-
-#: Columns of the table of bounds, and how wide they are.
-HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
-LINE = "{:>11}  {:>10}  {:>10}  {:>6}  {:>11}  {:>10}  {:>10}  {:>9}"
 
 #: The bound is about the last half of the rows.
 LAST = 0.5
@@ -55,14 +43,10 @@ CHANGES = (
 
 def lines_of(options, given, table):
     """Yield the lines to print, each when it is known; `given` are the arguments."""
-    for name in ("bounds", "learner", "plot") if table.space == "real" else ():
-        if getattr(options, name):
-            raise ValueError(f"--{name} is not supported for real numbers: see --space.")
+    if table.space == "real" and options.plot:
+        raise ValueError("--plot is not supported for real numbers: see --space.")
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
-    if options.bounds:
-        yield from bounds(rows, _bounded(options, learner), options.seed)
-        return
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
     yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
     mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
@@ -91,8 +75,6 @@ def lines_of(options, given, table):
 def _learner(options, table):
     """The learner to run."""
     given = {"random_state": options.seed}
-    if options.learner is not None:
-        return custom_learner(options.learner)
     if table.qid is not None:
         return ItemStructuredPredictor(**given) if options.qid is None else ListwiseRanker(**given)
     if table.space == "real":
@@ -114,7 +96,7 @@ def class_weight_of(options, table):
 
 def _may_mix(options, table):
     """Whether the model to save is a mixture: if rows are in memory, and in any order."""
-    asked = options.learner or options.in_order or options.passes is not None
+    asked = options.in_order or options.passes is not None
     return not (asked or options.no_mixture or options.choice) and table.chunks is None
 
 
@@ -161,19 +143,6 @@ def held_out_errors(model, table, order, theta, packed):
     names = [*model.named_estimators_]
     by = f"by a mixture that --save keeps: {', '.join(names[:-1])} and {names[-1]}."
     return errors._replace(details=[by, *errors.details])
-
-
-def _bounded(options, learner):
-    """Learners whose regret bounds are shown, by the names of their lines.
-
-    They are the one of ``--learner``, or one for each regularizer of the space and each decoder.
-    """
-    if options.learner is not None:
-        return {(type(learner).__name__, "own"): learner}
-    learner.set_params(optimizer="ogd", average=False, loss=FenchelYoung(constants="sharp"))
-    known = [name for name, r in REGULARIZERS.items() if (type(learner.space), r) in ORACLES]
-    pairs = [(r, decoder) for decoder in ("randomized", "nearest") for r in known]
-    return {(r, d): clone(learner).set_params(regularizer=r, decoder=d) for r, d in pairs}
 
 
 class Run(NamedTuple):
@@ -294,26 +263,9 @@ def _kept(options, table, learner):
         )
 
 
-def custom_learner(path):
-    """A custom learner with default parameters, given as ``module:Class``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such module or class, or it is not an `OnlineLearner`.
-    """
-    try:
-        kind = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
-    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-        raise ValueError(f"--learner must name a subclass of OnlineLearner, got {path}.")
-    return kind()
-
-
-def played(table, learner, seed, play="predict", label="While learning"):
-    """The result of playing and learning each row once, and seconds without compiling."""
-    rows, rest = (table.X, table.y), {"play": play}
+def played(table, learner, seed):
+    """The result of predicting and learning each row once, and seconds without compiling."""
+    rows, rest = (table.X, table.y), {}
     first = rows
     if table.chunks is not None:
         rows, rest["classes"] = (table.chunks,), table.y
@@ -321,7 +273,7 @@ def played(table, learner, seed, play="predict", label="While learning"):
     with stage(COMPILING):
         warm_up(learner, *first, **rest)
     started = time.perf_counter()
-    with stage(label) as report:
+    with stage("While learning") as report:
         result = progressive_validate(learner, *rows, random_state=seed, progress=report, **rest)
     return result, time.perf_counter() - started
 
@@ -373,21 +325,6 @@ def play_amounts(table, learner, seed):
     counted = slice(n_first if len(table.y) > n_first else 0, None)
     errors = measures.amount_errors(table.y[counted], spread * result.target_loss[counted])
     return Run(errors, None, result.estimator, seconds)
-
-
-def bounds(table, learners, seed):
-    """Lines of the table of bounds, one as soon as its run is done."""
-    yield f"Mistakes and their upper bounds, on {table.name}"
-    yield LINE.format(*HEADER)
-    for names, learner in learners.items():
-        result, seconds = played(table, learner, seed, "randomized", ", ".join(names))
-        n, mistakes, known = len(table.y), result.expected_target_loss.sum(), ("none",) * 3
-        with contextlib.suppress(GuaranteeError):
-            U = result.best_comparator()
-            bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
-            known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
-        cells = f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, f"{n / max(seconds, 1e-9):,.0f}"
-        yield LINE.format(*names, *cells)
 
 
 def play_items(options, table, learner):

@@ -99,11 +99,12 @@ class FeatureScale:
         return coef * self.scale, back
 
 
-def feature_ranges(learner: Any) -> FeatureRanges:
+def ranges_of(learner: Any) -> FeatureRanges:
     """`FeatureRanges` of a learner that standardizes: center, scale, edges, heavy features."""
     if not learner.standardize:
         raise AttributeError("feature_ranges_ is only set with standardize.")
-    return (learner._scaling if hasattr(learner, "_scaling") else learner._scale).ranges
+    scale = learner._scaling if hasattr(learner, "_scaling") else learner._scale
+    return getattr(scale, "inner", scale).ranges
 
 
 def scale_of(

@@ -19,7 +19,7 @@ from skstructured._base.validation import (
     takes_gaps,
 )
 from skstructured._engine.rows import Rows
-from skstructured._learners.batch_scaling import feature_ranges, scale_of
+from skstructured._learners.batch_scaling import ranges_of, scale_of
 from skstructured._learners.lock import first_call, learning_aside, lock_of, locked, snapshot
 from skstructured._learners.passes import with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
@@ -128,7 +128,7 @@ class ClassScores:
     space_: OutputSpace
     classes_: Array
     _start: Callable[[Any], None]
-    feature_ranges_ = property(feature_ranges)
+    feature_ranges_ = property(ranges_of)
 
     @abstractmethod
     def _thetas(self, X: Matrix) -> Floats:

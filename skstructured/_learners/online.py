@@ -32,7 +32,7 @@ from skstructured._base.validation import (
 from skstructured._engine.one_row import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners import weights
-from skstructured._learners.batch_scaling import feature_ranges
+from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.decoding import answered, check_keeps_bound
 from skstructured._learners.lock import first_call, learning_aside, locked
@@ -92,7 +92,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     _calibrator: Calibrator | None = None
 
     coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
-    missing_coef_, feature_ranges_ = LinearWeights.missing_coef_, property(feature_ranges)
+    missing_coef_, feature_ranges_ = LinearWeights.missing_coef_, property(ranges_of)
 
     dual_coef_, support_vectors_ = weights.dual_coef_, weights.support_vectors_
     support_, expert_weights_ = weights.support_, weights.expert_weights_

@@ -18,12 +18,7 @@ from skstructured._base.validation import (
     check_weights,
 )
 from skstructured._engine.robust_columns import RobustColumns
-from skstructured._learners.batch_scaling import (
-    FeatureScale,
-    feature_ranges,
-    training_means,
-    with_means,
-)
+from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, over_sequences, read_batch
@@ -41,7 +36,7 @@ from skstructured.spaces.sequence import Chains
 
 #: Attributes of a fit that not every fit sets.
 SOMETIMES = (
-    "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
+    "coef_", "intercept_", "start_", "end_", "transitions_", "dual_coef_",
     "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
 )  # fmt: skip
 
@@ -91,7 +86,7 @@ class BatchPredictor(BaseEstimator):
     _rules: tuple[str, ...] = ()
 
     _missing_choices = ("mean", "error")
-    feature_ranges_ = property(feature_ranges)
+    feature_ranges_ = property(ranges_of)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from all rows, or all sequences.
@@ -210,11 +205,7 @@ class BatchPredictor(BaseEstimator):
             V = self._kernel.scores(self._scaling.transform(X), self._kept, kept)
         if batch.offsets is None:
             return V
-        return chains_of(V, batch.offsets, (self.start_, self.end_), self._pairs(X, batch.offsets))
-
-    def _pairs(self, X, offsets):
-        """Scores of neighboring labels, the same for all steps."""
-        return self.transitions_[None]
+        return chains_of(V, batch.offsets, (self.start_, self.end_), self.transitions_[None])
 
 
 def spread(values, offsets):

@@ -158,10 +158,8 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     state.vector[CLOCK], state.moves = sum(clocks), False
     means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
     model.scale.set_moments(means, np.ones(len(means)))
-    widest = {DEVIATION: np.max, LOW: np.min, HIGH: np.max}
-    for row, extreme in widest.items():
-        ranges = [shard._scale.statistics[row] for shard in shards]
-        model.scale.statistics[row] = extreme(ranges, axis=0)
+    for row, extreme in ((DEVIATION, np.max), (LOW, np.min), (HIGH, np.max)):
+        model.scale.statistics[row] = extreme([s._scale.statistics[row] for s in shards], axis=0)
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
         model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))

@@ -316,7 +316,6 @@ def test_the_mixture_can_be_left_out(iris_csv, cli, monkeypatch):
     assert lines[-1].endswith("iris.csv --no-mixture --save model")
     cli.kept(iris_csv, "--no-mixture")
     assert isinstance(load_checkpoint(cli.model)[-1], OnlineStructuredPredictor)
-    assert "--no-mixture is not supported with --bounds" in cli.refused("--bounds", "--no-mixture")
 
 
 def test_passes_of_the_model_are_the_learners_own_if_asked_for(iris_csv, cli):

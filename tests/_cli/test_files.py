@@ -90,7 +90,6 @@ LABELS = pd.DataFrame({"x": np.arange(40_000) % 7, "label": range(40_000)})
 WORDS = pd.DataFrame({"u": [1, 2], "x": ["a", "b"], "y": ["b", "a"]})
 LISTS = pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]})
 HOMES, TRIPS, RESULTS = homes(40).drop(columns="dear"), trips(9), results(9)
-OWN = "--learner skstructured:OnlineStructuredPredictor"
 
 #: Content, options after the name of the file, and what is said (a regular expression).
 WRONG = [
@@ -154,8 +153,7 @@ WRONG = [
         "--order a,b --space simplex",
         "--order is only supported for --space ordinal",
     ),
-    ("t.csv", HOMES, "--bounds", "--bounds is not supported for real numbers"),
-    ("t.csv", HOMES, "--learner a:B", "--learner is not supported for real numbers"),
+    ("t.csv", HOMES, "--plot a.png", "--plot is not supported for real numbers"),
     ("t.csv", HOMES, "--space real --target town", "must have numbers with --space real"),
     (".", None, "", "Is a directory"),
     ("none.csv", None, "", "No such file or directory: none.csv"),
@@ -170,7 +168,6 @@ WRONG = [
     ("t.svm", SVM, "--target p0", "--target is not supported for svmlight"),
     ("t.svm", SVM, "--space hypercube", "--space multilabel is not supported for svmlight"),
     ("t.svm", SVM, "--plot a.png", "--plot is only supported for files that fit into memory"),
-    ("t.svm", SVM, "--bounds", "--bounds is only supported for files that fit into memory"),
     ("t.svm", SVM, "--columns a", "--columns needs a file with column names"),
     ("t.svm", SVM, "--qid q", "query_id=True"),
     (None, None, "--space birkhoff", "--space assignment needs a FILE"),
@@ -180,15 +177,6 @@ WRONG = [
     (None, None, "--order a,b", "--order needs a FILE"),
     (None, None, "--choice trip", "--choice needs a FILE"),
     (None, None, "--passes 3", "--passes is about the model that --save keeps"),
-    (None, None, "--bounds --save model", "--save is not supported with --bounds"),
-    (None, None, "--bounds --plot run.png", "--plot is not supported with --bounds"),
-    (
-        None,
-        None,
-        f"{OWN} --passes 0",
-        "--passes is not supported with --learner, which has its",
-    ),
-    (None, None, f"{OWN} --passes 1 --save model", "--passes is not supported with --learner"),
     ("t.csv", TRIPS, "--choice trp", "has no column 'trp'; it has trip, mode"),
     ("t.csv", TRIPS, "--choice trip --qid trip", "use one of them"),
     ("t.csv", TRIPS, "--choice chosen", "are both the column 'chosen'"),
@@ -398,7 +386,7 @@ def test_large_files_say_which_row_has_no_label(parts, cli):
     assert f"(60 rows, 3 columns as {22 + frame['area'].isna().any()} features)" in lines[0]
     frame.loc[44, "dear"] = None
     assert "row 46 has no value in column 'dear'" in cli.refused(frame)
-    assert "--bounds is only supported for files that fit" in cli.refused(frame, "--bounds")
+    assert "--plot is only supported for files that fit" in cli.refused(frame, "--plot", "a.png")
     assert "fit into memory" in cli.refused(frame, "--choice", "day")
 
 

@@ -29,7 +29,6 @@ from toy_learner import NearestMean
 import skstructured
 import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
-from skstructured.__main__ import main
 from skstructured._engine.move_and_score import LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
@@ -149,34 +148,6 @@ class TestPipelines:
         for no_learner in (SGDClassifier(), make_pipeline(StandardScaler(), SGDClassifier())):
             with pytest.raises(TypeError, match="OnlineLearner of this library, got SGDC"):
                 progressive_validate(no_learner, *stream, play="randomized")
-
-
-@pytest.mark.parametrize(
-    "learner", ["toy_learner:NearestMean", "skstructured:SecondOrderPerceptron"]
-)
-def test_the_command_line_plays_a_learner_of_ones_own(learner, tmp_path, capsys):
-    rng = np.random.RandomState(0)
-    rows = [f"{a:.3f},{b:.3f},{'xy'[int(a > b)]}" for a, b in rng.randn(40, 2)]
-    path = tmp_path / "rows.csv"
-    path.write_text("\n".join(["a,b,label", *rows]))
-    assert main([str(path), "--learner", learner]) == 0
-    summary = capsys.readouterr().out
-    assert main([str(path), "--bounds", "--learner", learner]) == 0
-    name, own, mistakes, share, *rest = capsys.readouterr().out.splitlines()[-1].split()
-    assert (name, own, rest[:3]) == (learner.partition(":")[2], "own", ["none"] * 3)
-    assert 0.0 < float(mistakes) < 20.0 and float(share) == pytest.approx(float(mistakes) / 40)
-    assert f"{float(mistakes) / 40:.1%} wrong" in summary
-
-
-@pytest.mark.parametrize("learner", ["nowhere:A", "skstructured:Nobody", "skstructured", ":"])
-def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
-    assert main(["--learner", learner]) == 2
-    assert "--learner must be MODULE:CLASS" in capsys.readouterr().err
-    assert main(["--learner", "sklearn.linear_model:SGDClassifier"]) == 2
-    assert (
-        "must name a subclass of OnlineLearner, got sklearn.linear_model:SGDClassifier"
-        in capsys.readouterr().err
-    )
 
 
 LINEAR_AND_OTHERS = ("online", "average", "kernel", "sequences", "label sets")

@@ -137,11 +137,6 @@ class MappedScale(State):
         self.used, self.indicators = inner.used, inner.indicators
 
     @property
-    def ranges(self):
-        """See `RunningScale`."""
-        return self.inner.ranges
-
-    @property
     def columns(self):
         """Number of columns of transformed rows."""
         return self.inner.columns + self.features.columns

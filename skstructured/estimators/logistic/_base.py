@@ -17,7 +17,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
 from skstructured._engine.state import at_once
 from skstructured._learners import classifier
-from skstructured._learners.batch_scaling import feature_ranges, scale_of
+from skstructured._learners.batch_scaling import ranges_of, scale_of
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.decoding import answered
 from skstructured._learners.lock import learning_aside, locked
@@ -58,7 +58,7 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    feature_ranges_ = property(feature_ranges)
+    feature_ranges_ = property(ranges_of)
 
     @abstractmethod
     def _new_weights(self, K, width):

@@ -92,7 +92,10 @@ class Mixture(BaseEstimator):
     @property
     def feature_ranges_(self) -> FeatureRanges:
         """`FeatureRanges`: center, scale, edges and heavy features; not of estimators given."""
-        return self._mixed.rows.ranges
+        rows = self._mixed.rows
+        if rows.columns is None:
+            raise AttributeError("feature_ranges_ is not set by estimators that are given.")
+        return rows.columns.ranges(rows.scale.ranges)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Fit all members, and find their weights.

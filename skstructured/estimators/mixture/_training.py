@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
+from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
@@ -47,13 +47,6 @@ class StandardRows(NamedTuple):
     stretch: Floats = np.ones(1)
     unchanged: Any = None
     columns: RobustColumns | None = None
-
-    @property
-    def ranges(self) -> FeatureRanges:
-        """How rows are put in range and standardized."""
-        if self.scale is None or self.columns is None:
-            raise AttributeError("feature_ranges_ is not set by estimators that are given.")
-        return self.columns.ranges(self.scale.ranges)
 
     def of(self, X: Any) -> Self:
         """New rows, transformed as these."""
