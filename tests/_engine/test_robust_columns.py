@@ -1,5 +1,7 @@
 """Cells in the range of their columns, of all rows at once and as they arrive, by definition."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,11 +9,13 @@ from hypothesis import strategies as st
 from naive import robust_columns as naive
 from scipy import sparse
 
+from skstructured import OnlineStructuredPredictor
 from skstructured._engine.moments import HIGH, LOW, USUAL_GROWTH
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import at_once
+from skstructured.optimizers import GradientDescent
 
 
 def columns_of(rng, n):
@@ -113,15 +117,19 @@ def test_streams_of_sparse_rows_are_as_defined(ahead, rng):
     X[rng.rand(200) < 0.02, 1] *= -1e4
     X[:, 2] = X[:, 2] > 0.0
     weight = rng.randint(3, size=200) / 2.0
-    scale, rows = RunningScale(4, True, True, robust=True), Rows.from_array(sparse.csr_matrix(X))
+    scale, one_by_one = (RunningScale(4, True, True, robust=True) for _ in range(2))
+    rows = Rows.from_array(sparse.csr_matrix(X))
     wanted = naive.sparse_stream(X, weight)
     for part in (np.arange(70), np.arange(70, 200)):
         state = scale.statistics.copy()
         counted = scale.counted(rows, part, weight[part], ahead)
         np.testing.assert_array_equal(scale.statistics, state)
-        if ahead:  # as predictions are, of the first row of the part
-            first = scale.transformed(rows.taken(part[:1])).data
-            np.testing.assert_array_equal(counted.before[: len(first)], first)
+        for i in part if ahead else ():  # as predictions are, each before its row is counted
+            row = rows.taken(slice(i, i + 1))
+            before = one_by_one.transformed(row).data
+            np.testing.assert_array_equal(counted.before[: len(before)], before)
+            counted = counted._replace(before=counted.before[len(before) :])
+            one_by_one.apply(row, weight=weight[i : i + 1])
         at_once(counted.commit)
         Z = counted.rows.matrix.toarray()
         np.testing.assert_allclose(Z, wanted[part], rtol=1e-12, atol=1e-12)
@@ -182,3 +190,19 @@ def test_scales_of_before_are_read(rng):
     for scale in (plain, old):
         scale.apply(Rows.from_array(1e3 * X))
     np.testing.assert_array_equal(old.statistics, plain.statistics)
+
+
+def test_a_row_that_stops_leaves_no_trace():
+    """Also among the first rows, which are kept."""
+    X, y = np.random.RandomState(0).randn(5, 2), [0, 1, 0, 1, 0]
+    huge = OnlineStructuredPredictor(optimizer=GradientDescent(eta=5e306), average=False)
+    huge.partial_fit(X, y, classes=[0, 1])
+    for i in range(20):
+        before = pickle.dumps(huge._model.scale)
+        try:
+            huge.partial_fit(X[i % 5][None], [i % 2])
+        except ValueError:
+            break
+    else:
+        pytest.fail("no row stops the learner")
+    assert pickle.dumps(huge._model.scale) == before

@@ -411,7 +411,7 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     X, V = rounds("simplex", n=12)
     X = [1e3 * x + 7.0 for x in X]
     weight = some_weights(len(X))
-    model = learner(standardize=True, optimizer="ogd").partial_fit([storage(x) for x in X], V)
+    model = learner(standardize="moments", optimizer="ogd").partial_fit([storage(x) for x in X], V)
     scale = model._model.scale.reset_copy()
     rows = Rows.from_array(storage(np.concatenate(X)))
     lengths = np.array([len(x) for x in X])
