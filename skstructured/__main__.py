@@ -94,7 +94,6 @@ def _learning():
     what = "keep the order of the file (the bound needs rows in random order)"
     made.add_argument("--in-order", action="store_true", help=what)
     add("--seed", "N", "seed of shuffling and draws (default: 0)", type=int, default=0)
-    add("--plot", "FILE.png", "plot losses and bounds over the rows")
     add("--save", "FILE", "save the model, for predict and load_checkpoint (needs skops)")
     what = "leave out the mixture of models: quicker, and --save keeps the linear model"
     made.add_argument("--no-mixture", action="store_true", help=what)
@@ -127,14 +126,14 @@ def _check_options(options):
     digits = options.file is None and options.space not in (None, "multiclass", "ordinal")
     rules = (
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
-        (items, "space order class_weight plot", OWN),
+        (items, "space order class_weight", OWN),
         (options.space not in (None, "multiclass", "ordinal"), "class_weight", "needs classes"),
         (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
         (is_sparse, f"delimiter columns order bad_cells {KINDS}", "needs a file with column names"),
         (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
         (is_sparse and options.space in WIDE, "space", one_label),
         (is_sparse, "qid choice", f"names a column, and svmlight files have no names: {QUERIES}"),
-        (in_parts, "plot passes", "is only supported for files that fit into memory"),
+        (in_parts, "passes", "is only supported for files that fit into memory"),
         (in_parts, "qid choice", "needs files that fit into memory: use a part of it"),
         (not options.save, "passes", "is about the model that --save keeps: add --save"),
         (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),

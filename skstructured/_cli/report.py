@@ -1,7 +1,6 @@
 """The report of the command line: learn a table, print the results, and save the model."""
 
 import importlib.util
-import io
 import shlex
 import time
 from typing import Any, NamedTuple
@@ -14,12 +13,11 @@ from skstructured._cli.files import WIDE
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
-from skstructured.checkpoints import check_path, save_checkpoint, write_whole
+from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.regressor import StructuredRegressor
 from skstructured.estimators.structured import StructuredPredictor
-from skstructured.evaluation import RegretDisplay
 from skstructured.evaluation.validation import progressive_validate, warm_up
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
@@ -43,8 +41,6 @@ CHANGES = (
 
 def lines_of(options, given, table):
     """Yield the lines to print, each when it is known; `given` are the arguments."""
-    if table.space == "real" and options.plot:
-        raise ValueError("--plot is not supported for real numbers: see --space.")
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
     yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
@@ -64,8 +60,6 @@ def lines_of(options, given, table):
     yield from measures.wrapped("Changes", *[CHANGES] * run.has_changed)
     if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
-    if options.plot:
-        yield _picture(run.result, options.plot)
     if options.save:
         learner = learner if table.chunks is None else run.learner
         yield from _kept(options, table, mixture or learner)
@@ -160,7 +154,6 @@ class Run(NamedTuple):
         How long it took.
     has_changed : bool
         Whether errors have risen in a stream.
-    result : ProgressiveResult or None
     """
 
     errors: measures.Errors
@@ -168,7 +161,6 @@ class Run(NamedTuple):
     learner: Any
     seconds: float
     has_changed: bool = False
-    result: Any = None
 
 
 def play_table(options, table, learner):
@@ -185,7 +177,7 @@ def play_table(options, table, learner):
         before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
     errors = measures.class_errors(table, losses, y, options.order, before)
     changed = (options.in_order or table.chunks is not None) and result.changed_
-    return Run(errors, result.risk_bound, result.estimator, seconds, changed, result)
+    return Run(errors, result.risk_bound, result.estimator, seconds, changed)
 
 
 def run_lines(run, table, unit, is_second):
@@ -222,14 +214,6 @@ def time_line(run, table):
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     rate = n / max(run.seconds, 1e-9)
     return f"Time             {run.seconds:.2f} s{read}, {rate:,.0f} rows a second."
-
-
-def _picture(result, path):
-    """Plot a run; the line that names the file."""
-    picture = io.BytesIO()
-    RegretDisplay.from_result(result).figure_.savefig(picture, format=path.rpartition(".")[2])
-    write_whole(check_path(path), picture.getbuffer())
-    return f"Picture          {path}"
 
 
 def _kept(options, table, learner):

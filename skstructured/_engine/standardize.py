@@ -115,6 +115,8 @@ class RunningScale(State):
     offsets = np.empty(0, dtype=np.int64)
     #: Whether weights are those of transformed rows; those of a mean of shards are in units of X.
     folds = True
+    #: Heavy columns become normal quantiles before they are standardized, if there are any.
+    quantiles: RobustColumns | None = None
 
     def __init__(
         self,
@@ -169,7 +171,8 @@ class RunningScale(State):
         center, scale, low, high = self.statistics[[MEAN, DEVIATION, LOW, HIGH]]
         if self._kind == "sparse" and self.robust:
             low, high = -scale, scale
-        return FeatureRanges(center, scale, low, high, np.zeros(len(scale), dtype=bool))
+        ranges = FeatureRanges(center, scale, low, high, np.zeros(len(scale), dtype=bool))
+        return ranges if self.quantiles is None else self.quantiles.ranges(ranges)
 
     @property
     def columns(self) -> int:
@@ -212,8 +215,12 @@ class RunningScale(State):
         at_once(found.commit)
         return found.rows, found.places
 
-    def count_all(self, rows: Rows, weight: Floats) -> None:
-        """Count the first rows all at once: the moments of dense ones are those of all of them."""
+    def count_all(self, rows: Rows, weight: Floats, quantiles: bool = False) -> None:
+        """Count the first rows all at once: the moments of dense ones are those of all of them.
+
+        With `quantiles` heavy columns become normal ones, for learners whose weights are not
+        `fold`ed.
+        """
         if not self.used:
             return
         if self.makes_sparse(rows):
@@ -221,7 +228,8 @@ class RunningScale(State):
             return
         X = rows.X
         if self.robust:
-            columns = RobustColumns.of(X, weight, quantiles=False)
+            columns = RobustColumns.of(X, weight, quantiles)
+            self.quantiles = columns if len(columns.heavy) else None
             X = columns.transform(X)
         total, mean, deviation = moments_of(X, weight, self.centred)
         self.counts[COUNTED], self.counts[N_COUNTED] = weight.sum(), FIRST_ROWS + rows.n_rows
@@ -229,6 +237,7 @@ class RunningScale(State):
         self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
         if self.robust:
             self.statistics[LOW], self.statistics[HIGH] = columns.low, columns.high
+            self.statistics[[LOW, HIGH], columns.heavy[:, None]] = -np.inf, np.inf
             self.statistics[LIMIT] = WIDE
 
     def set_moments(self, mean: Floats, deviation: Floats) -> None:
@@ -259,6 +268,7 @@ class RunningScale(State):
     ) -> Counted:
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
+        rows = self._with_quantiles(rows)
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
         own = dict(zip(("statistics", "counts", "first"), self.arrays, strict=True))
@@ -304,11 +314,16 @@ class RunningScale(State):
                 np.clip(X.data, -1.0, 1.0, out=X.data)
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
+        rows = self._with_quantiles(rows)
         Z = np.empty(rows.X.shape)
         transform_all(rows.X, self.statistics, Z)
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
+
+    def _with_quantiles(self, rows: Rows) -> Rows:
+        """Dense rows whose heavy columns are normal quantiles, if there are any."""
+        return rows if self.quantiles is None else Rows.from_array(self.quantiles.transform(rows.X))
 
     def imputed_parts(self, rows: Rows) -> Iterator[Rows]:
         """`imputed` rows, some at a time if they are copied."""

@@ -153,7 +153,6 @@ WRONG = [
         "--order a,b --space simplex",
         "--order is only supported for --space ordinal",
     ),
-    ("t.csv", HOMES, "--plot a.png", "--plot is not supported for real numbers"),
     ("t.csv", HOMES, "--space real --target town", "must have numbers with --space real"),
     (".", None, "", "Is a directory"),
     ("none.csv", None, "", "No such file or directory: none.csv"),
@@ -167,7 +166,7 @@ WRONG = [
     ("t.svm", "", "", "has no rows"),
     ("t.svm", SVM, "--target p0", "--target is not supported for svmlight"),
     ("t.svm", SVM, "--space hypercube", "--space multilabel is not supported for svmlight"),
-    ("t.svm", SVM, "--plot a.png", "--plot is only supported for files that fit into memory"),
+    ("t.svm", SVM, "--passes 2 --save model", "--passes is only supported for files that fit"),
     ("t.svm", SVM, "--columns a", "--columns needs a file with column names"),
     ("t.svm", SVM, "--qid q", "query_id=True"),
     (None, None, "--space birkhoff", "--space assignment needs a FILE"),
@@ -196,7 +195,7 @@ WRONG = [
     ),
     ("t.csv", TRIPS[["trip", "chosen"]], "--choice trip", "no column except"),
     ("t.csv", TRIPS, "--choice trip --space birkhoff", "--space is not supported with --qid"),
-    ("t.csv", TRIPS, "--choice trip --plot p.png", "--plot is not supported with --qid"),
+    ("t.csv", TRIPS, "--choice trip --order a,b", "--order is not supported with --qid"),
     ("t.csv", RESULTS, "--qid query --target kind", "grades as numbers"),
     ("t.csv", RESULTS.assign(grade=-1), "--qid query", r"row 2.*has -1\."),
     ("t.csv", RESULTS.assign(grade=0), "--qid query", "Column 'grade' has grades of 0 only"),
@@ -386,7 +385,8 @@ def test_large_files_say_which_row_has_no_label(parts, cli):
     assert f"(60 rows, 3 columns as {22 + frame['area'].isna().any()} features)" in lines[0]
     frame.loc[44, "dear"] = None
     assert "row 46 has no value in column 'dear'" in cli.refused(frame)
-    assert "--plot is only supported for files that fit" in cli.refused(frame, "--plot", "a.png")
+    told = cli.refused(frame, "--passes", "2", "--save", "model")
+    assert "--passes is only supported for files that fit" in told
     assert "fit into memory" in cli.refused(frame, "--choice", "day")
 
 

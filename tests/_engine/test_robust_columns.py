@@ -206,3 +206,18 @@ def test_a_row_that_stops_leaves_no_trace():
     else:
         pytest.fail("no row stops the learner")
     assert pickle.dumps(huge._model.scale) == before
+
+
+def test_fits_of_kernels_have_normal_quantiles(rng):
+    X, new = columns_of(rng, 300), columns_of(rng, 40)
+    new[0], new[1] = 1e9, -1e9
+    scale = RunningScale(6, True, True, robust=True)
+    scale.count_all(Rows.from_array(X), np.ones(300), quantiles=True)
+    Z = naive.in_range(X, X)
+    unit = np.where(Z.std(axis=0) > 0.0, Z.std(axis=0), np.inf)
+    wanted = (naive.in_range(X, new) - Z.mean(axis=0)) / unit
+    found = scale.transformed_matrix(Rows.from_array(new))
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    assert scale.ranges.heavy.tolist() == [False, True] + [False] * 4
+    later = scale.apply(Rows.from_array(new))[0].matrix
+    np.testing.assert_allclose(later[:3, 1], wanted[:3, 1], atol=0.1)  # means go on

@@ -117,7 +117,7 @@ class KernelModel(Model):
 
     def prepare(self, learner, batch):
         """Transform all rows, and keep their kernels if there is room."""
-        self.scale.count_all(batch.rows, batch.weight)
+        self.scale.count_all(batch.rows, batch.weight, quantiles=True)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
         if not self.is_precomputed and (batch.weights == 0.0).any():
             self.given = np.where(batch.weights[:, None] > 0.0, self.given, 0.0)  # however far
