@@ -5,8 +5,9 @@ rows, each predicted before it is learned) with this checkout and with the one o
 at their defaults: clean; with every 500th cell times 10⁴; columns of sets as exp(2.5 z), of streams
 as exp(2 z); and streams whose first row is times 10⁶. For every learner the geometric mean over
 sets of now : then, of its error and of its log-loss (numbers: mean absolute and squared error),
-errors at least .002 and log-losses at least .01. Sets that are worse by 3% beyond two standard
-errors over the folds are named.
+errors at least .002 and log-losses at least .01; in brackets that of now with clean columns : then,
+which is the best that columns can do. Sets that are worse by 3% beyond two standard errors over the
+folds are named.
 """
 
 import json
@@ -62,23 +63,38 @@ def is_worse(now, then):
     return difference.mean() > max(0.03 * then.mean(), 2.0 * noise)
 
 
+def pairs_of(now, then, *case):
+    """Losses of the folds of every set, now and then; of sets that have them."""
+    kind, learner, condition, loss = case
+    pairs = {
+        key[3]: (now[key], then[key])
+        for key in now
+        if (*key[:3], key[4]) == (kind, learner, condition, loss)
+    }
+    return {name: pair for name, pair in pairs.items() if not np.isnan(pair).any()}
+
+
+def ratio_of(pairs, least):
+    """The geometric mean of the ratios of mean losses, which are at least `least`."""
+    means = [[max(np.mean(folds), least) for folds in pair] for pair in pairs]
+    return float(np.exp(np.mean([np.log(a / b) for a, b in means])))
+
+
 def line_of(out, kind, learner, condition, now, then):
-    """A line: ratios by loss, and the sets that are worse."""
+    """A line: ratios by loss, those that clean columns would have, and the sets that are worse."""
     line, row, worse = f"   {condition:12s} {learner:13s}", {}, set()
     for loss, least in LEAST.items():
-        pairs = {
-            key[3]: (now[key], then[key])
-            for key in now
-            if (*key[:3], key[4]) == (kind, learner, condition, loss)
-        }
-        pairs = {name: pair for name, pair in pairs.items() if not np.isnan(pair).any()}
+        least = 0.0 if kind == "numbers" else least
+        pairs = pairs_of(now, then, kind, learner, condition, loss)
         if not pairs:
             continue
-        means = np.array([[np.mean(folds) for folds in pair] for pair in pairs.values()])
-        raised = np.maximum(means, least if kind != "numbers" else 0.0)
-        ratio = float(np.exp(np.log(raised[:, 0] / raised[:, 1]).mean()))
-        row |= {loss: ratio, f"{loss} now": means[:, 0].mean(), f"{loss} then": means[:, 1].mean()}
-        line += f"  {loss} {ratio:5.3f}"
+        row |= {loss: ratio_of(pairs.values(), least)}
+        line += f"  {loss} {row[loss]:5.3f}"
+        if condition != "clean":
+            clean = pairs_of(now, then, kind, learner, "clean", loss)
+            best = [(clean[name][0], then_) for name, (_, then_) in pairs.items()]
+            row[f"{loss} of clean columns"] = ratio_of(best, least)
+            line += f" (clean {row[f'{loss} of clean columns']:5.3f})"
         if kind != "streams":
             worse |= {f"{name} ({loss})" for name, pair in pairs.items() if is_worse(*pair)}
     if worse:
