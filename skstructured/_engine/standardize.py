@@ -338,10 +338,11 @@ class RunningScale(State):
         """Rows in range, with means instead of missing values; for weights that are folded."""
         if not self.used or (rows.is_sparse and not self.robust):
             return self._widened(rows)
-        if rows.is_sparse:
+        if self.robust and self._kind == "sparse":
+            rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
             scale = self.statistics[DEVIATION][rows.indices]
-            rows = rows._replace(data=np.clip(rows.data, -scale, scale), X=None)
-            return self._widened(rows)
+            return self._widened(rows._replace(data=np.clip(rows.data, -scale, scale), X=None))
+        rows = Rows.from_array(rows.matrix.toarray()) if rows.is_sparse else rows
         if not self.robust and not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
             return self._widened(rows)
         X = np.empty(rows.X.shape)

@@ -36,7 +36,7 @@ from skstructured.spaces.sequence import Chains
 
 #: Attributes of a fit that not every fit sets.
 SOMETIMES = (
-    "coef_", "intercept_", "start_", "end_", "transitions_", "dual_coef_",
+    "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
     "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
 )  # fmt: skip
 

@@ -73,7 +73,7 @@ def test_a_full_disk_is_told_in_a_line(iris_csv):
 @pytest.mark.parametrize(
     ("given", "status", "words"),
     [
-        (["--help"], 0, ["mistakes", "comparator", "bound", "margin", "--target", "--space"]),
+        (["--help"], 0, ["--target", "--space", "--dates", "--save"]),
         (["--version"], 0, [f"skstructured {skstructured.__version__}\n"]),
         (["predict", "--help"], 0, ["Print a prediction for each row of FILE"]),
         (["predict"], 2, ["the following arguments are required: MODEL, FILE", "usage: python -m"]),

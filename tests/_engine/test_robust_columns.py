@@ -221,3 +221,20 @@ def test_fits_of_kernels_have_normal_quantiles(rng):
     assert scale.ranges.heavy.tolist() == [False, True] + [False] * 4
     later = scale.apply(Rows.from_array(new))[0].matrix
     np.testing.assert_allclose(later[:3, 1], wanted[:3, 1], atol=0.1)  # means go on
+
+
+@pytest.mark.parametrize("first", [np.asarray, sparse.csr_matrix])
+def test_dense_and_sparse_rows_are_put_in_range_alike(first, rng):
+    X = rng.randn(100, 3) * (rng.rand(100, 3) < 0.9) + 5.0 * (first is np.asarray)
+    scale = RunningScale(3, True, True, robust=True)
+    scale.apply(Rows.from_array(first(X)))
+    new = np.vstack([X[:5], 1e6 * X[:5], np.zeros((1, 3))])
+    rows = [Rows.from_array(new), Rows.from_array(sparse.csr_matrix(new))]
+    dense, csr = (scale.transformed_matrix(part) for part in rows)
+    wanted = dense.toarray() if hasattr(dense, "toarray") else dense
+    np.testing.assert_array_equal(csr.toarray() if hasattr(csr, "toarray") else csr, wanted)
+    W = rng.randn(2, 4)
+    for part in rows:
+        X_ = scale.imputed(part).matrix
+        theta = np.asarray(X_ @ scale.fold(W)[:, :3].T) + scale.fold(W)[:, 3]
+        np.testing.assert_allclose(theta, wanted @ W[:, :3].T + W[:, 3], atol=1e-9)

@@ -360,11 +360,11 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if layout.chains:
             self.start_, self.end_, self.transitions_ = map(np.array, layout.edges(Theta))
 
-    def _pairs(self, X, offsets):
-        """Scores of neighboring labels; a ValueError for models of older versions with others."""
+    def _thetas(self, batch):
+        """See `BatchPredictor`; a ValueError for older models with other transitions."""
         if hasattr(self, "transition_coef_"):
             raise ValueError(
                 'This model was fitted with transitions="features", which is not supported any '
                 "more: fit it again."
             )
-        return super()._pairs(X, offsets)
+        return super()._thetas(batch)
