@@ -28,7 +28,7 @@ from benchmarks.peers.packaged import (
 SEED = {"random_state": 0}
 
 #: Rows of a set, and of a stream; rows of a stream that are learned at a time.
-ROWS, STREAM_ROWS, BLOCK = 800, 6000, 50
+ROWS, STREAM_ROWS, BLOCK = 400, 6000, 50
 
 
 def online(space="multiclass"):
