@@ -168,6 +168,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         them.
     intercept_ : ndarray of shape (dim,)
         Intercept; zeros without one.
+    feature_ranges_ : FeatureRanges
+        With `standardize`: `center`, `scale` and the edges `low` and `high` of features, each of
+        shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
         The last and the averaged weights. The intercept is the last column; indicators of missing
         values, if any, come before it. `average_weights_` is only set with `average`.

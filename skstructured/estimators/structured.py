@@ -110,6 +110,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     ----------
     estimators_ : list
         The members, fitted to all rows.
+    feature_ranges_ : FeatureRanges
+        After `fit` of rows: `center`, `scale` and the edges `low` and `high` of features, each of
+        shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     named_estimators_ : dict
         The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees". For label
         sequences "rows" or "windows", and "chain".

@@ -16,6 +16,9 @@ from skstructured.guarantees.risk import read_delta
 class Certificate:
     """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with its constants.
 
+    Rows are those that the learner sees: with `standardize` the transformed ones. U and ‖U‖_F are
+    in their units.
+
     Parameters
     ----------
     theorem : str

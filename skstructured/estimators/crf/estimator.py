@@ -113,6 +113,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
     Attributes
     ----------
+    feature_ranges_ : FeatureRanges
+        With `standardize`: `center`, `scale` and the edges `low` and `high` of features, each of
+        shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     coef_ : ndarray of shape (dim, n_features_in_)
         Weights of the features, for the linear kernel; dim is the number of labels for sequences.
     intercept_ : ndarray of shape (dim,)

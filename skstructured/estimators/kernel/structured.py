@@ -82,6 +82,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     Attributes
     ----------
+    {OnlineStructuredPredictor: feature_ranges_}
     support_vectors_ : ndarray of shape (n_support, p)
         Transformed rows with nonzero coefficients (with "cosine" divided by their norms); float32
         if the first rows were. Not set with "precomputed".

@@ -239,6 +239,9 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
 
     Attributes
     ----------
+    feature_ranges_ : FeatureRanges
+        With `standardize`: `center`, `scale` and the edges `low` and `high` of features, each of
+        shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     classes_ : ndarray of shape (K,)
         Class labels.
     space_, loss_ : OutputSpace, FenchelYoung

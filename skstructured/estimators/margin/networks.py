@@ -122,6 +122,9 @@ class DualLearner(MarginLearner):
 
     Attributes
     ----------
+    feature_ranges_ : FeatureRanges
+        With `standardize`: `center`, `scale` and the edges `low` and `high` of features, each of
+        shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights and intercepts, for the linear kernel only.
     start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
