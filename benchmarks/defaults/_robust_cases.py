@@ -27,8 +27,8 @@ from benchmarks.peers.packaged import (
 
 SEED = {"random_state": 0}
 
-#: Rows of a set, and of a stream; rows of a stream that are learned at a time.
-ROWS, STREAM_ROWS, BLOCK = 400, 6000, 50
+#: Rows of a set, items of queries, and rows of a stream; rows that it learns at a time.
+ROWS, ITEMS, STREAM_ROWS, BLOCK = 400, 1500, 6000, 50
 
 
 def online(space="multiclass"):
@@ -145,7 +145,7 @@ def play_sets(kind, quick):
 def play_queries(quick):
     """1 − NDCG of rankers, by folds of queries."""
     arrays = load("ltr_queries")
-    X, y, qid = (arrays[name][:ROWS] for name in ("X", "y", "qid"))
+    X, y, qid = (arrays[name][:ITEMS] for name in ("X", "y", "qid"))
     rankers = {"mixture": sk.StructuredRanker, "online": sk.ListwiseRanker}
     for condition, change in CONDITIONS.items():
         Z = change(X.astype(float))

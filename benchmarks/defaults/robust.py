@@ -1,6 +1,6 @@
 """Clean, wrong and skewed columns: every learner that standardizes, beside another commit.
 
-Plays the sets that come in packages (at most 400 rows, five folds), queries, and streams (6,000
+Plays the sets that come in packages (at most 400 rows, five folds), queries of 1,500 items, and streams (6,000
 rows, each predicted before it is learned) with this checkout and with the one of ``--commit``, all
 at their defaults: clean; with every 500th cell times 10⁴; columns of sets as exp(2.5 z), of streams
 as exp(2 z); and streams whose first row is times 10⁶. For every learner the geometric mean over
