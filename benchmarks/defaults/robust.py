@@ -1,13 +1,13 @@
 """Clean, wrong and skewed columns: every learner that standardizes, beside another commit.
 
-Plays the sets that come in packages (at most 400 rows, five folds), queries of 1,500 items, and streams (6,000
-rows, each predicted before it is learned) with this checkout and with the one of ``--commit``, all
-at their defaults: clean; with every 500th cell times 10⁴; columns of sets as exp(2.5 z), of streams
-as exp(2 z); and streams whose first row is times 10⁶. For every learner the geometric mean over
-sets of now : then, of its error and of its log-loss (numbers: mean absolute and squared error),
-errors at least .002 and log-losses at least .01; in brackets that of now with clean columns : then,
-which is the best that columns can do. Sets that are worse by 3% beyond two standard errors over the
-folds are named.
+Plays the sets that come in packages (at most 400 rows, five folds), queries of 1,500 items, and
+streams (6,000 rows, each predicted before it is learned) with this checkout and with the one of
+``--commit``, all at their defaults: clean; with every 500th cell times 10⁴; columns of sets as
+exp(2.5 z), of streams as exp(2 z); and streams whose first row is times 10⁶. For every learner the
+geometric mean over sets of now : then, of its error and of its log-loss (numbers: mean absolute and
+squared error), errors at least .002 and log-losses at least .01; in brackets that of now with clean
+columns : then, which is the best that columns can do. Sets that are worse by 3% beyond two standard
+errors over the folds are named.
 """
 
 import json
