@@ -61,6 +61,11 @@ class FeatureScale:
         return cls(np.where(kept, 0.0, mean) if centred else None, scale, columns)
 
     @property
+    def used(self) -> bool:
+        """Whether rows are standardized."""
+        return self.scale is not None
+
+    @property
     def ranges(self) -> FeatureRanges:
         """How rows are standardized."""
         assert self.scale is not None
@@ -101,9 +106,9 @@ class FeatureScale:
 
 def ranges_of(learner: Any) -> FeatureRanges:
     """`FeatureRanges` of a learner that standardizes: center, scale, edges, heavy features."""
-    if not learner.standardize:
-        raise AttributeError("feature_ranges_ is only set with standardize.")
     scale = learner._scaling if hasattr(learner, "_scaling") else learner._scale
+    if not scale.used:
+        raise AttributeError("feature_ranges_ is only set by rows that are standardized.")
     return getattr(scale, "inner", scale).ranges
 
 

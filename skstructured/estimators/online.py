@@ -123,11 +123,11 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         1/32 of all by weight, may not be included yet. So you do not scale features first. After 32
         rows, dense cells beyond three deviations from the mean count as this edge, which neither
         wrong cells nor the first rows can move far, and recent rows count more; with "moments" all
-        rows count alike, and cells are unchanged. CSR rows are divided by the largest entry of
-        each column so far, and never centered. "auto" is True, except that `fit` does not divide
-        sequences whose features are all 0 or 1: dense ones are centered if there is an intercept,
-        CSR ones are not changed. `coef_` and `intercept_` are in units of X, for cells between the
-        edges.
+        rows count alike, and cells are unchanged. CSR rows are divided by the largest entry of each
+        column so far, or by five geometric means of its sizes if that is less, and never centered.
+        "auto" is True, except that `fit` does not divide sequences whose features are all 0 or 1:
+        dense ones are centered if there is an intercept, CSR ones are not changed. `coef_` and
+        `intercept_` are in units of X, for cells between the edges.
     missing : {"mean", "indicator", "error"}, default="mean"
         How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
         of the feature over the rows so far, and "error" raises an error. "indicator" imputes the

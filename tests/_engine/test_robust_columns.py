@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from naive import robust_columns as naive
 from scipy import sparse
 
-from skstructured import OnlineStructuredPredictor
+from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor, StructuralSVM
 from skstructured._engine.moments import HIGH, LOW, USUAL_GROWTH
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
@@ -238,3 +238,13 @@ def test_dense_and_sparse_rows_are_put_in_range_alike(first, rng):
         X_ = scale.imputed(part).matrix
         theta = np.asarray(X_ @ scale.fold(W)[:, :3].T) + scale.fold(W)[:, 3]
         np.testing.assert_allclose(theta, wanted @ W[:, :3].T + W[:, 3], atol=1e-9)
+
+
+def test_estimators_that_do_not_standardize_have_no_ranges(rng):
+    X, y = rng.randn(30, 2), np.arange(30) % 2
+    for model in (
+        OnlineStructuredPredictor(standardize=False).fit(X, y),
+        StructuralSVM(kernel="precomputed", alpha=1.0).fit(X @ X.T, y),
+        KernelStructuredPredictor(kernel="precomputed").fit(X @ X.T, y),
+    ):
+        assert not hasattr(model, "feature_ranges_")
