@@ -12,8 +12,9 @@ from skstructured._engine.state import clear, copy_into
 #: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
 #: rows since they were brought up to date, in units of the deviation; Σ w of the rows that lack the
 #: feature, among those in the means, and since; edges, beyond which cells count as these; and
-#: deviations from the mean up to which a cell counts in the statistics.
-MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE, LOW, HIGH, LIMIT = range(10)
+#: deviations from the mean up to which a cell counts in the statistics. Behind them are the first
+#: rows of robust ones, from `KEPT` on.
+MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE, LOW, HIGH, LIMIT, KEPT = range(11)
 
 #: Σ w of the rows in the means and deviations, and of the rows since; number of both; how many
 #: times a row counts; how that grows, 0 if it does not; and whether statistics are robust.
@@ -25,8 +26,8 @@ PATIENCE = 32.0
 #: Rows whose mean square is larger than this count at once.
 UNLIKE = 25.0
 
-#: Deviations below this are none.
-SMALLEST = 1e-290
+#: Deviations below this are none; numbers below the latter have a square.
+SMALLEST, LARGEST_QUOTIENT = 1e-290, 1e150
 
 #: Robust statistics: first rows, which are kept; deviations from the mean to the edges; and if
 #: they forget, the n-th row counts `USUAL_GROWTH` n^`POWER` times.
@@ -36,8 +37,9 @@ FIRST_ROWS, STREAM_EDGE, USUAL_GROWTH, POWER = 32, 3.0, 0.4, 0.3
 #: of the first cells are equal; E min(z², 4) of normal z.
 NARROW, WIDE, NARROW_SQUARES = 2.0, 5.0, 0.7737
 
-#: A CSR entry counts as at most so many times the geometric mean of those of its column so far.
-FARTHEST = 5.0
+#: A CSR entry counts as at most so many times the geometric mean of those of its column so far;
+#: rows of which all entries are counted; later every 32nd row is, 32 times.
+FARTHEST, COUNTED_ROWS, THINNED = 5.0, 128.0, 32.0
 
 #: Median of |z| of normal z.
 NORMAL_MEDIAN = 0.6745
@@ -45,23 +47,39 @@ NORMAL_MEDIAN = 0.6745
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
-    """z = (x − mean)/deviation; returns ‖z‖², inf if a feature without deviation has changed.
+    """z = (x − mean)/deviation, 0 without a deviation; returns ‖z‖², NaN if a cell is missing.
 
     Cells beyond an edge count as the edge. Numbers that are negligible in units of the deviation
     become 0, which is a row that can be learned; so does NaN, a missing value.
     """
     mean, inverse = statistics[MEAN], statistics[INVERSE]
     low, high = statistics[LOW], statistics[HIGH]
-    size, changed = 0.0, 0.0
+    size = 0.0
     for j in range(x.shape[0]):
         cell = low[j] if x[j] < low[j] else x[j]
         d = (high[j] if cell > high[j] else cell) - mean[j]
         scaled = d * inverse[j]
-        scaled = scaled if abs(scaled) > SHORTEST else 0.0
-        z[j] = scaled
         size += scaled * scaled
-        changed += 1.0 if (inverse[j] == 0.0 and abs(d) > 0.0) else 0.0
-    return math.inf if changed > 0.0 else size
+        z[j] = scaled if abs(scaled) > SHORTEST else 0.0
+    return size
+
+
+@kernel(fastmath=FASTMATH)
+def count_constants(statistics):
+    """Features without deviation so far."""
+    count, inverse = 0.0, statistics[INVERSE]
+    for j in range(inverse.shape[0]):
+        count += 1.0 if inverse[j] == 0.0 else 0.0
+    return count
+
+
+@kernel(fastmath=FASTMATH)
+def changes(x, statistics):
+    """Whether a feature without deviation so far has changed."""
+    count, mean, inverse = 0.0, statistics[MEAN], statistics[INVERSE]
+    for j in range(x.shape[0]):
+        count += 1.0 if (inverse[j] == 0.0 and abs(x[j] - mean[j]) > 0.0) else 0.0
+    return count > 0.0
 
 
 @kernel
@@ -76,12 +94,12 @@ def gather(z, weight, statistics):
 
 
 @kernel(fastmath=FASTMATH)
-def has_gap(x):
-    """Whether a feature of a row without infinite ones is missing, NaN."""
+def square(z):
+    """‖z‖²."""
     total = 0.0
-    for j in range(x.shape[0]):
-        total += 0.0 * x[j]
-    return total != total
+    for j in range(z.shape[0]):
+        total += z[j] * z[j]
+    return total
 
 
 @kernel
@@ -125,7 +143,7 @@ def refresh(x, weight, statistics, counts, centred, divided):
         old, unit = there + fresh, NARROW_SQUARES if limit == NARROW else 1.0
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
         if fresh > 0.0:
-            times = min(gain, max(1.0, 0.5 * old / fresh))
+            times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
             shift = times * statistics[SUM, j] / old if centred else 0.0
             kept = there - (times - 1.0) * fresh
             spread = (kept + times * statistics[SQUARES, j] / unit) / old - shift * shift
@@ -141,8 +159,12 @@ def refresh(x, weight, statistics, counts, centred, divided):
             if old == 0.0 and centred:
                 mean, d, share = x[j], 0.0, 1.0
             left = old / all_ if gain == 1.0 else 1.0 - share
-            kept = share * left if centred else share
-            deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(kept / unit))
+            kept = (share * left if centred else share) / unit
+            z = d / deviation if deviation > SMALLEST else math.inf
+            if abs(z) < LARGEST_QUOTIENT:
+                deviation *= math.sqrt(left + z * z * kept)
+            else:
+                deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(kept))
             mean += share * d
         else:
             missed += weight
@@ -176,13 +198,13 @@ def sort(numbers, count):
 
 
 @kernel
-def start_robustly(first, statistics, centred):
-    """Statistics of the first rows (n, p), without their outliers.
+def start_robustly(statistics, centred):
+    """Statistics of the first rows, without their outliers.
 
     Cells count as at most two robust deviations from the median, 1.48 times the median distance
     from it. If that is 0, they do up to five times the third quartile of the other distances.
     """
-    cells, distances = np.empty(first.shape[0]), np.empty(first.shape[0])
+    first, cells, distances = statistics[KEPT:], np.empty(FIRST_ROWS), np.empty(FIRST_ROWS)
     for j in range(first.shape[1]):
         n, same = 0, 0
         for i in range(first.shape[0]):
@@ -213,14 +235,14 @@ def start_robustly(first, statistics, centred):
 
 
 @kernel
-def count_at_once(x, weight, statistics, counts, first, centred, divided):
+def count_at_once(x, weight, statistics, counts, centred, divided):
     """Bring the statistics up to date with row x; with the last of the first rows robustly."""
     n = int(counts[N_COUNTED])
     if n > FIRST_ROWS:
         counts[GAIN] = max(1.0, counts[GROWTH] * n**POWER)
     refresh(x, weight, statistics, counts, centred, divided)
     if counts[ROBUST] > 0.0 and n == FIRST_ROWS:
-        start_robustly(first, statistics, centred)
+        start_robustly(statistics, centred)
 
 
 @kernel(inline=True)
@@ -231,11 +253,9 @@ def round_of(offsets, r):
 
 @kernel
 def standardize_rows(
-    data, width, rows, offsets, weight, statistics, counts, first, centred, divided, out, before
+    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, before
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
-
-    Robust statistics keep the `first` rows.
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
     `before`, if it has rows, receives each row by the transformation before it is counted. With
@@ -243,6 +263,7 @@ def standardize_rows(
     after all of them are counted.
     """
     ahead, robust = before.shape[0] > 0, counts[ROBUST] > 0.0
+    constant = count_constants(statistics) > 0.0
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
         for r in range(start, stop):
@@ -253,19 +274,23 @@ def standardize_rows(
                 clear(out[r])
                 continue
             size = transform(x, statistics, out[r])
+            lacks = size != size
+            size = square(out[r]) if lacks else size
             if ahead:
                 copy_into(before[r], out[r])
             is_first = robust and counts[N_COUNTED] < FIRST_ROWS
             if is_first:
-                copy_into(first[int(counts[N_COUNTED])], x)
+                copy_into(statistics[KEPT + int(counts[N_COUNTED])], x)
             counts[N_COUNTED] += 1.0
             late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
-            if late or is_first or not size <= UNLIKE * width:
-                count_at_once(x, w, statistics, counts, first, centred, divided)
+            unlike = not size <= UNLIKE * width or (constant and changes(x, statistics))
+            if late or is_first or unlike:
+                count_at_once(x, w, statistics, counts, centred, divided)
+                constant = count_constants(statistics) > 0.0
                 transform(x, statistics, out[r])
             else:
                 gather(out[r], w, statistics)
-                if has_gap(x):
+                if lacks:
                     count_gaps(x, w, statistics)
                 counts[RECENT] += w
         for r in range(start, stop - 1):  # the last one is
@@ -274,12 +299,13 @@ def standardize_rows(
 
 
 @kernel
-def exchange(statistics, grown, count, forward):
+def exchange(statistics, counts, grown, count, forward):
     """Exchange the scales of columns, the means and weights of their logarithms with `grown`.
 
     Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged one by one,
-    from the last one on backwards unless `forward`.
+    from the last one on backwards unless `forward`. The last one has the number of rows.
     """
+    counts[N_COUNTED], grown[0, -1] = grown[0, -1], counts[N_COUNTED]
     for i in range(count):
         t = i if forward else count - 1 - i
         j = int(grown[0, t])
@@ -306,39 +332,62 @@ def count_entry(size, weight, robust, statistics, j):
 
 
 @kernel
+def divide_entries(data, indices, first, last, inverse, limit, out, place):
+    """Entries of one CSR row, divided by the scale of their columns, into `out` from `place` on."""
+    for t in range(first, last):
+        z = data[t] * inverse[indices[t]]
+        z = -limit if z < -limit else z
+        z = limit if z > limit else z
+        out[place] = z if abs(z) > SHORTEST else 0.0
+        place += 1
+
+
+@kernel
 def scale_entries(
-    data, indices, indptr, rows, offsets, weight, statistics, robust, columns, out, before, grown
+    data, indices, indptr, rows, offsets, weight, statistics, counts, columns, out, before, grown
 ):
     """Divide the entries of CSR `rows` by the scale of their columns so far, into `out`.
 
     The scale is the largest entry. Robust ones are limited by `count_entry`, and quotients by ±1.
     Rows of weight zero become 0; `offsets` and `before` are as in `standardize_rows`.
 
-    `statistics` are afterwards as before: `grown` (4, entries) receives those of columns that
+    `statistics` are afterwards as before: `grown` (4, entries + 1) receives those of columns that
     changed, see `exchange`; returns how many.
     """
-    largest, inverse, count, seen, place = statistics[DEVIATION], statistics[INVERSE], 0, 0, 0
+    largest, inverse, count, place = statistics[DEVIATION], statistics[INVERSE], 0, 0
+    robust = counts[ROBUST] > 0.0
     limit = 1.0 if robust else math.inf
+    grown[0, -1] = counts[N_COUNTED]
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
+        begin = place
         for r in range(start, stop):
-            for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            first, last, w = indptr[rows[r]], indptr[rows[r] + 1], weight[r]
+            if before.shape[0] > 0:
+                divide_entries(data, indices, first, last, inverse, limit, before, place)
+            counts[N_COUNTED] += 1.0 if w > 0.0 else 0.0
+            times = 1.0 if counts[N_COUNTED] <= COUNTED_ROWS else THINNED
+            least = 0.0 if robust and counts[N_COUNTED] % times == 0.0 else math.inf
+            for t in range(first, last):
                 j, x = indices[t], abs(np.float64(data[t]))
-                if before.shape[0] > 0:
-                    before[seen] = min(max(data[t] * inverse[j], -limit), limit)
-                if weight[r] > 0.0 and x > (0.0 if robust else largest[j]):
+                columns[place + t - first] = j
+                if w > 0.0 and (x > largest[j] or x > least):
                     grown[0, count], grown[1, count] = j, largest[j]
                     grown[2, count], grown[3, count] = statistics[SUM, j], statistics[SQUARES, j]
                     count += 1
-                    count_entry(x, weight[r], robust, statistics, j)
-                seen += 1
-        for r in range(start, stop):
-            for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-                z = min(max(data[t] * inverse[indices[t]], -limit), limit)
-                columns[place] = indices[t]
-                out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
-                place += 1
-    exchange(statistics, grown, count, False)
+                    w_now = w if x > largest[j] else times * w
+                    count_entry(x, w_now, robust, statistics, j)
+            if w > 0.0:
+                divide_entries(data, indices, first, last, inverse, limit, out, place)
+            else:
+                clear(out[place : place + last - first])
+            place += last - first
+        for r in range(start, stop - 1):  # the last one is
+            first, last = indptr[rows[r]], indptr[rows[r] + 1]
+            if weight[r] > 0.0:
+                divide_entries(data, indices, first, last, inverse, limit, out, begin)
+            begin += last - first
+    exchange(statistics, counts, grown, count, False)
     return count
 
 

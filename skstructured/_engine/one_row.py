@@ -18,7 +18,7 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, N_COUNTED, standardize_rows
+from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, standardize_rows
 from skstructured._engine.rounds import (
     CONSTANTS,
     KERNELS,
@@ -30,12 +30,12 @@ from skstructured._engine.rounds import (
     play_raw,
 )
 from skstructured._engine.rows import in_range
-from skstructured._engine.state import clear, copy_into
+from skstructured._engine.state import copy_into
 
 #: Returned for rows out of range, or with gaps: nothing was done.
 REFUSED = -2
 
-_COUNT = (MATRIX, VECTOR, MATRIX, types.boolean, types.boolean, MATRIX, MATRIX)
+_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
 STANDARDIZE = types.FunctionType(
     types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
 )
@@ -51,7 +51,7 @@ def learn_row(
     `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
     of `standardize_rows`.
     """
-    (statistics, counts, first_rows, used, centred, divided) = scale
+    (statistics, counts, used, centred, divided) = scale
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
@@ -64,7 +64,7 @@ def learn_row(
     if used:
         copy_into(before, statistics.reshape(-1))
         copy_into(counted, counts)
-        how = (statistics, counts, first_rows, centred, divided)
+        how = (statistics, counts, centred, divided)
         as_standardize(standardize)(x[0], width, first, none, weight, *how, z, no_rows)
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
     alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
@@ -72,15 +72,13 @@ def learn_row(
     if used and stopped >= 0:
         copy_into(statistics.reshape(-1), before)
         copy_into(counts, counted)
-        if counts[N_COUNTED] < first_rows.shape[0]:
-            clear(first_rows[int(counts[N_COUNTED])])
     return stopped
 
 
 @functools.cache
 def _compiled_learn_row() -> Kernel:
     row = (float64, float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    scale = types.Tuple((MATRIX, VECTOR, MATRIX, *[types.boolean] * 3))
+    scale = types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3))
     learned = (scale, LEARNED, CONSTANTS, MATRIX)
     return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
 

@@ -22,6 +22,7 @@ from skstructured._engine.moments import (
     GROWTH,
     HIGH,
     INVERSE,
+    KEPT,
     LIMIT,
     LOW,
     MEAN,
@@ -128,9 +129,9 @@ class RunningScale(State):
         robust: bool = False,
         forgets: bool = False,
     ) -> None:
-        self.statistics, self.counts = unbounded(np.zeros((LIMIT + 1, width))), np.zeros(ROBUST + 1)
+        self.statistics = unbounded(np.zeros((KEPT + FIRST_ROWS * robust, width)))
+        self.counts = np.zeros(ROBUST + 1)
         self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
-        self.first = np.zeros((FIRST_ROWS * robust, width))
         self.centred = centred
         self.used = wanted
         self.divided = True
@@ -141,23 +142,22 @@ class RunningScale(State):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have statistics without edges."""
         vars(self).update(state)
-        missing = LIMIT + 1 - len(self.statistics)
+        missing = KEPT - len(self.statistics)
         if missing > 0:
             width = self.statistics.shape[1]
             self.statistics = unbounded(np.vstack([self.statistics, np.zeros((missing, width))]))
             self.counts = np.append(self.counts, [0.0, 1.0, 0.0, 0.0])
-            self.first = np.empty((0, width))
 
     @property
-    def arrays(self) -> tuple[Floats, Floats, Floats]:
-        """Statistics, counts, and the first rows, which are dropped if they are not needed."""
-        if len(self.first) and self.counts[N_COUNTED] > FIRST_ROWS:
-            self.first = self.first[:0]
-        return self.statistics, self.counts, self.first
+    def arrays(self) -> tuple[Floats, Floats]:
+        """Statistics, without first rows that are not needed any more, and counts."""
+        if len(self.statistics) > KEPT and self.counts[N_COUNTED] > FIRST_ROWS:
+            self.statistics = self.statistics[:KEPT].copy()
+        return self.statistics, self.counts
 
     def without_edges(self) -> Self:
         """The same scale, before its first rows, with plain means and deviations."""
-        self.counts[[GROWTH, ROBUST]], self.first = 0.0, self.first[:0]
+        self.counts[[GROWTH, ROBUST]], self.statistics = 0.0, self.statistics[:KEPT]
         return self
 
     @property
@@ -188,6 +188,8 @@ class RunningScale(State):
         """Whether these rows, transformed, are CSR; the first call decides for all."""
         if self._kind is None:
             self._kind = "sparse" if rows.is_sparse else "dense"
+            if rows.is_sparse:  # no first rows are kept
+                self.statistics = self.statistics[:KEPT].copy()
         return self._kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size: int, rows: Rows) -> int:
@@ -271,7 +273,7 @@ class RunningScale(State):
         rows = self._with_quantiles(rows)
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
-        own = dict(zip(("statistics", "counts", "first"), self.arrays, strict=True))
+        own = dict(zip(("statistics", "counts"), self.arrays, strict=True))
         now = {name: numbers.copy() for name, numbers in own.items()}
         given = (rows.data, rows.width, order, self.offsets, weight, *now.values())
         standardize_rows(*given, self.centred, self.divided, out, before)
@@ -290,13 +292,14 @@ class RunningScale(State):
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        before, grown = np.empty(len(out) * ahead), np.empty((4, len(out)))
+        before, grown = np.empty(len(out) * ahead), np.empty((4, len(out) + 1))
         entries = (rows.data, rows.indices, rows.indptr)
-        given = (*entries, order, self.offsets, weight, self.statistics, self.robust)
+        given = (*entries, order, self.offsets, weight, self.statistics, self.counts)
         count = scale_entries(*given, columns, out, before, grown)
         ready = Rows(out, columns, indptr, self.columns, len(order), None)
-        grow = (exchange, self.statistics, grown, count)
-        exchange(self.statistics, grown, 0, True)  # to be compiled before it is called at once
+        grow = (exchange, self.statistics, self.counts, grown, count)
+        scratch = self.counts.copy(), grown[:, -1:].copy()
+        exchange(self.statistics, *scratch, 0, True)  # compiled before it is called at once
         return Counted(ready, places, (*grow, True), (*grow, False), before)
 
     def transformed(self, rows: Rows) -> Rows:

@@ -7,6 +7,7 @@ a lock may acquire it again, so a signal handler never waits.
 
 import contextlib
 import copy
+import operator
 import os
 import threading
 import weakref
@@ -50,13 +51,14 @@ if hasattr(os, "register_at_fork"):
 
 def _lock_named(name: str) -> property:
     """One of the locks, which pickles and deep copies do not have; made by who asks first."""
+    of = operator.attrgetter(f"_lock.{name}")
 
     def get(self: Any) -> Any:
         try:
-            locks = self._lock
+            return of(self)
         except AttributeError:
-            locks = vars(self).setdefault("_lock", _Locks())
-        return getattr(locks, name)
+            vars(self).setdefault("_lock", _Locks())
+            return of(self)
 
     return property(get, doc=f"The {name} of the estimator, which its threads share.")
 

@@ -259,9 +259,9 @@ class Model(State, ABC):
 
     def _optimizer_diagnostics(self) -> list[str]:
         """Sentences about problems of the optimizers."""
-        vectors, checks = self.state.vectors, self._kept("checks", self._checks)
-        sentences = (expert.check(vectors[i]) for i, expert in checks)
-        return [sentence for sentence in sentences if sentence is not None]
+        checks = self._kept("checks", self._checks)
+        sentences = [expert.check(self.state.vectors[i]) for i, expert in checks]
+        return [sentence for sentence in sentences if sentence is not None] if checks else []
 
     def _checks(self) -> list[tuple[int, OnlineOptimizer]]:
         """The experts that may find something wrong, with their places."""
@@ -376,7 +376,7 @@ class LinearModel(Model):
         kernel if nothing else has to be done.
         """
         state, scale = self.state, self.scale
-        if weight[0] > state.heaviest or self.space.has_ties:
+        if weight.item() > state.heaviest or self.space.has_ties:
             self._note(V, weight)
         dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:

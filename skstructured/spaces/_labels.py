@@ -59,7 +59,7 @@ def class_codes(y, classes, accepts_unseen=False, fractions=False):
     if y.dtype == INT64 == classes.dtype and len(y) > 0:
         low, last = classes.item(0), len(classes) - 1
         if classes.item(last) - low == last:
-            codes = y - low  # exact modulo 2⁶⁴, so that labels below wrap around
+            codes = y - low if low else y  # exact modulo 2⁶⁴: labels below wrap around
             one = len(y) == 1  # a maximum of one takes longer than all the rest
             if 0 <= codes.item() <= last if one else codes.view(np.uint64).max() <= last:
                 return codes

@@ -10,7 +10,7 @@ from naive import robust_columns as naive
 from scipy import sparse
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor, StructuralSVM
-from skstructured._engine.moments import HIGH, LOW, USUAL_GROWTH
+from skstructured._engine.moments import HIGH, KEPT, LOW, USUAL_GROWTH
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
@@ -112,16 +112,16 @@ def test_streams_are_as_defined(centred, forgets, weights, rng):
 
 @pytest.mark.parametrize("ahead", [True, False])
 def test_streams_of_sparse_rows_are_as_defined(ahead, rng):
-    X = np.exp(rng.randn(200, 4)) * (rng.rand(200, 4) < 0.3)
+    X = np.exp(rng.randn(600, 4)) * (rng.rand(600, 4) < 0.3)
     X[0] *= 1e6
-    X[rng.rand(200) < 0.02, 1] *= -1e4
+    X[rng.rand(600) < 0.02, 1] *= -1e4
     X[:, 2] = X[:, 2] > 0.0
-    weight = rng.randint(3, size=200) / 2.0
+    weight = rng.randint(3, size=600) / 2.0
     scale, one_by_one = (RunningScale(4, True, True, robust=True) for _ in range(2))
     rows = Rows.from_array(sparse.csr_matrix(X))
     wanted = naive.sparse_stream(X, weight)
-    for part in (np.arange(70), np.arange(70, 200)):
-        state = scale.statistics.copy()
+    for part in (np.arange(70), np.arange(70, 600)):
+        state = scale.statistics[:KEPT].copy()
         counted = scale.counted(rows, part, weight[part], ahead)
         np.testing.assert_array_equal(scale.statistics, state)
         for i in part if ahead else ():  # as predictions are, each before its row is counted
@@ -156,7 +156,7 @@ def test_chunks_of_any_size_and_gaps_are_one_pass(cuts, missing, seed):
         if len(rows):
             part = parts.apply(Rows.from_array(X[rows]), weight=weight[rows])[0].matrix
             np.testing.assert_array_equal(part, Z[rows])
-    np.testing.assert_array_equal(whole.statistics, parts.statistics)
+    np.testing.assert_array_equal(whole.statistics[:KEPT], parts.statistics[:KEPT])
 
 
 @pytest.mark.parametrize("row", [0, 1, 10, 31, 32, 500])
@@ -184,7 +184,6 @@ def test_scales_of_before_are_read(rng):
     X, plain = rng.randn(50, 3), RunningScale(3, True, True)
     plain.apply(Rows.from_array(X))
     state = vars(plain) | {"statistics": plain.statistics[:7], "counts": plain.counts[:2]}
-    state.pop("first")
     old = object.__new__(RunningScale)
     old.__setstate__(state)
     for scale in (plain, old):

@@ -138,14 +138,16 @@ def stream(X, weight, centred, growth):
 
 def sparse_stream(X, weight):
     """Every row of a matrix as CSR rows are learned; zeros are not cells."""
-    logs, weights = [[] for _ in X[0]], [[] for _ in X[0]]
+    logs, weights, n = [[] for _ in X[0]], [[] for _ in X[0]], 0
     scales, out = np.zeros(X.shape[1]), np.zeros(X.shape)
     for t, x in enumerate(X):
-        for j in np.flatnonzero(x):
-            if weight[t] > 0.0:
+        n += weight[t] > 0.0
+        for j in np.flatnonzero(x) if weight[t] > 0.0 else ():
+            is_largest = abs(x[j]) > scales[j]
+            if is_largest or n <= 128 or n % 32 == 0:
                 logs[j].append(math.log(abs(x[j])))
-                weights[j].append(weight[t])
+                weights[j].append(weight[t] * (1.0 if is_largest or n <= 128 else 32.0))
                 farthest = 5.0 * math.exp(np.average(logs[j], weights=weights[j]))
                 scales[j] = min(max(scales[j], abs(x[j])), farthest)
-                out[t, j] = min(max(x[j] / scales[j], -1.0), 1.0)
+            out[t, j] = min(max(x[j] / scales[j], -1.0), 1.0)
     return out
