@@ -1,8 +1,8 @@
 """Compiled functions as integer addresses, which a loop turns back into functions.
 
 numba can unbox kernels as arguments by itself, at about 60 µs per kernel and call; an address costs
-nothing, and unlike a closure it leaves the loop cacheable on disk. With ``NUMBA_DISABLE_JIT=1``,
-and for kernels that are plain Python, the same loops run interpreted.
+nothing, and unlike a closure it leaves the loop cacheable on disk. Until compiling pays, and for
+functions that are plain Python, the same loops run interpreted.
 
 Two calls of numba are not part of its documented interface: `CPUDispatcher.get_compile_result` and
 `library.get_pointer_to_function`, both in `address`.
@@ -56,7 +56,8 @@ def address(kernel: Any, function_type: Any) -> int:
 
     Both are kept, and with the kernel its code.
     """
-    result = kernel.get_compile_result(function_type.signature)
+    dispatcher = getattr(kernel, "dispatcher", kernel)
+    result = dispatcher.get_compile_result(function_type.signature)
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 

@@ -1,21 +1,25 @@
-"""Compiled functions: numba's `njit` with the options of this package, kept on disk by numba."""
+"""Kernels: functions that are interpreted until compiling them pays, and kept on disk by numba."""
 
 import functools
 import gc
 import hashlib
 import logging
 import os
+import threading
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from numba import jit, njit
+from numba import jit, njit, types
 from numba.core import event
 from numba.core.registry import CPUDispatcher
 from numba.extending import register_jitable
+
+from skstructured._engine.addresses import address
 
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -23,17 +27,167 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 #: Seconds of compiling after which a process says so.
 PATIENCE = 3.0
 
+#: Interpreted steps, of about a microsecond, that compiling a function is worth.
+WORTH = 2e6
+
 EMPTY_INT32 = np.empty(0, dtype=np.int32)
 
+#: Threads that interpret a kernel at the moment, and so all kernels that it calls.
+_INTERPRETING: set[int] = set()
 
-def is_compiled(kernel: Any) -> bool:
-    """Whether `kernel` is a numba function (and not a plain Python one)."""
-    return isinstance(kernel, CPUDispatcher)
+#: Whether all kernels are compiled when they are first called.
+_AT_ONCE = threading.Event()
+if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
+    _AT_ONCE.set()
+
+#: Compiles all kernels of this process from now on when they are first called.
+compile_at_once = _AT_ONCE.set
 
 
-def are_compiled(kernels: Iterable[Any]) -> bool:
-    """Whether all kernels are numba functions."""
-    return set(map(type, kernels)) <= {CPUDispatcher}
+def entries_of(args: Any) -> int:
+    """Entries of all arrays among some arguments."""
+    total = 1
+    for value in args:
+        if isinstance(value, np.ndarray):
+            total += value.size
+        elif isinstance(value, (tuple, list)):
+            total += entries_of(value)
+    return total
+
+
+@functools.cache
+def _kept_codes(folder: str) -> dict[str, float]:
+    """When the codes in a folder of numba's were compiled, by the names of their functions."""
+    paths = Path(folder).glob("*.nbi")
+    return {path.name.split(".", 1)[1].rsplit(".py", 1)[0]: path.stat().st_mtime for path in paths}
+
+
+class Kernel:
+    """A function that is interpreted as long as compiling it does not pay, and then compiled.
+
+    It is compiled when it is first called if its code is on disk, after `compile_at_once`, and with
+    ``SKSTRUCTURED_COMPILE=1``; else when as many steps were interpreted as compiling is worth.
+    Steps are counted, not timed: a program does the same every time. Compiled functions that call
+    it call its compiled form, interpreted ones its interpreted form.
+
+    Parameters
+    ----------
+    dispatcher : numba dispatcher
+        The compiled form.
+    signature : numba signature or None, default=None
+        The only types that it is compiled for; None are those of calls.
+    function_type : numba type or None, default=None
+        Type of the first argument if it is a function: the compiled form gets its address. For a
+        Python function it is interpreted, and what it calls is compiled by itself.
+    steps : callable or None, default=None
+        Steps of a call, of its arguments; None are the entries of its arrays.
+    worth : float, default=2e6
+        Steps that compiling is worth.
+
+    Attributes
+    ----------
+    py_func : callable
+        The interpreted form.
+    is_warm : bool
+        Whether it is compiled from now on.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Any,
+        signature: Any = None,
+        function_type: Any = None,
+        steps: Callable[..., float] | None = None,
+        worth: float = WORTH,
+    ) -> None:
+        functools.update_wrapper(self, dispatcher.py_func)
+        self.dispatcher, self.py_func = dispatcher, dispatcher.py_func
+        self.targetoptions = dispatcher.targetoptions  # by which numba inlines it
+        self.signature, self.function_type = signature, function_type
+        self.steps, self.worth = steps, worth
+        self.is_warm, self.interpreted_steps = False, 0.0
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.dispatcher)
+
+    def __reduce__(self) -> Any:
+        return self.dispatcher.__reduce__()
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the form that pays."""
+        if self.function_type is not None:
+            return self._call_with(*args)
+        return self.form_for(args)(*args)
+
+    def form_for(self, args: Any) -> Any:
+        """What is called for some arguments."""
+        if _INTERPRETING and threading.get_ident() in _INTERPRETING:
+            return self.py_func
+        if self.is_warm or self.compiles(self._steps_of(args)):
+            return self.dispatcher
+        return self.interpret
+
+    def _call_with(self, function: Any, *args: Any) -> Any:
+        """Call the form that pays, of a kernel whose first argument is a function."""
+        if not is_kernel(function):
+            return in_python(self)(function, *args)
+        form = self.form_for(args)
+        if form is self.dispatcher:
+            return form(address(function, self.function_type), *args)
+        return form(function, *args)
+
+    def interpret(self, *args: Any) -> Any:
+        """Call the interpreted form, without numpy's warnings, which compiled ones do not have."""
+        thread = threading.get_ident()
+        _INTERPRETING.add(thread)
+        try:
+            with np.errstate(all="ignore"):
+                return self.py_func(*args)
+        finally:
+            _INTERPRETING.discard(thread)
+
+    def compiles(self, steps: float = 0.0) -> bool:
+        """Whether it is compiled for a call of so many steps, and from then on."""
+        if not self.is_warm:
+            self.interpreted_steps += steps
+            worthwhile = self.interpreted_steps > self.worth
+            if worthwhile or _AT_ONCE.is_set() or self._is_on_disk:
+                self._compile()
+        return self.is_warm
+
+    def _steps_of(self, args: Any) -> float:
+        return self.steps(*args) if self.steps else entries_of(args)
+
+    def _compile(self) -> None:
+        if self.signature is not None and not self.dispatcher.signatures:
+            self.dispatcher.compile(self.signature)
+            self.dispatcher.disable_compile()
+        self.is_warm = True
+
+    @functools.cached_property
+    def _is_on_disk(self) -> bool:
+        """Whether code of this source is on disk."""
+        folder, code = self.dispatcher.stats.cache_path, self.py_func.__code__
+        if folder is None:
+            return False
+        name = f"{self.py_func.__qualname__}-{code.co_firstlineno}"
+        return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
+
+
+def is_kernel(function: Any) -> bool:
+    """Whether a function can be compiled (and is not a plain Python one)."""
+    return isinstance(function, (Kernel, CPUDispatcher))
+
+
+def are_kernels(functions: Iterable[Any]) -> bool:
+    """Whether all functions can be compiled."""
+    return all(map(is_kernel, functions))
+
+
+def in_python(function: Any) -> Any:
+    """The interpreted form of a loop over functions in Python; kernels in it compile themselves."""
+    return np.errstate(all="ignore")(getattr(function, "py_func", function))
 
 
 class CompilingNotice(event.Listener):
@@ -88,7 +242,7 @@ def _warn_not_kept() -> None:
 
 def _closes_over_kernels(function: Any) -> bool:
     """Whether numba cannot find the code again: functions have other names in every process."""
-    return any(is_compiled(cell.cell_contents) for cell in function.__closure__ or ())
+    return any(is_kernel(cell.cell_contents) for cell in function.__closure__ or ())
 
 
 def kernel(
@@ -98,8 +252,15 @@ def kernel(
     signature: Any = None,
     cached: bool = True,
     inline: bool = False,
+    function_type: Any = None,
+    steps: Callable[..., float] | None = None,
+    worth: float = WORTH,
 ) -> Any:
-    """Compile a function by numba: without the GIL, with numpy's division, cached on disk.
+    """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
+
+    The function is interpreted until compiling it pays, which is when its code is on disk, or when
+    what was interpreted has taken as long; with ``SKSTRUCTURED_COMPILE=1`` it is compiled when it
+    is first called.
 
     Parameters
     ----------
@@ -108,16 +269,23 @@ def kernel(
     fastmath : bool or set of str, default=False
         Floating-point rules, such as `FASTMATH`.
     signature : numba signature or None, default=None
-        Compile for this signature now, and no other; None compiles when called.
+        Compile for this signature, and no other; None compiles for the types of calls.
     cached : bool, default=True
         Whether the code is kept on disk; never for a function that closes over others.
     inline : bool, default=False
         Whether compiled functions that call it get its code instead of the call, which takes a few
         nanoseconds: for the shortest ones.
+    function_type : numba type or None, default=None
+        Type of the first argument if it is a function.
+    steps : callable or None, default=None
+        Steps, of about a microsecond if interpreted, of a call with some arguments; None are the
+        entries of its arrays.
+    worth : float, default=2e6
+        Steps that compiling is worth.
 
     Returns
     -------
-    numba dispatcher
+    Kernel
         The function itself with ``NUMBA_DISABLE_JIT=1``.
 
     Warns
@@ -132,13 +300,14 @@ def kernel(
     """
     if function is None:
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
-        return functools.partial(kernel, **options)
+        counting = {"function_type": function_type, "steps": steps, "worth": worth}
+        return functools.partial(kernel, **options, **counting)
     if cached and function.__closure__ and not _closes_over_kernels(function):
         function.__qualname__ += _digest([cell.cell_contents for cell in function.__closure__])
     dispatcher = njit(
         fastmath=fastmath, inline="always" if inline else "never", nogil=True, error_model="numpy"
     )(function)
-    if not is_compiled(dispatcher):
+    if not is_kernel(dispatcher):
         return dispatcher
     if cached and not _closes_over_kernels(function):
         try:
@@ -146,10 +315,7 @@ def kernel(
         except RuntimeError:  # no folder, or code that is in no file
             if str(function.__module__).startswith("skstructured."):
                 _warn_not_kept()
-    if signature is not None:
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
-    return dispatcher
+    return Kernel(dispatcher, signature, function_type, steps, worth)
 
 
 def _digest(told: Any) -> str:
@@ -169,7 +335,7 @@ def _identity(value: Any) -> Any:
     OSError
         If the code is in no file.
     """
-    if not is_compiled(value):
+    if not is_kernel(value):
         return value
     function = value.py_func
     code, file = function.__code__, os.stat(function.__code__.co_filename)
@@ -186,14 +352,14 @@ def with_globals(function: Any, **given: Any) -> Any:
 
 def _named_by_content(value: Any) -> Any:
     """A copy of a kernel with free variables, whose name has a digest of them."""
-    if not is_compiled(value) or not value.py_func.__closure__:
+    if not is_kernel(value) or not value.py_func.__closure__:
         return value
     old = value.py_func
     copy = FunctionType(
         old.__code__, old.__globals__, old.__name__, old.__defaults__, old.__closure__
     )
     copy.__qualname__ = old.__qualname__ + _digest(_identity(value))
-    return jit(**value.targetoptions)(copy)
+    return Kernel(jit(**value.targetoptions)(copy))
 
 
 @functools.cache

@@ -1,14 +1,13 @@
 """One loss kernel over many rows of scores."""
 
-import functools
 import math
 
 import numpy as np
 from numba import int64, void
 
-from skstructured._engine.addresses import LOSS, MATRIX, VECTOR, address, as_loss
+from skstructured._engine.addresses import LOSS, MATRIX, VECTOR, as_loss
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.compiled import kernel
 
 
 @kernel(inline=True)
@@ -18,7 +17,8 @@ def less(mean, truth):
         mean[k] -= truth[k]
 
 
-def gradient_rows(theta, truth, gradients, values, params, work, loss):
+@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=LOSS)
+def gradient_rows(loss, theta, truth, gradients, values, params, work):
     """One loss kernel over the rows of theta: writes every gradient and value."""
     loss = as_loss(loss)
     for i in range(theta.shape[0]):
@@ -45,20 +45,10 @@ def inner_rows(theta, difference, centred, products):
         products[i] = total
 
 
-@functools.cache
-def _compiled_gradient_rows() -> Kernel:
-    arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
-    return kernel(gradient_rows, signature=void(*arrays, int64))
-
-
 def run_gradient_rows(
     kernel: Kernel, theta: Floats, truth: Array, params: Floats, work: Floats
 ) -> tuple[Floats, Floats]:
     """Gradients (n, dim) and values (n,) of a loss kernel at the rows of theta and truth."""
     gradients, values = np.empty(theta.shape), np.empty(len(theta))
-    arrays = (theta, truth, gradients, values, params, work)
-    if is_compiled(kernel):
-        _compiled_gradient_rows()(*arrays, address(kernel, LOSS))
-    else:
-        gradient_rows(*arrays, kernel)
+    gradient_rows(kernel, theta, truth, gradients, values, params, work)
     return gradients, values

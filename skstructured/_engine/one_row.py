@@ -26,11 +26,13 @@ from skstructured._engine.rounds import (
     LOOP,
     Kernels,
     as_loop,
-    compiled_loop,
     play_raw,
 )
 from skstructured._engine.rows import in_range
 from skstructured._engine.state import copy_into
+
+#: Steps that one compiled call for a row spares, if loops are compiled.
+STEPS_SPARED = 100.0
 
 #: Returned for rows out of range, or with gaps: nothing was done.
 REFUSED = -2
@@ -42,6 +44,13 @@ STANDARDIZE = types.FunctionType(
 as_standardize = function_at(STANDARDIZE)
 
 
+@kernel(
+    signature=int64(
+        *(int64, int64, *KERNELS, *[float64] * 3, READ_MATRIX, READ_MATRIX, READ_VECTOR),
+        types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3)),
+        *(LEARNED, CONSTANTS, MATRIX),
+    )
+)
 def learn_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
     scale, learned, constants, work
@@ -75,22 +84,18 @@ def learn_row(
     return stopped
 
 
-@functools.cache
-def _compiled_learn_row() -> Kernel:
-    row = (float64, float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    scale = types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3))
-    learned = (scale, LEARNED, CONSTANTS, MATRIX)
-    return kernel(learn_row, signature=int64(int64, int64, *KERNELS, *row, *learned))
+def compiled_learn_row(kernels: Kernels) -> Kernel | None:
+    """`learn_row` with these functions; None as long as it or the loop is interpreted.
 
-
-def learn_row_for(found: Kernels) -> Kernel | None:
-    """`learn_row` with these functions; None if any is interpreted."""
-    if not found.known:
+    Rows are then learned by the loop.
+    """
+    if kernels.in_python or not (kernels.loop.compiles() and learn_row.compiles(STEPS_SPARED)):
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(compiled_loop(found.several), LOOP)
-    return functools.partial(_compiled_learn_row(), *loops, *found[:3])
+    loops = address(standardize_rows, STANDARDIZE), address(kernels.loop, LOOP)
+    return functools.partial(learn_row.dispatcher, *loops, *kernels.addresses)
 
 
+@kernel(signature=types.void(LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX))
 def play_rows(learned, scales, raws, averaged, played):
     """Scores `played` (n, dim) at raw scores Θz (n, .) of standardized rows."""
     theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
@@ -110,6 +115,12 @@ def scores_of_dense(Theta, z, raw):
         raw[k] = total + Theta[k, width] if Theta.shape[1] > width else total
 
 
+@kernel(
+    signature=types.boolean(
+        *(int64, READ_INT64, float64, float64, READ_MATRIX, READ_MATRIX),
+        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX, READ_CUBE, int64, MATRIX),
+    )
+)
 def play_row(
     loss, scales, shortest, longest, x, statistics, used, averaged, Theta, vectors, shares, kind,
     out,
@@ -146,28 +157,18 @@ def play_row(
     return size < np.inf
 
 
-@functools.cache
-def _compiled_play(one: bool) -> Kernel:
-    if one:
-        row = (float64, float64, READ_MATRIX, READ_MATRIX, types.boolean, types.boolean)
-        state = (READ_MATRIX, READ_MATRIX, READ_CUBE, int64)
-        signature = (int64, READ_INT64, *row, *state, MATRIX)
-        return kernel(play_row, signature=types.boolean(*signature))
-    given = (LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX)
-    return kernel(play_rows, signature=types.void(*given))
-
-
-def play_row_for(found: Kernels) -> Kernel | None:
-    """`play_row` with these functions, the loss one of probabilities; None if any is interpreted.
+def compiled_play_row(kernels: Kernels) -> Kernel | None:
+    """`play_row` with these functions, the loss one of probabilities; None if it is interpreted.
 
     The loss's function has no parameters, and needs no scratch.
     """
-    if not found.known:
+    if kernels.in_python or not play_row.compiles(STEPS_SPARED):
         return None
-    return functools.partial(_compiled_play(True), found.loop[1], found.scales)
+    (_, loss, *_), scales, _ = kernels.addresses
+    return functools.partial(play_row.dispatcher, loss, scales)
 
 
-def play_rows_for(found: Kernels) -> Kernel:
-    """`play_rows`, to be called with all arguments but the experts' functions."""
-    play = _compiled_play(False) if found.known else play_rows
-    return lambda learned, *rest: play(learned, found.scales, *rest)
+def play_rows_for(kernels: Kernels, steps: float) -> Kernel:
+    """`play_rows`, for so many steps, to be called with all arguments but the functions."""
+    form, functions = kernels.form_of(play_rows, steps)
+    return lambda learned, *rest: form(learned, functions[1], *rest)

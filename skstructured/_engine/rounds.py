@@ -8,7 +8,7 @@ sequences and items.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import int64, types
@@ -36,8 +36,8 @@ from skstructured._engine.addresses import (
     as_step,
     function_at,
 )
-from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import FASTMATH, also_interpreted, are_compiled, kernel
+from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.compiled import FASTMATH, also_interpreted, are_kernels, in_python, kernel
 from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
@@ -72,6 +72,9 @@ from skstructured._engine.state import (
 #: Rows learned at a time, by compiled and by interpreted loops.
 BLOCK, SLOW_BLOCK = 4096, 64
 
+#: Interpreted steps of a row besides products of weights, and what compiling a loop is worth.
+STEPS_OF_ROW, LOOP_WORTH = 500.0, 1e7
+
 
 @kernel
 def most_touched(indptr, width, firsts, lengths):
@@ -98,6 +101,7 @@ LOOP = types.FunctionType(SIGNATURE)
 as_loop = function_at(LOOP)
 
 
+@kernel(signature=SIGNATURE, worth=LOOP_WORTH)
 def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
     """Learn rounds in order; stop before one whose norm or scores are out of range.
 
@@ -228,6 +232,7 @@ def products(g, raw):
     return inner, square
 
 
+@kernel(signature=SIGNATURE, worth=LOOP_WORTH)
 def learn_rows(  # the hot loop
     rows, rounds, learned, constants, results, kernels, scales, steps
 ):
@@ -311,90 +316,83 @@ def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FL
     return order, NO_INTS, truth.reshape(-1), weight, omega, NO_TERMS, NO_INTS
 
 
-@functools.cache
-def compiled_loop(several: bool) -> Kernel:
-    """`learn_rounds`, or `learn_rows`, compiled here and now."""
-    return kernel(learn_rounds if several else learn_rows, signature=SIGNATURE)
-
-
-@functools.cache
-def _compiled_ahead() -> Kernel:
-    given = (int64, SIGNATURE.args[0], READ_VECTOR, types.boolean, *SIGNATURE.args[1:])
-    return kernel(ahead, signature=int64(*given))
-
-
 #: The types of the kernels of a loop.
 TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
 
 
-class Kernels(NamedTuple):
-    """Compiled functions in the form of loops: addresses, if they are compiled.
+class Kernels:
+    """Functions of a loop and of its experts.
+
+    Parameters
+    ----------
+    kernels : tuple
+        The first of `TYPES`.
+    experts : list of OnlineOptimizer
+    several : bool, default=False
+        Whether there are experts, or rounds of several rows.
 
     Attributes
     ----------
-    loop : tuple
-        Move and score, loss, prepare and gather.
-    scales, steps : ndarray or list
-        Those of the experts.
-    known : bool
-        Whether all are compiled.
-    several : bool
-        Whether there are experts, or rounds of several rows.
+    functions : tuple
+        Those of `TYPES`; those of the experts that scale, and that step.
+    in_python : bool
+        Whether any is a Python function, so that loops are never compiled.
+    loop : callable
+        `learn_rounds` or `learn_rows`.
     """
 
-    loop: Any
-    scales: Any
-    steps: Any
-    known: bool
-    several: bool
+    def __init__(self, kernels: Any, experts: Any, several: bool = False) -> None:
+        scales, steps = (
+            [getattr(expert, name) for expert in experts]
+            for name in ("scale_kernel", "step_kernel")
+        )
+        self.functions: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)], scales, steps
+        self.loop: Any = learn_rounds if several else learn_rows
+        self.in_python = not are_kernels([self.loop, *filter(None, kernels), *scales, *steps])
+
+    @functools.cached_property
+    def addresses(self) -> Any:
+        """`functions`, compiled, as loops get them."""
+        loop, scales, steps = self.functions
+        places = [address(f, kind) if f else 0 for f, kind in zip(loop, TYPES, strict=True)]
+        scaling, stepping = [address(f, SCALE) for f in scales], [address(f, STEP) for f in steps]
+        return tuple(places), np.array(scaling), np.array(stepping)
+
+    def form_of(self, loop: Any, steps: float = 0.0) -> Any:
+        """The form of a loop to call with so many steps, and the functions to hand it."""
+        if self.in_python:
+            return in_python(loop), self.functions
+        if loop.compiles(steps):
+            return loop.dispatcher, self.addresses
+        return loop.interpret, self.functions
+
+    @property
+    def block_size(self) -> int:
+        """Rows to learn at a time."""
+        return SLOW_BLOCK if self.in_python or not self.loop.compiles() else BLOCK
+
+    def call_of(self, rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
+        """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
+        form, functions = self.form_of(self.loop, steps_of(rows, rounds, state))
+        return form, rows.arrays, rounds, state.learned, *rest, *functions
+
+    def call_ahead(
+        self, rows: Rows, rounds: Any, state: LinearState, played: Any, *rest: Any
+    ) -> Call:
+        """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
+        form, functions = self.form_of(ahead, steps_of(rows, rounds, state))
+        loop = in_python(self.loop) if self.in_python else self.loop
+        loop = loop if functions is self.functions else address(self.loop, LOOP)
+        return form, loop, rows.arrays, *played, rounds, state.learned, *rest, *functions
 
 
-def bound(kernels: Any, experts: Any, several: bool = False) -> Kernels:
-    """`Kernels` of a loop and of its experts, given the first of `TYPES`."""
-    loop: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)]
-    scales: Any = [expert.scale_kernel for expert in experts]
-    steps: Any = [expert.step_kernel for expert in experts]
-    if not are_compiled([*scales, *steps, *filter(None, loop)]):
-        return Kernels(loop, scales, steps, False, several)
-    found = zip(loop, TYPES, strict=True)
-    return Kernels(
-        tuple([0 if one is None else address(one, kind) for one, kind in found]),
-        np.array([address(scale, SCALE) for scale in scales]),
-        np.array([address(step, STEP) for step in steps]),
-        True,
-        several,
-    )
-
-
-def in_python(loop: Kernel) -> Kernel:
-    """The loop interpreted, without numpy's warnings, which compiled ones do not have."""
-    return np.errstate(over="ignore", invalid="ignore")(loop)
-
-
-def loop_for(found: Kernels, is_ahead: bool = False) -> tuple[Kernel, int]:
-    """A function that makes the `Call` of the loop, and how many rows it reads at a time.
-
-    Its arguments are those of `learn_rounds` without functions, a `Rows` first and a `LinearState`
-    for `learned`. With `is_ahead` it is that of `ahead`. It is compiled immediately if all
-    functions are; else interpreted, with fewer rows.
-    """
-    several = found.several
-    if found.known:
-        loop, size = compiled_loop(several), BLOCK
-    else:
-        loop, size = in_python(learn_rounds if several else learn_rows), SLOW_BLOCK
-    call: tuple[Any, ...] = (loop,)
-    if is_ahead and found.known:
-        call = _compiled_ahead(), address(loop, LOOP)
-    elif is_ahead:
-        call = in_python(ahead), loop
-
-    def call_of(rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
-        *before, constants, results = rest
-        learned = (rounds, state.learned, constants, results)
-        return *call, rows.arrays, *before, *learned, *found[:3]
-
-    return call_of, size
+def steps_of(rows: Rows, rounds: Any, state: LinearState) -> float:
+    """Interpreted steps of some rounds: products of weights, and what each row takes besides."""
+    assert state.Theta is not None
+    n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
+    if not rows.is_sparse:
+        return n * (STEPS_OF_ROW + state.Theta.size)
+    return n * (STEPS_OF_ROW + len(rows.data) / max(rows.n_rows, 1) * state.Theta.shape[1])
 
 
 @kernel
@@ -457,6 +455,10 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
         mix(kind, shares, theta, means, v, out)
 
 
+@kernel(
+    signature=int64(int64, READ_ROWS, READ_VECTOR, types.boolean, *SIGNATURE.args[1:]),
+    worth=LOOP_WORTH,
+)
 def ahead(
     loop, rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
 ):

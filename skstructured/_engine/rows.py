@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.arrays import Array
-from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, kernel
+from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
 #: norms and of their sums then stay far from both ends of float64.
@@ -128,8 +128,6 @@ class Rows(NamedTuple):
             with np.errstate(over="ignore", invalid="ignore"):
                 if constant + float(np.einsum("i,i->", self.data, self.data)) <= most:
                     return -1
-        rows, rest = (self.data, self.indptr, self.width, self.n_rows), (constant, least, most)
-        if is_compiled(first_bad_row):
-            return first_bad_row(*rows, *rest)
+        rows = self.data, self.indptr, self.width, self.n_rows
         with np.errstate(over="ignore", invalid="ignore"):
-            return first_bad_row(*rows, *rest)
+            return first_bad_row(*rows, constant, least, most)

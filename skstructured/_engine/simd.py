@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
-from numba.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic, lower_builtin, overload, type_callable
 
 from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
-
-#: Whether kernels are plain Python.
-INTERPRETED = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
@@ -27,17 +24,23 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Array, offset: 
     return builder.gep(data, [offset])
 
 
-@intrinsic
-def _prefetch_line(typing_context: Any, array: Any, offset: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], *args)
-        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-        builder.call(prefetch, [pointer, _INT32(0), _INT32(3), _INT32(1)])
-        return context.get_dummy_value()
+def prefetch(array: Array, offset: Any) -> None:
+    """Ask for the cache line that holds entry `offset` of the flat array."""
 
-    return types.void(array, types.int64), codegen
+
+@type_callable(prefetch)
+def _type_of_prefetch(context: Any) -> Any:
+    return lambda array, offset: types.void(array, types.int64)
+
+
+@lower_builtin(prefetch, types.Array, types.int64)
+def _prefetch_line(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    pointer = _pointer(context, builder, signature.args[0], *args)
+    pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
+    request = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+    builder.call(request, [pointer, _INT32(0), _INT32(3), _INT32(1)])
+    return context.get_dummy_value()
 
 
 @intrinsic(prefer_literal=True)
@@ -82,15 +85,6 @@ def _add_lanes(
     return types.void(*places, lanes), codegen
 
 
-def _no_prefetch(array: Array, offset: Any) -> None:
-    """Do nothing: an interpreted run has no cache to warm."""
-
-
-#: prefetch(array, offset): ask for the cache line that holds entry `offset` of the flat array.
-prefetch: Any = _no_prefetch if INTERPRETED else _prefetch_line
-
-
-@kernel
 def _add_row(target, at, factors, source, starts, length):
     quads, pairs = length // 4 * 4, length // 2 * 2
     for k in range(0, quads, 4):
@@ -101,57 +95,67 @@ def _add_row(target, at, factors, source, starts, length):
         _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
 
 
-def _add_slices(
-    target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int
-) -> None:
+def add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int) -> None:
+    """``target[at:at + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
+
+    By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
+    Bounds are the caller's to keep.
+    """
     goal, source = target.reshape(-1)[at : at + length], source.reshape(-1)
     for x, start in zip(factors, starts, strict=True):
         goal += x * source[start : start + length]
 
 
-#: add_row(target, at, factors, source, starts, length): target[at:at + length] += Σ_i factors[i]
-#: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
-#: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
-add_row: Any = _add_slices if INTERPRETED else _add_row
+@overload(add_row)
+def _add_row_of(target, at, factors, source, starts, length):
+    return _add_row
 
 
-@intrinsic
-def _last_bits_as_exponent(typing_context: Any, shifted: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
-        return builder.bitcast(bits, ir.DoubleType())
-
-    return types.float64(types.float64), codegen
-
-
-def _power_of_two(shifted: Any) -> float:
-    """2ⁿ of shifted = n + MAGIC."""
+def two_to(shifted: Any) -> float:
+    """2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorizes."""
     return math.ldexp(1.0, int(shifted - MAGIC)) if shifted == shifted else shifted
 
 
-#: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
-two_to: Any = _power_of_two if INTERPRETED else _last_bits_as_exponent
+@type_callable(two_to)
+def _type_of_two_to(context: Any) -> Any:
+    return lambda shifted: types.float64(types.float64)
 
 
-def _of_two(name: str) -> Any:
-    """Make the function that is the machine's smaller or larger of two numbers."""
-
-    @intrinsic
-    def choose(typing_context: Any, a: Any, b: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
-            function = builder.module.declare_intrinsic(name, [ir.DoubleType()], kind)
-            return builder.call(function, args, fastmath=("nnan", "nsz"))
-
-        return types.float64(types.float64, types.float64), codegen
-
-    return choose
+@lower_builtin(two_to, types.float64)
+def _last_bits_as_exponent(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
+    return builder.bitcast(bits, ir.DoubleType())
 
 
-#: lesser(a, b), greater(a, b): the smaller and the larger of two numbers that are not NaN; loops of
-#: them become vectors, which a compiler that must think of NaN does not make of comparisons.
-lesser = min if INTERPRETED else _of_two("llvm.minnum")
-greater = max if INTERPRETED else _of_two("llvm.maxnum")
+def lesser(a: Any, b: Any) -> Any:
+    """The smaller of two numbers that are not NaN."""
+    return min(a, b)
+
+
+def greater(a: Any, b: Any) -> Any:
+    """The larger of two numbers that are not NaN."""
+    return max(a, b)
+
+
+def _of_two(function: Any, name: str) -> None:
+    """Have compiled code choose by an instruction: loops of it become vectors.
+
+    They do not if a compiler must think of NaN.
+    """
+
+    @type_callable(function)
+    def typed(context: Any) -> Any:
+        return lambda a, b: types.float64(types.float64, types.float64)
+
+    @lower_builtin(function, types.float64, types.float64)
+    def choose(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
+        instruction = builder.module.declare_intrinsic(name, [ir.DoubleType()], kind)
+        return builder.call(instruction, args, fastmath=("nnan", "nsz"))
+
+
+_of_two(lesser, "llvm.minnum")
+_of_two(greater, "llvm.maxnum")
 
 
 LOG2_E = 1.4426950408889634

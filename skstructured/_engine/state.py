@@ -1,5 +1,7 @@
 """The state of a linear learner: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
+import threading
+from _thread import allocate_lock, start_new_thread
 from itertools import starmap
 from operator import call
 from typing import Any, NoReturn, Self, TypeAlias
@@ -7,7 +9,7 @@ from typing import Any, NoReturn, Self, TypeAlias
 import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import FASTMATH, Kernel, kernel
 from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
 
@@ -19,9 +21,39 @@ def at_once(*calls: Call) -> list[Any]:
     """Call functions that are not Python, one after the other; return their results.
 
     Handlers of signals run, and raise, only between two instructions of Python. Here there is
-    only one, so the calls change the state as a whole or not at all.
+    only one, so the calls change the state as a whole or not at all. If one is interpreted, another
+    thread makes them, in which no handler runs.
     """
-    return list(starmap(call, calls))
+    ready = [(f.form_for(args) if isinstance(f, Kernel) else f, *args) for f, *args in calls]
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and any(isinstance(getattr(f, "__self__", None), Kernel) for f, *_ in ready):
+        return _in_another_thread(ready)
+    return list(starmap(call, ready))
+
+
+def _in_another_thread(calls: Any) -> list[Any]:
+    """`at_once`; an error of a handler that runs meanwhile is raised when the calls are done."""
+    done, results, started = allocate_lock(), [], []  # type: ignore[var-annotated]
+
+    def make_calls() -> None:
+        try:
+            results.append(list(starmap(call, calls)))
+        except BaseException as error:
+            results.append(error)
+        finally:
+            done.release()
+
+    done.acquire()
+    interruption: BaseException | None = None
+    while not started or not results:
+        start = [] if started else [(start_new_thread, make_calls, ()), (started.append, True)]
+        try:
+            list(starmap(call, [*start, (done.acquire,)]))
+        except BaseException as error:
+            interruption = error
+    if interruption is not None or isinstance(results[0], BaseException):
+        raise interruption or results[0]
+    return results[0]  # type: ignore[no-any-return]
 
 
 #: Entries of every optimiser's vector that belong to the loop: a factor to be multiplied into Θ

@@ -10,12 +10,16 @@ from numba.core.errors import NumbaError
 
 from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
 from skstructured._base.validation import raise_bad_row, writable
-from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixing import ALONE, CLASSES, LABELS
 from skstructured._engine.mixing import SCORES as OF_SCORES
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
-from skstructured._engine.one_row import REFUSED, learn_row_for, play_row_for, play_rows_for
-from skstructured._engine.rounds import NO_FLOATS, Kernels, bound, loop_for, rounds_of
+from skstructured._engine.one_row import (
+    REFUSED,
+    compiled_learn_row,
+    compiled_play_row,
+    play_rows_for,
+)
+from skstructured._engine.rounds import NO_FLOATS, STEPS_OF_ROW, Kernels, rounds_of
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import (
@@ -136,16 +140,18 @@ class Model(State, ABC):
 
         The first call is the loop. One in Python, which may be left anywhere, moves a copy.
         """
-        calls = moving(self.state)
-        if is_compiled(calls[0][0]):
-            return at_once(*calls)[0]
+        if not self._bound().in_python:
+            return at_once(*moving(self.state))[0]
         state, work = self.state.copy(), getattr(self, "work", NO_FLOATS)
         vertices = work.copy()  # that an oracle in Python has listed
+        (learn, *arguments), *calls = moving(state)
         try:
-            return at_once(*moving(state), (vars(self).update, {"state": state}))[0]
+            stopped = learn(*arguments)
         except BaseException:
             work[...] = vertices
             raise
+        at_once(*calls, (vars(self).update, {"state": state}))
+        return stopped
 
     @abstractmethod
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
@@ -219,10 +225,11 @@ class Model(State, ABC):
         return self.optimizer.experts()
 
     def _kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """What is made when it is first asked for, and left out of pickles."""
-        if name not in self._loops:
-            self._loops[name] = make()
-        return self._loops[name]
+        """What is made, unless it is None, when it is first asked for; left out of pickles."""
+        kept = self._loops.get(name)
+        if kept is None:
+            kept = self._loops[name] = make()
+        return kept
 
     @abstractmethod
     def _kernels(self) -> tuple[Kernel, ...]:
@@ -230,18 +237,17 @@ class Model(State, ABC):
 
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
+        return self._kept(self.state.by_feature, self._new_kernels)
+
+    def _new_kernels(self) -> Kernels:
+        kernels = Kernels(self._kernels(), self._experts(), self._mixed)
         try:
-            return self._kept(
-                self.state.by_feature, lambda: bound(self._kernels(), self._experts(), self._mixed)
-            )
+            kernels.form_of(kernels.loop)
         except NumbaError as error:
             lines = [line for line in str(error).splitlines() if "Failed in" not in line]
             parts = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
             raise TypeError(f"numba cannot compile a kernel of {parts}: {lines[0]}") from None
-
-    def _loop(self, ahead: bool = False) -> tuple[Kernel, int]:
-        """The loop for the storage format of the state, and how many rows it learns at a time."""
-        return self._kept((self.state.by_feature, ahead), lambda: loop_for(self._bound(), ahead))
+        return kernels
 
     @functools.cached_property
     def _loops(self) -> dict[Any, Any]:
@@ -364,7 +370,7 @@ class LinearModel(Model):
     def _block_size(self, rows: Rows) -> int:
         """Rows to learn at a time; the state is stored for them."""
         self.state.store_for(self.scale.makes_sparse(rows))
-        return self.scale.block_size(self._loop()[1], rows)
+        return self.scale.block_size(self._bound().block_size, rows)
 
     #: Whether `learn_alone` works.
     learns_alone = True
@@ -380,7 +386,7 @@ class LinearModel(Model):
             self._note(V, weight)
         dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:
-            learn = self._kept("row", lambda: learn_row_for(self._bound()))
+            learn = self._kept("row", lambda: compiled_learn_row(self._bound()))
             if learn is not None:
                 how = *scale.arrays, scale.used, scale.centred, scale.divided
                 given = (self.intercept, *norms, X, V, weight, how, state.learned)
@@ -398,13 +404,17 @@ class LinearModel(Model):
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
         omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
-        loop, more = self._loop(ahead)[0], (before, record == AVERAGE) if ahead else ()
-        rounds = rounds_of(places, V, weight, omega)
+        kernels, rounds = self._bound(), rounds_of(places, V, weight, omega)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
         constants = self.params, self.options
-        stopped = self._learn_at_once(
-            lambda state: [loop(ready, rounds, state, *more, constants, results), count]
-        )
+
+        def moving(state: LinearState) -> list[Call]:
+            if not ahead:
+                return [kernels.call_of(ready, rounds, state, constants, results), count]
+            played = before, record == AVERAGE
+            return [kernels.call_ahead(ready, rounds, state, played, constants, results), count]
+
+        stopped = self._learn_at_once(moving)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(undo)
             self.scale.apply(rows, block[:stopped], weight[:stopped])
@@ -497,7 +507,8 @@ class LinearModel(Model):
     def _mixed_scores(self, rows: Rows, averaged: bool) -> Floats:
         """`scores` of experts that are mixed, some rows at a time."""
         played, without = np.empty((rows.n_rows, self.space.dim_)), np.empty((0, 0))
-        play = self._kept("play", lambda: play_rows_for(self._bound()))
+        steps = float(len(played) * (STEPS_OF_ROW + self.space.dim_ * self.state.n_experts))
+        play = play_rows_for(self._bound(), steps)
         learned = (without, 0, *map(writable, self.state.played))
         for start in range(0, len(played), ROWS):
             part = slice(start, start + ROWS)
@@ -533,7 +544,7 @@ class LinearModel(Model):
         """What plays a row by itself; None if a kernel is interpreted."""
         if not self.scores_ahead or self.loss.kernel not in MIXED_AS:
             return None
-        return play_row_for(self._bound())
+        return compiled_play_row(self._bound())
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """The data by which comparators are measured, over the rows as standardized in learning."""

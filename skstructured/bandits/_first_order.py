@@ -13,7 +13,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import NO_FLOATS, bound, loop_for, rounds_of
+from skstructured._engine.rounds import NO_FLOATS, Kernels, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, clear, new_state
 from skstructured._learners.predictions import has_probabilities_of
 from skstructured._learners.weights import linear_scores
@@ -200,13 +200,13 @@ class ScaledWeights(BanditModel):
         vector[THETA_SQ] = float(np.vdot(learned, learned))
 
     def _loop(self, sparse):
-        """The compiled loop over rounds, and its block size."""
+        """The functions of the loop over rounds."""
         move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
-        return loop_for(bound((move_and_score, play_round), [STEPS]))
+        return Kernels((move_and_score, play_round), [STEPS])
 
     def block_size(self, learner, rows):
         scale = learner._scale
-        return scale.block_size(self._loop(scale.makes_sparse(rows))[1], rows)
+        return scale.block_size(self._loop(scale.makes_sparse(rows)).block_size, rows)
 
     def simulate(self, learner, rows, block, codes):
         m, state, scale = len(block), self.state, learner._scale
@@ -219,7 +219,8 @@ class ScaledWeights(BanditModel):
         options[DIM] = len(learner.classes_)
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
         results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
-        loop = self._loop(sparse)[0](found.rows, rounds, state, (state.vector, options), results)
+        constants, kernels = (state.vector, options), self._loop(sparse)
+        loop = kernels.call_of(found.rows, rounds, state, constants, results)
         stopped, _ = at_once(loop, found.commit)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(found.undo)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from skstructured._base.plugins import check_vertices
 from skstructured._engine.compiled import (
     also_interpreted,
-    is_compiled,
+    is_kernel,
     kernel,
     kernel_over,
     with_globals,
@@ -160,7 +160,7 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
 
 def _wolfe_of(space: Any) -> Kernel:
     """`_wolfe` over the oracle of a space, compiled if the oracle is."""
-    if is_compiled(space.oracle_kernel):
+    if is_kernel(space.oracle_kernel):
         return kernel_over(_wolfe, ORACLE=space.oracle_kernel)
     return partial(_wolfe_in_python, space)
 
@@ -176,7 +176,7 @@ def projection_kernel(space: Any) -> Kernel:
     It is compiled if the space's ``oracle_kernel`` is a numba function.
     """
     wolfe = _wolfe_of(space)
-    copied = kernel_over if is_compiled(wolfe) else with_globals
+    copied = kernel_over if is_kernel(wolfe) else with_globals
     return copied(_active_set_projection, WOLFE=wolfe, CONSTANT_SUM=space.constant_sum)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
-from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.compiled import are_kernels, is_kernel, kernel
 from skstructured._engine.mixing import THINNING
-from skstructured._engine.rounds import bound
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
@@ -185,7 +184,8 @@ class StepMixture(OnlineOptimizer):
                 raise ValueError(
                     f"others must be optimizers with scale_kernel and step_kernel, got {other!r}."
                 )
-            if is_compiled(unit_scale) and not bound((), [other]).known:
+            kernels = other.scale_kernel, other.step_kernel
+            if is_kernel(unit_scale) and not are_kernels(kernels):
                 raise ValueError(f"others must have compiled functions, got {other!r}.")
         found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not found:

@@ -244,9 +244,9 @@ class RoundModel(LinearModel):
         rounds = (firsts, truth.lengths, values, weight, omegas, terms, sizes)
         results, work = kind.results(truth, record), np.zeros((1, kind.scratch(self.loss, truth)))
         given = ((self.params, self.options), (work, *results))
-        loop, _ = self._loop()
+        kernels = self._bound()
         stopped = self._learn_at_once(
-            lambda state: [loop(counted.rows, rounds, state, *given), counted.commit]
+            lambda state: [kernels.call_of(counted.rows, rounds, state, *given), counted.commit]
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
             at_once(counted.undo)

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 from sklearn.base import clone
 
+from skstructured._engine.compiled import compile_at_once
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend.learner import OnlineLearner
@@ -44,6 +45,7 @@ def warm_up(*names: str) -> None:
     >>> from skstructured import warm_up
     >>> warm_up("MulticlassPerceptron")
     """
+    compile_at_once()
     known = _estimators()
     for name in names:
         if name not in known:

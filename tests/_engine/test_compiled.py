@@ -257,7 +257,7 @@ def test_kernels_that_close_over_others_are_not_kept():
         return called
 
     added = kernel(lambda x: x + 1.0)
-    assert type(calling(added)._cache).__name__ == "NullCache"
+    assert type(calling(added).dispatcher._cache).__name__ == "NullCache"
     assert calling(added)(1.0) == 2.0
 
 
@@ -283,7 +283,7 @@ class TestCopies:
         names = set()
         for power in (2, 3):
             found = kernel_over(power_of_other, OTHER=added_one, POWER=power)
-            assert found(2.0) == 3.0**power and type(found._cache).__name__ != "NullCache"
+            assert found(2.0) == 3.0**power and type(found.dispatcher._cache).__name__ != "NullCache"
             names.add(found.py_func.__qualname__)
         again = kernel_over(power_of_other, OTHER=added_one, POWER=2)
         assert len(names) == 2 and again.py_func.__qualname__ in names
@@ -294,7 +294,7 @@ class TestCopies:
         names = {"kernel": kernel}
         exec("@kernel\ndef doubled(a):\n    return 2.0 * a", names)
         found = kernel_over(power_of_other, OTHER=names["doubled"], POWER=2)
-        assert found(3.0) == 36.0 and type(found._cache).__name__ == "NullCache"
+        assert found(3.0) == 36.0 and type(found.dispatcher._cache).__name__ == "NullCache"
 
     def test_of_a_file_that_has_changed_are_others(self, tmp_path):
         path, names = tmp_path / "given.py", set()

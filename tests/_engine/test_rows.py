@@ -160,8 +160,8 @@ def test_numbers_alone_and_in_vectors_have_the_same_bits(rng):
 @pytest.mark.skipif(INTERPRETED, reason="compiled only")
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads x86 assembly")
 def test_the_loop_is_made_of_vectors():
-    exp_into(np.ones(3), np.empty(3))
-    (assembly,) = exp_into.inspect_asm().values()
+    exp_into.dispatcher(np.ones(3), np.empty(3))
+    (assembly,) = exp_into.dispatcher.inspect_asm().values()
     assert "mulpd" in assembly or "fmadd" in assembly
     assert "psllq" in assembly  # powers of two, several at a time
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.compiled import FASTMATH, is_kernel, kernel
 from skstructured._engine.simd import prefetch
 from skstructured.estimators.kernel._values import MULTISCALE, RBF, KernelFunction
 
@@ -198,7 +198,7 @@ class KeptKernels:
     def _kept(self, coefs, which, places):
         """`read` of rows that are kept."""
         (c, n), m = (len(coefs), len(self.Z)), len(which)
-        if n <= MANY or not is_compiled(sum_kernels):
+        if n <= MANY or not is_kernel(sum_kernels):
             return _sums(self.matrix[which] + np.float64(self.middle), coefs, places)
         small, size, sums = np.zeros((-(-c // 4) * 4, n), np.float32), np.empty(c), np.empty(c)
         round_coefficients(np.ascontiguousarray(coefs), small, size, sums)

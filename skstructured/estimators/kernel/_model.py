@@ -157,7 +157,7 @@ class KernelModel(Model):
     def _block_size(self, rows):
         support = self.expansion.support
         slow = PRODUCTS // max(support.count * support.width, 1)
-        return max(BLOCK, min(self._loop()[1], slow))
+        return max(BLOCK, min(self._bound().block_size, slow))
 
     def _learn(self, rows, block, V, weight, theta, record):
         """Rows of weight 0 are played, and take no place, so the blocks of others do not change.
@@ -195,13 +195,13 @@ class KernelModel(Model):
     def _learn_part(self, rows, block, V, weight, theta):
         """Learn rows that fit into the open block; the place of the one that stopped it, or −1."""
         taken, counted = self._take(rows, block, weight)
-        expansion, learn = self.expansion, self._loop()[0]
+        expansion, kernels = self.expansion, self._bound()
         self.state.Theta, self.state.by_feature = expansion.Theta, True
         rounds, constants = rounds_of(taken[1], V, weight), (self.params, self.options)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
         stopped = self._learn_at_once(
             lambda state: [
-                learn(taken[0], rounds, state, constants, results),
+                kernels.call_of(taken[0], rounds, state, constants, results),
                 expansion.keeping(len(block), state.Theta),
                 counted.commit,
             ]

@@ -15,7 +15,7 @@ import numpy as np
 from numba import int64, types
 
 from skstructured._chains.best_paths import chain_viterbi
-from skstructured._engine.addresses import VECTOR, address, function_at
+from skstructured._engine.addresses import VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
 from skstructured._engine.state import inner
 
@@ -53,11 +53,6 @@ ORACLE: Any = None
 
 def _vertex_of(k, theta, vertex):
     ORACLE(theta, vertex)
-
-
-def oracle_address(function):
-    """What compiled loops are handed of an oracle; interpreted ones get the function itself."""
-    return address(function, VERTEX_ORACLE) if hasattr(function, "py_func") else function
 
 
 @kernel(fastmath=FASTMATH)
@@ -476,7 +471,8 @@ def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
     return inner(costs, column) + inner(nu, b), reached
 
 
-def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
+@kernel(function_type=VERTEX_ORACLE)
+def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     r"""The best mean of an output, with the largest ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²``.
 
     It is a mixture of atoms. Once it is best for the known ones, with ν the best mixture of
@@ -532,7 +528,8 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     return out, kept_of(columns, kept_p, ends[0]), kept_of(rows, kept_x, ends[1])
 
 
-def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
+@kernel(function_type=VERTEX_ORACLE)
+def bounds(oracle, max_min, k, loss, which, begins, V, mu, nu):
     """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ.
 
     V, μ and ν are those of all outputs, which start at `begins`.
@@ -545,6 +542,3 @@ def bounds_in_python(oracle, max_min, k, loss, which, begins, V, mu, nu):
         upper, reached = evaluated(best_output, k, given, V[at], point, nu[at], costs, column, row)
         found[0, t], found[1, t] = max(upper, reached), reached
     return found
-
-
-visit, bounds = kernel(visit_in_python), kernel(bounds_in_python)

@@ -6,18 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
 from skstructured.estimators._batch import Found, check_memory, spread
 from skstructured.estimators.margin._atoms import (
     bend,
     best_labels,
     bounds,
-    bounds_in_python,
-    oracle_address,
     points_of,
     visit,
-    visit_in_python,
 )
 from skstructured.estimators.margin._closed_forms import (
     BEST,
@@ -190,18 +186,19 @@ class ClosedBlocks(Blocks):
 
     def __init__(self, inputs, alpha, truth, constant, costs):
         super().__init__(inputs, alpha, truth, constant)
-        self._costs = costs
+        self._solver, self._costs = costs
 
     def move(self, order, fixed, rule):
         """Visits in a compiled loop."""
         mu = self.means.mu.reshape(-1, self.width)
-        row_pass(self._learned, self.squares, order, fixed, rule, self._costs, self.steps, mu)
+        learned = self._learned, self.squares, order, fixed, rule
+        row_pass(self._solver, *learned, self._costs, self.steps, mu)
 
     def bound(self, V, means, which):
         """Bounds of all rows."""
         bounds, reached = np.empty((2, self.n))
         given = (x.reshape(-1, self.width) for x in (V, means.mu))
-        upper_bounds(self._costs, *given, bounds, reached)
+        upper_bounds(self._solver, self._costs, *given, bounds, reached)
         return bounds, reached
 
 
@@ -237,10 +234,7 @@ class AtomBlocks(Blocks):
         none = np.broadcast_to(0.0, self.truth.shape)
         self._ell = none if max_min else self.joined(ell, np.zeros((k, k)))
         self._kernels = kernels_within(inputs, learner.cache_size) if k else [ONE] * self.n
-        self._given = oracle_address(oracle), max_min
-        compiled = is_compiled(oracle)
-        self._visit = visit if compiled else visit_in_python
-        self._bounds = bounds if compiled else bounds_in_python
+        self._given = oracle, max_min
 
     def at_truth(self):
         """Means at φ(y_i), their own atoms."""
@@ -262,7 +256,7 @@ class AtomBlocks(Blocks):
         if self.k:
             atoms = points_of(self.k, atoms[0]), atoms[1]
         given = *self._given, self.slack, (self.k, self.loss, q, self._kernels[i]), v, means.mu[at]
-        out, atoms, means.rows[i] = self._visit(*given, atoms, means.rows[i], means.nu[at])
+        out, atoms, means.rows[i] = visit(*given, atoms, means.rows[i], means.nu[at])
         means.atoms[i] = self._closed(atoms)
         return out
 
@@ -282,7 +276,7 @@ class AtomBlocks(Blocks):
         """What H gains by a move of a block."""
         points, begins = np.r_[mu + d, mu], np.arange(3) * len(v)
         given = np.arange(2), begins, np.r_[v, v], points, points
-        reached = self._bounds(*self._given, self.k, self.loss, *given)[1]
+        reached = bounds(*self._given, self.k, self.loss, *given)[1]
         return reached[0] - reached[1]
 
     def bend(self, i, d):
@@ -296,7 +290,7 @@ class AtomBlocks(Blocks):
     def bound(self, V, means, which):
         """Bounds by the ν of blocks."""
         given = which, self.begins, V + self._ell, means.mu, means.nu
-        return self._bounds(*self._given, self.k, self.loss, *given)
+        return bounds(*self._given, self.k, self.loss, *given)
 
     def visit(self, V, means, which):
         """Move the means of some blocks to the games ``max_μ H``, nearly."""

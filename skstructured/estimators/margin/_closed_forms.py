@@ -6,8 +6,8 @@ Solve a block exactly: the μ with the largest ``h(μ) + <v, μ> − (q/2)‖μ 
 import numpy as np
 from numba import float64, types
 
-from skstructured._engine.addresses import MATRIX, VECTOR, address, function_at
-from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.addresses import MATRIX, VECTOR, function_at
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into, inner
 from skstructured.estimators.margin._atoms import axpy, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
@@ -245,9 +245,8 @@ SOLVERS = (
 
 
 def costs_of(kind, A, C, codes):
-    """What passes are handed of a kind of block, costs A and c(y), and which of c(y) a row has."""
-    solver = address(SOLVERS[kind], BLOCK) if is_compiled(SOLVERS[kind]) else SOLVERS[kind]
-    return kind, solver, np.array(A, dtype=np.float64, order="C"), C, codes
+    """The solver of a kind of block, and its costs: A and c(y), and which of c(y) a row has."""
+    return SOLVERS[kind], (kind, np.array(A, dtype=np.float64, order="C"), C, codes)
 
 
 @kernel
@@ -347,9 +346,9 @@ def shrink(gamma, d):
 
 
 @kernel
-def move(rule, fixed, costs, v, ell, q, mu, out):
+def move(solver, rule, fixed, costs, v, ell, q, mu, out):
     """The move of a block at scores v into out; whether there is any."""
-    kind, solver, A, _, _ = costs
+    kind, A, _, _ = costs
     best = rule == BEST and q > 0.0
     as_block(solver)(A, v, ell, q if best else 0.0, mu, out)
     gain = 0.0 if best else h_plus(kind, A, v, out, ell) - h_plus(kind, A, v, mu, ell)
@@ -358,29 +357,29 @@ def move(rule, fixed, costs, v, ell, q, mu, out):
     return shrink(gamma, out)
 
 
-@kernel
-def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
+@kernel(function_type=BLOCK)
+def row_pass(solver, learned, squares, order, fixed, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
     `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
     the rule FIXED.
     """
-    C, codes = costs[3], costs[4]
+    C, codes = costs[2], costs[3]
     dim = mu.shape[1]
     v, out = np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
         read_row(learned, i, v)
         q = squares[i] * steps[i]
-        if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
+        if move(solver, rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
             axpy(mu[i], 1.0, out)
             follow_row(learned, i, out, steps[i])
 
 
-@kernel
-def upper_bounds(costs, V, mu, bounds, reached):
+@kernel(function_type=BLOCK)
+def upper_bounds(solver, costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
-    kind, solver, A, C, codes = costs
+    kind, A, C, codes = costs
     solve_block = as_block(solver)
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import softmax
 
 from skstructured._chains.batch import marginals, viterbi
-from skstructured._engine.addresses import LOSS, address, as_loss
-from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.addresses import LOSS, as_loss
+from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import FIXED, chord_step
 from skstructured.losses.oracles import find_oracle
@@ -65,7 +65,8 @@ def _gains(loss, v, at, gains):
     gains[1] = -(gains[1] + b)
 
 
-def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, start):
+@kernel(function_type=LOSS)
+def mirror_prox(mean, work, kind, loss, eta, n_iter, v, start):
     """Means of the half-steps of μ and ν, (2, dim), from their starting points."""
     mean_of, (sides, dim) = as_loss(mean), start.shape
     main, half, gains, means = start.copy(), start.copy(), start.copy(), np.zeros((sides, dim))
@@ -78,9 +79,6 @@ def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, start):
                 mean_of(theta + eta * gains[side], zeros, to[side], none, scratch)
         means += half / n_iter
     return means
-
-
-mirror_prox = kernel(mirror_prox_in_python)
 
 
 class MirrorProx:
@@ -133,11 +131,8 @@ class MirrorProx:
             at, zeros = np.empty(len(v)), np.zeros(len(v))
             mean(zeros, zeros, at, np.empty(0), np.zeros(self.game.work))
             start = np.array([at, at])
-        run = mirror_prox_in_python
-        if is_compiled(mean):
-            run, mean = mirror_prox, address(mean, LOSS)
         given = self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20
-        mu, nu = found = run(mean, *given, v, start)
+        mu, nu = found = mirror_prox(mean, *given, v, start)
         self._found[i] = found if self.warm else start
         up = v + a
         add_product(A, True, nu, up)

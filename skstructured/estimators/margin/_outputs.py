@@ -9,7 +9,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
-from skstructured._engine.compiled import is_compiled
+from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
 from skstructured.estimators.margin._closed_forms import (
@@ -237,7 +237,7 @@ class RowOutputs:
 
     def oracle(self):
         """The compiled oracle of the space, or its `argmax`."""
-        if is_compiled(self.space.oracle_kernel):
+        if is_kernel(self.space.oracle_kernel):
             return vertex_kernel(self.space.oracle_kernel)
         return lambda k, theta, vertex: np.copyto(vertex, self._argmax(theta[None])[0])
 
