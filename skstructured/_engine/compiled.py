@@ -79,8 +79,8 @@ class Kernel:
     function_type : numba type or None, default=None
         Type of the first argument if it is a function: the compiled form gets its address. For a
         Python function it is interpreted, and what it calls is compiled by itself.
-    steps : callable or None, default=None
-        Steps of a call, of its arguments; None are the entries of its arrays.
+    steps : float or callable, default=1.0
+        Steps of a call for each entry of its arrays, or of its arguments.
     worth : float, default=2e6
         Steps that compiling is worth.
 
@@ -97,7 +97,7 @@ class Kernel:
         dispatcher: Any,
         signature: Any = None,
         function_type: Any = None,
-        steps: Callable[..., float] | None = None,
+        steps: float | Callable[..., float] = 1.0,
         worth: float = WORTH,
     ) -> None:
         functools.update_wrapper(self, dispatcher.py_func)
@@ -120,11 +120,11 @@ class Kernel:
             return self._call_with(*args)
         return self.form_for(args)(*args)
 
-    def form_for(self, args: Any) -> Any:
-        """What is called for some arguments."""
+    def form_for(self, args: Any, times: float = 1.0) -> Any:
+        """What is called for some arguments, whose steps take so many times as long as usually."""
         if _INTERPRETING and threading.get_ident() in _INTERPRETING:
             return self.py_func
-        if self.is_warm or self.compiles(self._steps_of(args)):
+        if self.is_warm or self.compiles(times * steps_of(self, args)):
             return self.dispatcher
         return self.interpret
 
@@ -132,7 +132,7 @@ class Kernel:
         """Call the form that pays, of a kernel whose first argument is a function."""
         if not is_kernel(function):
             return in_python(self)(function, *args)
-        form = self.form_for(args)
+        form = self.form_for(args, steps_of(function))
         if form is self.dispatcher:
             return form(address(function, self.function_type), *args)
         return form(function, *args)
@@ -156,9 +156,6 @@ class Kernel:
                 self._compile()
         return self.is_warm
 
-    def _steps_of(self, args: Any) -> float:
-        return self.steps(*args) if self.steps else entries_of(args)
-
     def _compile(self) -> None:
         if self.signature is not None and not self.dispatcher.signatures:
             self.dispatcher.compile(self.signature)
@@ -173,6 +170,12 @@ class Kernel:
             return False
         name = f"{self.py_func.__qualname__}-{code.co_firstlineno}"
         return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
+
+
+def steps_of(kernel: Any, args: Any = ()) -> float:
+    """Interpreted steps of a call; without arguments of an entry."""
+    steps = getattr(kernel, "steps", 1.0)
+    return steps(*args) if callable(steps) else steps * entries_of(args)
 
 
 def is_kernel(function: Any) -> bool:
@@ -253,7 +256,7 @@ def kernel(
     cached: bool = True,
     inline: bool = False,
     function_type: Any = None,
-    steps: Callable[..., float] | None = None,
+    steps: float | Callable[..., float] = 1.0,
     worth: float = WORTH,
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
@@ -277,9 +280,9 @@ def kernel(
         nanoseconds: for the shortest ones.
     function_type : numba type or None, default=None
         Type of the first argument if it is a function.
-    steps : callable or None, default=None
-        Steps, of about a microsecond if interpreted, of a call with some arguments; None are the
-        entries of its arrays.
+    steps : float or callable, default=1.0
+        Steps, of about a microsecond if interpreted, of a call for each entry of its arrays; or a
+        function of its arguments.
     worth : float, default=2e6
         Steps that compiling is worth.
 
@@ -374,7 +377,7 @@ def kernel_over(function: Any, **given: Any) -> Any:
         return kernel(with_globals(function, **given), cached=False)
     copy = with_globals(function, **{name: _named_by_content(v) for name, v in given.items()})
     copy.__qualname__ = function.__name__ + _digest(told)
-    return kernel(copy)
+    return kernel(copy, steps=getattr(function, "steps", 1.0))
 
 
 def also_interpreted(function: Any) -> Any:

@@ -37,7 +37,14 @@ from skstructured._engine.addresses import (
     function_at,
 )
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import FASTMATH, also_interpreted, are_kernels, in_python, kernel
+from skstructured._engine.compiled import (
+    FASTMATH,
+    also_interpreted,
+    are_kernels,
+    in_python,
+    kernel,
+    steps_of,
+)
 from skstructured._engine.experts import (
     fold_expert,
     judge_experts,
@@ -366,6 +373,15 @@ class Kernels:
             return loop.dispatcher, self.addresses
         return loop.interpret, self.functions
 
+    def _steps_of(self, rows: Rows, rounds: Any, state: LinearState) -> float:
+        """Interpreted steps of rounds: products of weights, losses, and what each row takes."""
+        if self.in_python or self.loop.is_warm:
+            return 0.0
+        n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
+        entries = len(rows.data) / max(rows.n_rows, 1) if rows.is_sparse else rows.width
+        losses = steps_of(self.functions[0][1]) * len(state.vectors) * len(rounds[2])
+        return losses + n * (STEPS_OF_ROW + entries * state.matrix.shape[0])
+
     @property
     def block_size(self) -> int:
         """Rows to learn at a time."""
@@ -373,26 +389,17 @@ class Kernels:
 
     def call_of(self, rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
-        form, functions = self.form_of(self.loop, steps_of(rows, rounds, state))
+        form, functions = self.form_of(self.loop, self._steps_of(rows, rounds, state))
         return form, rows.arrays, rounds, state.learned, *rest, *functions
 
     def call_ahead(
         self, rows: Rows, rounds: Any, state: LinearState, played: Any, *rest: Any
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
-        form, functions = self.form_of(ahead, steps_of(rows, rounds, state))
+        form, functions = self.form_of(ahead, self._steps_of(rows, rounds, state))
         loop = in_python(self.loop) if self.in_python else self.loop
         loop = loop if functions is self.functions else address(self.loop, LOOP)
         return form, loop, rows.arrays, *played, rounds, state.learned, *rest, *functions
-
-
-def steps_of(rows: Rows, rounds: Any, state: LinearState) -> float:
-    """Interpreted steps of some rounds: products of weights, and what each row takes besides."""
-    assert state.Theta is not None
-    n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
-    if not rows.is_sparse:
-        return n * (STEPS_OF_ROW + state.Theta.size)
-    return n * (STEPS_OF_ROW + len(rows.data) / max(rows.n_rows, 1) * state.Theta.shape[1])
 
 
 @kernel

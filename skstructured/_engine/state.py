@@ -33,26 +33,25 @@ def at_once(*calls: Call) -> list[Any]:
 
 def _in_another_thread(calls: Any) -> list[Any]:
     """`at_once`; an error of a handler that runs meanwhile is raised when the calls are done."""
-    done, results, started = allocate_lock(), [], []  # type: ignore[var-annotated]
+    done, results, errors, started = allocate_lock(), [], [], []  # type: ignore[var-annotated]
 
     def make_calls() -> None:
         try:
             results.append(list(starmap(call, calls)))
         except BaseException as error:
-            results.append(error)
+            errors.append(error)
         finally:
             done.release()
 
     done.acquire()
-    interruption: BaseException | None = None
-    while not started or not results:
+    while done.locked() or not started:
         start = [] if started else [(start_new_thread, make_calls, ()), (started.append, True)]
         try:
-            list(starmap(call, [*start, (done.acquire,)]))
+            list(starmap(call, [*start, (done.acquire,), (done.release,)]))
         except BaseException as error:
-            interruption = error
-    if interruption is not None or isinstance(results[0], BaseException):
-        raise interruption or results[0]
+            errors.append(error)
+    if errors:
+        raise errors[0]
     return results[0]  # type: ignore[no-any-return]
 
 

@@ -104,7 +104,7 @@ def _augment(theta, m, i, v, match, least, origin, prices, done):
         j = before
 
 
-@kernel
+@kernel(steps=15.0)
 def assign(theta, m, u, v, match, scratch):
     """Maximal assignment of theta (m²,), flat.
 
@@ -123,7 +123,7 @@ def assign(theta, m, u, v, match, scratch):
         u[i] = _cost(theta[(i - 1) * m + j]) - v[j + 1]
 
 
-@kernel
+@kernel(steps=15.0)
 def assign_rows(theta, V, m):
     """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
     u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(4 * m)
@@ -365,13 +365,13 @@ def _matching(theta, truth, mu, work, sparse):
     return shift - _dual(C, v, m, sparse, H, columns, z, kept)
 
 
-@kernel
+@kernel(steps=100.0)
 def entropic_matching(theta, truth, mu, params, work):
     """∇ = P − y, P the argmax of <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
     return _matching(theta, truth, mu, work, False)
 
 
-@kernel
+@kernel(steps=100.0)
 def matching_projection(theta, truth, mu, params, work):
     """∇ = μ − y, μ the projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
     return _matching(theta, truth, mu, work, True)

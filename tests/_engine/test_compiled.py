@@ -283,7 +283,9 @@ class TestCopies:
         names = set()
         for power in (2, 3):
             found = kernel_over(power_of_other, OTHER=added_one, POWER=power)
-            assert found(2.0) == 3.0**power and type(found.dispatcher._cache).__name__ != "NullCache"
+            assert (
+                found(2.0) == 3.0**power and type(found.dispatcher._cache).__name__ != "NullCache"
+            )
             names.add(found.py_func.__qualname__)
         again = kernel_over(power_of_other, OTHER=added_one, POWER=2)
         assert len(names) == 2 and again.py_func.__qualname__ in names

@@ -471,7 +471,7 @@ def evaluated(best_output, k, loss, v, point, nu, costs, column, row):
     return inner(costs, column) + inner(nu, b), reached
 
 
-@kernel(function_type=VERTEX_ORACLE)
+@kernel(function_type=VERTEX_ORACLE, steps=15.0)
 def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     r"""The best mean of an output, with the largest ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²``.
 

@@ -1,0 +1,100 @@
+"""Kernels in one form or in both, for tests."""
+
+import copy
+import gc
+
+import numpy as np
+
+from skstructured._engine import compiled
+from skstructured._engine.addresses import address
+from skstructured._engine.compiled import Kernel, in_python, is_kernel
+from skstructured._engine.rounds import Kernels
+
+#: By how much both forms of a kernel may differ: compiled sums are in another order.
+TOLERANCE = 1e-10
+
+
+def every_kernel():
+    """All kernels there are."""
+    return [kernel for kernel in gc.get_objects() if type(kernel) is Kernel]
+
+
+def cool_down(monkeypatch):
+    """All kernels are as in a new process on a new machine."""
+    monkeypatch.setattr(compiled, "_AT_ONCE", type(compiled._AT_ONCE)())
+    monkeypatch.setattr(Kernel, "_is_on_disk", False)  # of kernels that are made later
+    for kernel in every_kernel():
+        monkeypatch.setitem(vars(kernel), "_is_on_disk", False)
+        monkeypatch.setattr(kernel, "is_warm", False)
+        monkeypatch.setattr(kernel, "interpreted_steps", 0.0)
+
+
+def assert_alike(a, b):
+    """Arguments or results of both forms are the same numbers."""
+    if isinstance(a, (tuple, list)):
+        for x, y in zip(a, b, strict=True):
+            assert_alike(x, y)
+    elif isinstance(a, (np.ndarray, float, int)):
+        scale = np.max(np.abs(np.asarray(b)[np.isfinite(b)]), initial=1.0)
+        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * scale)
+
+
+class BothForms:
+    """Every kernel is called in both forms, and these are compared.
+
+    Attributes
+    ----------
+    names : set
+        Kernels that were compared.
+    """
+
+    def __init__(self, monkeypatch):
+        self.names = set()
+
+        def call_with(kernel, function, *args):
+            return self.call_with(kernel, function, *args)
+
+        def form_of(kernels, loop, steps=0.0):
+            return self.loop(kernels, loop)
+
+        monkeypatch.setattr(Kernel, "form_for", lambda kernel, args, times=1.0: self.form(kernel))
+        monkeypatch.setattr(Kernel, "_call_with", call_with)
+        monkeypatch.setattr(Kernels, "form_of", form_of)
+
+    def form(self, kernel):
+        if compiled.threading.get_ident() in compiled._INTERPRETING:
+            return kernel.py_func
+        return lambda *args: self.compare(kernel, args, args)
+
+    def call_with(self, kernel, function, *args):
+        if compiled.threading.get_ident() in compiled._INTERPRETING:
+            return kernel.py_func(function, *args)
+        if not is_kernel(function):
+            return in_python(kernel)(function, *args)
+        code = address(function, kernel.function_type)
+        return self.compare(kernel, (code, *args), (function, *args))
+
+    def loop(self, kernels, loop):
+        if kernels.in_python:
+            return in_python(loop), kernels.functions
+        functions = dict(zip(map(id, kernels.addresses), kernels.functions, strict=True))
+
+        def call(*args):
+            others = [functions.get(id(x), x) for x in args]
+            if type(others[0]) is int:  # the loop of `ahead`
+                others[0] = kernels.loop
+            return self.compare(loop, args, others)
+
+        return call, kernels.addresses
+
+    def compare(self, kernel, args, others):
+        """The result of the compiled form of a kernel, after that of the interpreted one."""
+        same = [x is y for x, y in zip(args, others, strict=True)]
+        copies = [copy.deepcopy(y) if own else y for y, own in zip(others, same, strict=True)]
+        other, result = kernel.interpret(*copies), kernel.dispatcher(*args)
+        assert_alike(result, other)
+        for x, y, own in zip(args, copies, same, strict=True):
+            if own:
+                assert_alike(x, y)
+        self.names.add(kernel.__name__)
+        return result
