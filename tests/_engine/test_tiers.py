@@ -49,7 +49,7 @@ def learned(model, X, y, parts=1):
     return model
 
 
-@pytest.mark.parametrize("name", EVERY_LEARNER)
+@pytest.mark.parametrize("name", [name for name in EVERY_LEARNER if name != "toy"])
 @pytest.mark.short("default", "online", "folklore", "gaptron", "kernel plain")
 def test_both_forms_of_the_kernels_of_learners_are_alike(name, stream, both):
     X, y = stream
@@ -73,7 +73,7 @@ def test_both_forms_of_the_kernels_of_other_outputs_are_alike(kind, both, rng):
         sk.ListwiseRanker(max_iter=2, random_state=0).fit(X, y).predict(X)
     elif kind == "margin":
         X = rng.randn(20, 3)
-        sk.MaxMinMarginNetwork(max_iter=3).fit(X, rng.randint(3, size=20)).predict(X)
+        sk.MaxMinMarginNetwork(tol=0.3).fit(X, rng.randint(3, size=20)).predict(X)
     else:
         X, y = words(8)
         names = {"sequence": sk.OnlineStructuredPredictor, "field": sk.ConditionalRandomField}
