@@ -349,7 +349,7 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
     return value
 
 
-@kernel
+@kernel(steps=50.0)
 def batch_log_probabilities(unary, offsets, pair, labels, values):
     """`log_probability` of all chains; NaN if no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)

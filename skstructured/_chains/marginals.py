@@ -164,7 +164,7 @@ def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
         add_pairs(stop - start, E, alpha, tilt, weight, products, total)
 
 
-@kernel
+@kernel(steps=5.0)
 def scaled_marginals(unary, offsets, first, top, parts, weight, mu, log_z, each, total):
     """Marginals by rescaling, of chains from `first` on, up to one for which that is not enough.
 

@@ -121,7 +121,7 @@ def block_values(kind, numbers, block, z, out):
     finish(kind, numbers, squares, square, out)
 
 
-@kernel
+@kernel(steps=7.0)
 def finish_products(kind, numbers, x_sq, z_sq, out):
     """Out (n, m): products of rows x with rows z become kernels, by their squared norms."""
     for r in range(out.shape[0]):
@@ -139,7 +139,12 @@ def _add_scores(coefs, start, values, out):
         out[k] += inner(values, coefs[k, start:])
 
 
-@kernel
+def steps_of_scores(kind, numbers, blocks, pieces, coefs, Z, values, out):
+    """Products of features of all pairs of rows."""
+    return pieces * len(Z) * blocks[0].size
+
+
+@kernel(steps=steps_of_scores)
 def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
 

@@ -74,7 +74,7 @@ def rounded_down(thresholds: Floats) -> Array:
     return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
 
 
-@kernel
+@kernel(steps=5.0)
 def leaves_of(X, roots, nodes, thresholds):
     """The place (n_trees, n) of the mean of each row in each tree."""
     places = np.empty((len(roots), len(X)), np.int32)
