@@ -373,9 +373,9 @@ class Kernels:
             return loop.dispatcher, self.addresses
         return loop.interpret, self.functions
 
-    def _steps_of(self, rows: Rows, rounds: Any, state: LinearState) -> float:
+    def _steps_of(self, loop: Any, rows: Rows, rounds: Any, state: LinearState) -> float:
         """Interpreted steps of rounds: products of weights, losses, and what each row takes."""
-        if self.in_python or self.loop.is_warm:
+        if self.in_python or loop.is_warm:
             return 0.0
         n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
         entries = len(rows.data) / max(rows.n_rows, 1) if rows.is_sparse else rows.width
@@ -389,14 +389,14 @@ class Kernels:
 
     def call_of(self, rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
         """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
-        form, functions = self.form_of(self.loop, self._steps_of(rows, rounds, state))
+        form, functions = self.form_of(self.loop, self._steps_of(self.loop, rows, rounds, state))
         return form, rows.arrays, rounds, state.learned, *rest, *functions
 
     def call_ahead(
         self, rows: Rows, rounds: Any, state: LinearState, played: Any, *rest: Any
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
-        form, functions = self.form_of(ahead, self._steps_of(rows, rounds, state))
+        form, functions = self.form_of(ahead, self._steps_of(ahead, rows, rounds, state))
         loop = in_python(self.loop) if self.in_python else self.loop
         loop = loop if functions is self.functions else address(self.loop, LOOP)
         return form, loop, rows.arrays, *played, rounds, state.learned, *rest, *functions

@@ -201,6 +201,35 @@ class TestKernels:
         total(np.ones(9))
         assert total.is_warm
 
+    def test_entries_are_those_of_tuples_too(self, cold):
+        @kernel(cached=False)
+        def total(x, pair):
+            return x.sum() + pair[0].sum()
+
+        total(np.ones(3), (np.ones((2, 2)), 5))
+        assert total.interpreted_steps == 9.0  # one each for the arguments and the tuple
+
+    def test_code_of_an_older_source_is_not_on_disk(self, tmp_path):
+        code = f"""
+import numpy as np, os, pathlib, sys
+from skstructured._engine.moments import transform_all as f
+if len(sys.argv) > 1:
+    for path in pathlib.Path({str(tmp_path)!r}).rglob("*.nbi"):
+        os.utime(path, (1.0, 1.0))
+f(np.ones((2, 3)), np.ones((11, 3)), np.ones((2, 3)))
+print(f.is_warm)
+"""
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        said = []
+        for compiles, arguments in (("1", []), ("0", []), ("0", ["old"])):
+            call = [sys.executable, "-c", code, *arguments]
+            environment = env | {"SKSTRUCTURED_COMPILE": compiles}
+            done = subprocess.run(
+                call, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+            )
+            said.append(done.stdout.strip())
+        assert said == ["True", "True", "False"]
+
     def test_functions_are_addresses_where_they_are_compiled(self, cold):
         @kernel(cached=False, function_type=LOSS)
         def twice(loss, x):

@@ -141,7 +141,7 @@ def _add_scores(coefs, start, values, out):
 
 def steps_of_scores(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Products of features of all pairs of rows."""
-    return pieces * len(Z) * blocks[0].size
+    return pieces * len(Z) * blocks.shape[1] * blocks.shape[2]
 
 
 @kernel(steps=steps_of_scores)

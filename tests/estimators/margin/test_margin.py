@@ -41,7 +41,7 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     zeros = np.zeros(6, dtype=np.int64)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
     given = _closed_forms.costs_of(outputs.max_min, outputs.A, ell, zeros)
-    _closed_forms.upper_bounds(given, scores, mu, bounds, reached)
+    _closed_forms.upper_bounds(*given, scores, mu, bounds, reached)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i])
         out, solve = np.empty(dim), _closed_forms.SOLVERS[outputs.max_min]

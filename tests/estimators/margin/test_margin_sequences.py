@@ -42,7 +42,7 @@ def test_saddle_points_are_optimal(groups):
 @pytest.mark.parametrize(("k", "M"), [(2, 1), (2, 4), (3, 3)])
 def test_the_oracle_equals_a_linear_program(k, M, scale):
     rng, A = np.random.RandomState(M), costs(k, 3)
-    labels = _atoms.oracle_address(_atoms.best_labels)
+    labels = _atoms.best_labels
     truth, every = rng.randint(0, k, M), np.indices((k,) * M).reshape(M, -1).T
     L = A[every[:, None, :], every[None, :, :]].mean(axis=2)
     for _ in range(3):
@@ -66,7 +66,7 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
 @pytest.mark.parametrize("q", [0.1, 0.5, 3.0])
 def test_a_visit_leaves_a_tenth_of_the_gap(q):
     k, M, A = 3, 3, costs(3)
-    labels = _atoms.oracle_address(_atoms.best_labels)
+    labels = _atoms.best_labels
     every = np.indices((k,) * M).reshape(M, -1).T
     L, points = A[every[:, None, :], every[None, :, :]].mean(axis=2), _atoms.points_of(k, every)
     for seed in range(6):

@@ -30,7 +30,7 @@ def test_oracles_equal_a_linear_program(name, scale):
     A, a, b, number = outputs._bilinear(V)
     compiled = hasattr(outputs.oracle(), "py_func")
     visit = _atoms.visit if compiled else _atoms.visit_in_python
-    oracle, game = _atoms.oracle_address(outputs.oracle()), (0, (A, a, b), 0.0, np.ones((1, 1)))
+    oracle, game = outputs.oracle(), (0, (A, a, b), 0.0, np.ones((1, 1)))
     for i in range(3):
         v, mu, nu = scale * rng.randn(dim), V[i].copy(), V[i].copy()
         columns = rows = V[i : i + 1].copy(), np.ones(1)
