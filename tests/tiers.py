@@ -21,7 +21,9 @@ def every_kernel():
 
 def cool_down(monkeypatch):
     """All kernels are as in a new process on a new machine."""
-    monkeypatch.setattr(compiled, "_AT_ONCE", type(compiled._AT_ONCE)())
+    event = type(compiled._AT_ONCE)()
+    monkeypatch.setattr(compiled, "_AT_ONCE", event)
+    monkeypatch.setattr(compiled, "compile_at_once", event.set)
     monkeypatch.setattr(Kernel, "_is_on_disk", False)  # of kernels that are made later
     for kernel in every_kernel():
         monkeypatch.setitem(vars(kernel), "_is_on_disk", False)
