@@ -221,9 +221,8 @@ class CompilingNotice(event.Listener):
         if so_far > PATIENCE and not self.is_given:
             self.is_given = True
             logging.getLogger("skstructured").warning(
-                "skstructured compiles its loops when they are first used, %0.0f s so far; first "
-                "fits take 4 to 20 s. numba keeps the code on disk, and later processes load it "
-                "in a few seconds.",
+                "skstructured compiles its loops, which pays from now on, %0.0f s so far. numba "
+                "keeps the code on disk, and later processes load it in a few seconds.",
                 so_far,
             )
 

@@ -19,7 +19,8 @@ def warm_up(*names: str) -> None:
     """Compile what estimators need before a service gets its first request.
 
     Estimators with default parameters learn and predict 40 rows, by ``fit`` and one by one.
-    Afterwards this process compiles nothing for them, and later processes load the code from disk.
+    Afterwards this process compiles nothing for them, and other functions when they are first
+    called; later processes load the code from disk.
     Sparse, float32 and missing values, and parameters such as `optimizer`, `kernel` and `loss`,
     need functions that this leaves out.
 
@@ -45,11 +46,11 @@ def warm_up(*names: str) -> None:
     >>> from skstructured import warm_up
     >>> warm_up("MulticlassPerceptron")
     """
-    compile_at_once()
     known = _estimators()
     for name in names:
         if name not in known:
             raise ValueError(f"names must be among {', '.join(known)}; got {name!r}.")
+    compile_at_once()
     for name in names or ("multiclass",):
         for estimator in known[name]:
             _learn_and_predict(estimator, *_rows_for(estimator))
