@@ -27,6 +27,7 @@ from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
+from skstructured.estimators.mixture._minimizer import LossMinimizer, is_minimized
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
@@ -298,6 +299,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _learners(self, X):
         first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
+        if not self.loss_.calls_python and is_minimized(X, self.n_landmarks):
+            names = ("linear", *(BY_LOSS if X.shape[0] <= self.n_landmarks else ()))
+            return [
+                (name, LossMinimizer(name, self.loss_, seed))
+                for name, seed in zip(names, (first, *seeds), strict=False)
+            ]
         shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
         learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
         if X.shape[0] <= self.n_landmarks and not self.loss_.calls_python:

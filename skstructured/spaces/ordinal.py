@@ -67,6 +67,14 @@ def staircase_marginals(theta, truth, mu, params, work):
     return top + math.log(partition)
 
 
+def staircase_rows(theta):
+    """P(class ≥ j) (n, d) and log-partitions (n,) of every row; see `staircase_marginals`."""
+    prefix = _prefix_sums(theta)
+    top = prefix.max(axis=1, keepdims=True)
+    tails = np.cumsum(np.exp(prefix - top)[:, ::-1], axis=1)[:, ::-1]
+    return tails[:, 1:] / tails[:, :1], (top + np.log(tails[:, :1]))[:, 0]
+
+
 def log_staircase(theta):
     """Log-probabilities (n, d+1) of the classes, P ∝ exp of (0, cumsum θ)."""
     return log_softmax(_prefix_sums(theta))

@@ -37,6 +37,15 @@ def softmax(theta, truth, mu, params, work):
     return top + rest
 
 
+def softmax_rows(theta):
+    """Softmax(θ) (n, K) and log Σ exp θ_k (n,) of every row."""
+    top = theta.max(axis=1, keepdims=True)
+    mu = np.exp(theta - top)
+    total = mu.sum(axis=1, keepdims=True)
+    mu /= total
+    return mu, (top + np.log(total))[:, 0]
+
+
 def log_softmax(theta):
     """Log softmax(θ) of every row (n, K), exact both far below 0 and near 0.
 

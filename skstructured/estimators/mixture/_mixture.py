@@ -232,7 +232,7 @@ class Mixture(BaseEstimator):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
-        members = [(name, self.member_of(one, self.loss_)) for name, one in pairs]
+        members = [(name, one if isinstance(one, Member) else self.member_of(one, self.loss_)) for name, one in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
