@@ -132,7 +132,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
         given |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
         seed = self.random_state_.randint(SEEDS)
         if is_minimized(X, self.n_landmarks):
-            return [("linear", LossMinimizer("linear", self.loss_, seed))]
+            return [("linear", LossMinimizer("linear", self.loss_, X.shape[0], seed))]
         return [("linear", PiSTOLRegressor("linear", random_state=seed, **given))]
 
     def _trees(self, seed):

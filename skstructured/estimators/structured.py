@@ -32,6 +32,7 @@ from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
 from skstructured.estimators.mixture._training import (
+    EXACT,
     FEWEST_GROUPS,
     effective_number,
     independent_units,
@@ -50,14 +51,15 @@ from skstructured.sequences._predictions import SequencePredictions as OfSequenc
 
 __all__ = ["StructuredPredictor"]
 
-#: Kernels that learn by the loss itself, if there are no more rows than landmarks.
-BY_LOSS = ("arc-cosine", "laplacian")
+#: Kernels that learn by the loss itself, the first one also with more than 1.5 `n_landmarks` rows;
+#: rows that they learn at most, in units of `n_landmarks`.
+BY_LOSS, LEARNED, PER_FEATURE = ("arc-cosine", "laplacian"), 2, 50
 
 #: Most rows of a stream that are learned at once.
 BLOCK = 4096
 
-#: Passes of such kernels; features, at most, of rows of a stream whose columns get bins.
-PASSES, NARROW = 10, 50
+#: Features, at most, of rows of a stream whose columns get bins.
+NARROW = 50
 
 #: With few rows, the weight of members whose scores are bounded; the other ones have none.
 WEIGHT_OF_FEW = 0.1
@@ -298,20 +300,21 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
-        first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
-        if not self.loss_.calls_python and is_minimized(X, self.n_landmarks):
-            names = ("linear", *(BY_LOSS if X.shape[0] <= self.n_landmarks else ()))
-            return [
-                (name, LossMinimizer(name, self.loss_, seed))
-                for name, seed in zip(names, (first, *seeds), strict=False)
-            ]
-        shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
-        learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
-        if X.shape[0] <= self.n_landmarks and not self.loss_.calls_python:
-            for kernel, seed in zip(BY_LOSS, seeds, strict=True):
-                given = {"kernel": kernel, "max_iter": PASSES, "random_state": seed}
-                learners.append((kernel, KernelStructuredPredictor(**shared, **given)))
-        return learners
+        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
+        n_rows, calls_python = LEARNED * self.n_landmarks, self.loss_.calls_python
+        if is_minimized(X, self.n_landmarks) and not calls_python:
+            line = LossMinimizer("linear", self.loss_, max(n_rows, PER_FEATURE * X.shape[1]), seed)
+        else:
+            shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
+            line = OnlineStructuredPredictor(**shared, random_state=seed)
+        if calls_python:
+            return [("linear", line)]
+        names = BY_LOSS[: 1 if X.shape[0] > EXACT * self.n_landmarks else None]
+        kernels = [
+            (name, LossMinimizer(name, self.loss_, n_rows, seed))
+            for name, seed in zip(names, seeds, strict=False)
+        ]
+        return [("linear", line), *kernels]
 
     def _trees(self, seed):
         given = BEST if self.best_thresholds else {}

@@ -335,7 +335,9 @@ class FenchelYoung(Component):
     def objective(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """c (Ω*(θ) − <θ, y>), the `value` less cΩ(y), and its gradient."""
         (mu, conjugate), c = self._mean_and_conjugate(theta), self.scale_
-        return c * (conjugate - np.einsum("nk,nk->n", theta, V)), c * (mu - V)
+        mu -= V
+        mu *= c
+        return c * (conjugate - np.einsum("nk,nk->n", theta, V)), mu
 
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""

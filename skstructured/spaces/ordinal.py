@@ -69,10 +69,10 @@ def staircase_marginals(theta, truth, mu, params, work):
 
 def staircase_rows(theta):
     """P(class ≥ j) (n, d) and log-partitions (n,) of every row; see `staircase_marginals`."""
-    prefix = _prefix_sums(theta)
-    top = prefix.max(axis=1, keepdims=True)
-    tails = np.cumsum(np.exp(prefix - top)[:, ::-1], axis=1)[:, ::-1]
-    return tails[:, 1:] / tails[:, :1], (top + np.log(tails[:, :1]))[:, 0]
+    columns = np.ascontiguousarray(_prefix_sums(theta).T)
+    top = columns.max(axis=0)
+    tails = np.cumsum(np.exp(columns - top)[::-1], axis=0)[::-1]
+    return np.ascontiguousarray((tails[1:] / tails[0]).T), top + np.log(tails[0])
 
 
 def log_staircase(theta):

@@ -38,12 +38,17 @@ def softmax(theta, truth, mu, params, work):
 
 
 def softmax_rows(theta):
-    """Softmax(θ) (n, K) and log Σ exp θ_k (n,) of every row."""
-    top = theta.max(axis=1, keepdims=True)
-    mu = np.exp(theta - top)
-    total = mu.sum(axis=1, keepdims=True)
-    mu /= total
-    return mu, (top + np.log(total))[:, 0]
+    """Softmax(θ) (n, K) and log Σ exp θ_k (n,) of every row.
+
+    NumPy reduces the columns of a transposed copy several times faster than short rows.
+    """
+    columns = np.ascontiguousarray(theta.T)
+    top = columns.max(axis=0)
+    columns -= top
+    np.exp(columns, out=columns)
+    total = columns.sum(axis=0)
+    columns /= total
+    return np.ascontiguousarray(columns.T), top + np.log(total)
 
 
 def log_softmax(theta):

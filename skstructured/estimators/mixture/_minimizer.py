@@ -9,14 +9,18 @@ from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
 from skstructured.estimators.mixture._ridge import JITTER, RowKernel
-from skstructured.estimators.mixture._training import Member, StandardRows, Training
+from skstructured.estimators.mixture._training import CHUNK, MOST, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 #: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
-PENALTIES, DEFAULT_PENALTY = 10.0 ** np.arange(1.5, -5.6, -0.5), 0.1
+PENALTIES, DEFAULT_PENALTY = 10.0 ** np.arange(1.0, -5.6, -0.5), 0.1
 
-#: Landmarks that span functions of a kernel, and the leading axes of their features, at most.
-LANDMARKS, AXES = 400, 200
+#: What held-out scores are multiplied by before penalties are compared: a mixture weighs scores,
+#: and a larger penalty makes them smaller.
+MULTIPLES = (1.0, 1.5, 2.5, 4.0, 8.0)
+
+#: Landmarks that span functions of a kernel, at most.
+LANDMARKS = 400
 
 #: Mean squares along axes that are smaller, in units of the largest, are 0.
 SMALLEST = 1e-9
@@ -24,10 +28,13 @@ SMALLEST = 1e-9
 #: Steps for a penalty, at most; the last one gains less than this share of the loss.
 STEPS, GAIN = 30, 1e-3
 
+#: Precision of products.
+PRECISION = np.float32
+
 
 def is_minimized(X: Any, n_landmarks: int) -> bool:
-    """Whether linear models of rows minimize the loss, or learn it in passes."""
-    return not issparse(X) and min(X.shape) <= n_landmarks
+    """Whether a linear model of rows minimizes the loss; others learn it in passes."""
+    return not issparse(X) and min(X.shape) <= n_landmarks and X.shape[0] <= MOST
 
 
 class Features(NamedTuple):
@@ -65,8 +72,8 @@ class Features(NamedTuple):
         center = weight @ K / weight.sum()
         centred = np.sqrt(weight) * (K - center).T
         axes, squares = principal_axes(solve_triangular(factor, centred, lower=True).T)
-        axes = solve_triangular(factor, axes[:, -AXES:], lower=True, trans=1)
-        return cls(kernel, center, axes, squares[-AXES:])
+        axes = solve_triangular(factor, axes, lower=True, trans=1)
+        return cls(kernel, center, axes, squares)
 
     def __call__(self, Z: Floats) -> Floats:
         """Features (n, r) of rows along the axes."""
@@ -100,7 +107,7 @@ class FoldObjective:
     """
 
     def __init__(self, P: Floats, squares: Floats, V: Floats, weights: Floats, loss: Any) -> None:
-        self.P = np.column_stack([P, np.ones(len(P))])
+        self.P = np.column_stack([P, np.ones(len(P))]).astype(PRECISION)
         self.squares = np.append(squares, weights.max(axis=1).sum())
         self.V, self.loss = np.repeat(V, weights.shape[1], axis=0), loss
         self.weights, self.scale = weights.ravel(), getattr(loss, "scale_", 1.0)
@@ -110,14 +117,15 @@ class FoldObjective:
 
     def scores(self, W: Floats) -> Floats:
         """Scores (n, n_models, dim) by coefficients."""
-        return (self.P @ W).reshape(len(self.P), -1, self.V.shape[1])
+        return (self.P @ W.astype(PRECISION)).reshape(len(self.P), -1, self.V.shape[1])
 
     def value_and_gradient(self, W: Floats, penalties: Floats) -> tuple[float, Floats]:
         """The sum of all penalized losses."""
         losses, slopes = self.loss.objective(self.scores(W).reshape(self.V.shape), self.V)
         slopes *= self.weights[:, None]
         value = self.weights @ losses + self.rest + 0.5 * np.sum(penalties * W * W)
-        return value, self.P.T @ slopes.reshape(len(self.P), -1) + penalties * W
+        slopes = slopes.astype(PRECISION).reshape(len(self.P), -1)
+        return value, self.P.T @ slopes + penalties * W
 
     def minimize(self, penalty: float, W: Floats) -> Floats:
         """Coefficients of the least sum, from other ones; the intercept has no penalty."""
@@ -148,7 +156,7 @@ class LossMinimizer(Member):
     .. math:: \sum_i w_i S(W p(x_i) + b; (1 - ε) y_i + ε ŷ(0)) + λ ‖W‖^2 / 2, \quad ε = 1/(n + 1),
 
     over features p(x) along principal axes of the standardized rows. For a kernel they are in the
-    span of 400 landmarks, along the 200 leading axes, and ‖W‖ is the norm of the function. Models
+    span of 400 landmarks, and ‖W‖ is the norm of the function. Models
     of all rows, and of those outside each part, are minimized at the same time, for one penalty
     after another until the loss of the rows that are left out rises. The axes know all rows, but no
     outputs. Losses that are not linear in y have ε = 0.
@@ -158,8 +166,10 @@ class LossMinimizer(Member):
     name : {"linear", "arc-cosine", "laplacian", "rbf"}
         Features, or a kernel.
     loss : FenchelYoung or Surrogate
+    n_rows : int
+        Rows to learn at most, drawn at random.
     seed : int
-        Draws landmarks.
+        Draws rows and landmarks.
 
     References
     ----------
@@ -167,39 +177,59 @@ class LossMinimizer(Member):
     (1989), "On the limited memory BFGS method for large scale optimization".
     """
 
-    def __init__(self, name: str, loss: Any, seed: int) -> None:
-        self.name, self.loss, self.seed = name, loss, seed
+    def __init__(self, name: str, loss: Any, n_rows: int, seed: int) -> None:
+        self.name, self.loss, self.n_rows, self.seed = name, loss, n_rows, seed
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        Z, loss, judged = training.rows.standardized(slice(None)), self.loss, training.judged
-        features = self._features(Z, training.weight)
-        objective = self._objective(features, Z, training)
-        W, lowest = np.zeros(objective.shape), math.inf
-        for penalty in PENALTIES if training.folds else [DEFAULT_PENALTY]:
-            W = objective.minimize(penalty, W)
-            honest = objective.scores(W)[judged, training.parts[judged]]
-            value = training.weight[judged] @ loss.value(honest, training.V[judged])
-            if value >= lowest:
-                break
-            lowest, self.penalty, best, coefs = value, penalty, honest, W[:, -training.dim :]
-        self._keep(features, coefs, training.rows)
-        return best
+        learned = self._drawn(len(training.V), self.n_rows)
+        Z, weight, V = training.rows.standardized(learned), training.weight[learned], training.V
+        features = self._features(Z, weight)
+        P, parts = features(Z), training.parts[learned]
+        weights = weight[:, None] * (parts[:, None] != [*training.folds, np.nan])
+        share = self.loss.linear_in_outputs / (len(Z) + 1.0)
+        pulled = (1.0 - share) * V[learned] + share * training.origin
+        objective = FoldObjective(P, features.squares, pulled, weights, self.loss)
+        W = self._coefs(objective, V[learned], weight, parts)
+        self._keep(features, W[:, -training.dim :], training.rows)
+        return self._honest(features, W, training)
+
+    def _drawn(self, n, n_drawn):
+        """Places of this many of n rows, in order."""
+        return np.sort(np.random.RandomState(self.seed).permutation(n)[:n_drawn])
 
     def _features(self, Z, weight):
         if self.name == "linear":
             return Features.of_rows(Z, weight)
-        landmarks = np.sort(np.random.RandomState(self.seed).permutation(len(Z))[:LANDMARKS])
+        landmarks = self._drawn(len(Z), LANDMARKS)
         kernel = RowKernel.of(self.name, Z[landmarks], weight[landmarks])
         return Features.of_kernel(kernel, Z, weight)
 
-    def _objective(self, features, Z, training):
-        """The `FoldObjective` of models without each part, and of all rows, the last."""
-        models = [*training.folds, np.nan]
-        weights = training.weight[:, None] * (training.parts[:, None] != models)
-        share = self.loss.linear_in_outputs / (len(Z) + 1.0)
-        V = (1.0 - share) * training.V + share * training.origin
-        return FoldObjective(features(Z), features.squares, V, weights, self.loss)
+    def _coefs(self, objective, V, weight, parts):
+        """Coefficients of all models, by the penalty of the lowest loss of rows left out."""
+        W, lowest, judged = np.zeros(objective.shape), math.inf, np.flatnonzero(parts >= 0)
+        for penalty in PENALTIES if len(judged) else [DEFAULT_PENALTY]:
+            W = objective.minimize(penalty, W)
+            honest = objective.scores(W)[judged, parts[judged]]
+            loss = min(
+                weight[judged] @ self.loss.objective(a * honest, V[judged])[0] for a in MULTIPLES
+            )
+            if loss >= lowest:
+                break
+            lowest, best, self.penalty = loss, W, penalty
+        return best
+
+    def _honest(self, features, W, training):
+        """Scores of the rows of parts by the models without them, some rows at a time."""
+        honest = np.zeros(training.V.shape)
+        for part in training.folds:
+            own, dim = np.flatnonzero(training.parts == part), training.dim
+            coefs = W[:, part * dim : (part + 1) * dim]
+            for start in range(0, len(own), CHUNK):
+                chunk = own[start : start + CHUNK]
+                P = features(training.rows.standardized(chunk))
+                honest[chunk] = P @ coefs[:-1] + coefs[-1]
+        return honest[training.judged]
 
     def _keep(self, features, coefs, rows):
         """Coefficients of features, and those of a linear model in units of X."""

@@ -72,7 +72,9 @@ class RowKernel(NamedTuple):
         if kind == ARC_COSINE:
             return arc_cosines(with_column(Z, coef0), with_column(self.Z, coef0))
         # "multiscale", the mean of three widths
-        widest = without_tiny(np.exp(-0.25 * gamma * cdist(Z, self.Z, "sqeuclidean")))
+        squares = [np.einsum("ij,ij->i", rows, rows) for rows in (Z, self.Z)]
+        squares = np.maximum(np.add.outer(*squares) - 2.0 * Z @ self.Z.T, 0.0)
+        widest = without_tiny(np.exp(-0.25 * gamma * squares))
         middle = without_tiny(np.square(np.square(widest)))
         return (widest + middle + np.square(np.square(middle))) / 3.0
 
