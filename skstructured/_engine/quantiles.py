@@ -13,7 +13,7 @@ def weighted_quantile(values: Floats, weight: Floats, shares: float | Floats) ->
     counted = weight > 0.0
     values, weight = values[counted], weight[counted]
     if len(weight) and weight.min() == weight.max():
-        return np.quantile(values, shares)
+        return np.asarray(np.quantile(values, shares))
     order = np.argsort(values)
     values, weight = values[order], weight[order]
     place = np.cumsum(weight) - 0.5 * weight

@@ -12,7 +12,7 @@ from skstructured._base.validation import check_bool, check_weights
 from skstructured._learners.lock import snapshot
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
-from skstructured.estimators.mixture._minimizer import LossMinimizer, is_minimized
+from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
@@ -131,9 +131,8 @@ class StructuredRegressor(RegressorMixin, Mixture):
         given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
         given |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
         seed = self.random_state_.randint(SEEDS)
-        if is_minimized(X, self.n_landmarks):
-            return [("linear", LossMinimizer("linear", self.loss_, X.shape[0], seed))]
-        return [("linear", PiSTOLRegressor("linear", random_state=seed, **given))]
+        passes = PiSTOLRegressor("linear", random_state=seed, **given)
+        return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes)]
 
     def _trees(self, seed):
         quantile = {"quantile": self.quantile, "absolute": 0.5}.get(self.loss)

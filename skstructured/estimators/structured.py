@@ -27,7 +27,7 @@ from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
-from skstructured.estimators.mixture._minimizer import LossMinimizer, is_minimized
+from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
@@ -53,7 +53,7 @@ __all__ = ["StructuredPredictor"]
 
 #: Kernels that learn by the loss itself, the first one also with more than 1.5 `n_landmarks` rows;
 #: rows that they learn at most, in units of `n_landmarks`.
-BY_LOSS, LEARNED, PER_FEATURE = ("arc-cosine", "laplacian"), 2, 50
+BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
 
 #: Most rows of a stream that are learned at once.
 BLOCK = 4096
@@ -301,20 +301,16 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _learners(self, X):
         seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
-        n_rows, calls_python = LEARNED * self.n_landmarks, self.loss_.calls_python
-        if is_minimized(X, self.n_landmarks) and not calls_python:
-            line = LossMinimizer("linear", self.loss_, max(n_rows, PER_FEATURE * X.shape[1]), seed)
-        else:
-            shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
-            line = OnlineStructuredPredictor(**shared, random_state=seed)
-        if calls_python:
-            return [("linear", line)]
-        names = BY_LOSS[: 1 if X.shape[0] > EXACT * self.n_landmarks else None]
+        shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
+        passes = OnlineStructuredPredictor(**shared, random_state=seed)
+        if self.loss_.calls_python:
+            return [("linear", passes)]
+        n_rows, is_exact = LEARNED * self.n_landmarks, X.shape[0] <= EXACT * self.n_landmarks
         kernels = [
             (name, LossMinimizer(name, self.loss_, n_rows, seed))
-            for name, seed in zip(names, seeds, strict=False)
+            for name, seed in zip(BY_LOSS if is_exact else BY_LOSS[:1], seeds, strict=False)
         ]
-        return [("linear", line), *kernels]
+        return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes), *kernels]
 
     def _trees(self, seed):
         given = BEST if self.best_thresholds else {}

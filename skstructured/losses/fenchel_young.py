@@ -334,6 +334,7 @@ class FenchelYoung(Component):
 
     def objective(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """c (Ω*(θ) − <θ, y>), the `value` less cΩ(y), and its gradient."""
+        theta, V = np.asarray(theta), np.asarray(V)
         (mu, conjugate), c = self._mean_and_conjugate(theta), self.scale_
         mu -= V
         mu *= c

@@ -42,7 +42,7 @@ def softmax_rows(theta):
 
     NumPy reduces the columns of a transposed copy several times faster than short rows.
     """
-    columns = np.ascontiguousarray(theta.T)
+    columns = np.array(theta.T, order="C")
     top = columns.max(axis=0)
     columns -= top
     np.exp(columns, out=columns)

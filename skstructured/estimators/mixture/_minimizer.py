@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from skstructured._base.lbfgs import minimize_two_loops
 from skstructured.estimators.mixture._ridge import JITTER, RowKernel
 from skstructured.estimators.mixture._training import CHUNK, MOST, Member, StandardRows, Training
-from skstructured.extend._types import Floats
+from skstructured.extend._types import Array, Floats, Matrix
 
 #: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
 PENALTIES, DEFAULT_PENALTY = 10.0 ** np.arange(1.0, -5.6, -0.5), 0.1
@@ -31,10 +31,8 @@ STEPS, GAIN = 30, 1e-3
 #: Precision of products.
 PRECISION = np.float32
 
-
-def is_minimized(X: Any, n_landmarks: int) -> bool:
-    """Whether a linear model of rows minimizes the loss; others learn it in passes."""
-    return not issparse(X) and min(X.shape) <= n_landmarks and X.shape[0] <= MOST
+#: Rows that linear models learn, at least, and for each feature; features at most.
+N_ROWS, PER_FEATURE, WIDEST = 4000, 50, 2000
 
 
 class Features(NamedTuple):
@@ -115,7 +113,7 @@ class FoldObjective:
         zeros = np.zeros(self.V.shape)
         self.rest = self.weights @ (loss.value(zeros, self.V) - loss.objective(zeros, self.V)[0])
 
-    def scores(self, W: Floats) -> Floats:
+    def scores(self, W: Floats) -> Array:
         """Scores (n, n_models, dim) by coefficients."""
         return (self.P @ W.astype(PRECISION)).reshape(len(self.P), -1, self.V.shape[1])
 
@@ -179,6 +177,15 @@ class LossMinimizer(Member):
 
     def __init__(self, name: str, loss: Any, n_rows: int, seed: int) -> None:
         self.name, self.loss, self.n_rows, self.seed = name, loss, n_rows, seed
+
+    @classmethod
+    def linear(cls, loss: Any, X: Matrix, seed: int) -> Self | None:
+        """A linear model of rows; None if passes are quicker: CSR, or both many and wide."""
+        n, p = X.shape
+        n_rows = min(n, max(N_ROWS, PER_FEATURE * p))
+        if issparse(X) or n_rows > MOST or min(n_rows, p) > WIDEST:
+            return None
+        return cls("linear", loss, n_rows, seed)
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
