@@ -335,7 +335,7 @@ class FenchelYoung(Component):
     def objective(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """c (Ω*(θ) − <θ, y>), the `value` less cΩ(y), and its gradient."""
         theta, V = np.asarray(theta), np.asarray(V)
-        (mu, conjugate), c = self._mean_and_conjugate(theta), self.scale_
+        (mu, conjugate), c = self._mean_and_conjugate(theta), self.constants_of(theta.shape[1]).c
         mu -= V
         mu *= c
         return c * (conjugate - np.einsum("nk,nk->n", theta, V)), mu

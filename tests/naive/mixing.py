@@ -73,6 +73,8 @@ def member_scores(member, loss, learned, stretch, X):
         X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
+        if hasattr(member, "penalty"):  # minimizes the loss, and is not stretched
+            return (member.kernel(Z) if member.kernel else Z) @ member.coefs + member.shift
         return member.kernel(Z * stretch) @ member.coefs + member.shift
     if hasattr(member, "forests"):
         low = learned.min(axis=0)

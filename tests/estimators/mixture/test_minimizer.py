@@ -1,5 +1,9 @@
 """Members that minimize the loss: held-out scores are those of models without the part."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from naive import mixing
@@ -12,6 +16,27 @@ from skstructured.estimators.mixture._ridge import JITTER, RowKernel
 from skstructured.estimators.mixture._training import PARTS
 from skstructured.spaces import Simplex
 from skstructured.spaces._real_line import RealLine
+
+FIRST_FIT = """
+import numpy as np
+from numba.core import event
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        print(event.data["dispatcher"].py_func.__qualname__)
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Listener())
+import skstructured as sk
+
+X = np.random.RandomState(0).randn(60, 3)
+outputs = {"multiclass": X.argmax(axis=1), "multilabel": X > 0, "ordinal": (X > 0).sum(axis=1)}
+for space, y in outputs.items():
+    sk.StructuredPredictor(space, random_state=0).fit(X, y.astype(int)).predict_proba(X)
+sk.StructuredRegressor(random_state=0).fit(X, X[:, 0]).predict(X)
+"""
 
 CASES = SPACES | {"numbers": (RealLine, X[:, 0] - X[:, 1] ** 2)}
 
@@ -146,7 +171,9 @@ class TestPenalty:
             F, models = literal_models(name, training, loss, penalty)
             theta = literal_scores(F, models, training.parts)
             multiples = _minimizer.MULTIPLES
-            losses.append(min(training.weight @ loss.value(a * theta, training.V) for a in multiples))
+            losses.append(
+                min(training.weight @ loss.value(a * theta, training.V) for a in multiples)
+            )
             if losses[-1] > min(losses):
                 break
         return penalties[int(np.argmin(losses))]
@@ -199,3 +226,10 @@ class TestAxes:
 def test_lines_of_dense_rows_learn_as_many_as_they_need(rows, n_rows):
     member = LossMinimizer.linear(None, rows, 0)
     assert getattr(member, "n_rows", None) == n_rows
+
+
+def test_first_fit_compiles_nothing(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-c", FIRST_FIT]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert done.stdout == ""
