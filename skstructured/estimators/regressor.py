@@ -44,8 +44,10 @@ class StructuredRegressor(RegressorMixin, Mixture):
     Parameters
     ----------
     {StructuredPredictor: estimators}
-        "auto" is a linear `PiSTOLRegressor`, kernel ridge regressions with "rbf", "laplacian" and
-        "arc-cosine", and randomized trees. Other members can be any regressors.
+        "auto" is a linear model that minimizes the penalized loss, kernel ridge regressions with
+        "rbf", "laplacian" and "arc-cosine", and randomized trees. The linear model of CSR rows, and
+        of many rows with many features, is a `PiSTOLRegressor`. Other members can be any
+        regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Loss of the linear model and of the weights; see `PiSTOLRegressor`. The trees' prediction is
         the mean of their leaves; the median for "absolute", and the quantile for "quantile".

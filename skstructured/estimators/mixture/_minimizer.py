@@ -141,9 +141,8 @@ class FoldObjective:
             gain, last = last - value, value
             return gain < GAIN * value
 
-        return root * minimize_two_loops(function, (W / root).ravel(), STEPS, is_done).reshape(
-            W.shape
-        )
+        flat = minimize_two_loops(function, (W / root).ravel(), STEPS, is_done)
+        return root * flat.reshape(W.shape)
 
 
 class LossMinimizer(Member):
@@ -154,10 +153,10 @@ class LossMinimizer(Member):
     .. math:: \sum_i w_i S(W p(x_i) + b; (1 - ε) y_i + ε ŷ(0)) + λ ‖W‖^2 / 2, \quad ε = 1/(n + 1),
 
     over features p(x) along principal axes of the standardized rows. For a kernel they are in the
-    span of 400 landmarks, and ‖W‖ is the norm of the function. Models
-    of all rows, and of those outside each part, are minimized at the same time, for one penalty
-    after another until the loss of the rows that are left out rises. The axes know all rows, but no
-    outputs. Losses that are not linear in y have ε = 0.
+    span of 400 landmarks, and ‖W‖ is the norm of the function. Models of all rows, and of those
+    outside each part, are minimized at the same time, for one penalty after another until the loss
+    of the rows that are left out rises. The axes know all rows, but no outputs. Losses that are not
+    linear in y have ε = 0.
 
     Parameters
     ----------
@@ -214,7 +213,8 @@ class LossMinimizer(Member):
 
     def _coefs(self, objective, V, weight, parts):
         """Coefficients of all models, by the penalty of the lowest loss of rows left out."""
-        W, lowest, judged = np.zeros(objective.shape), math.inf, np.flatnonzero(parts >= 0)
+        judged, lowest, self.penalty = np.flatnonzero(parts >= 0), math.inf, DEFAULT_PENALTY
+        W = best = np.zeros(objective.shape)
         for penalty in PENALTIES if len(judged) else [DEFAULT_PENALTY]:
             W = objective.minimize(penalty, W)
             honest = objective.scores(W)[judged, parts[judged]]
