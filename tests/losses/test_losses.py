@@ -109,10 +109,10 @@ def test_rows_in_numpy_are_those_of_compiled_functions(space, n, rng):
     params, scratch = regularizer.kernel_params(), np.zeros(oracle.work(dim))
     zeros = np.zeros((n, dim))
     truth = run_gradient_rows(oracle.kernel, theta.copy(), zeros, params, scratch)
-    given = theta.copy()
-    for found, wanted in zip(oracle.batch(given), truth, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
-    np.testing.assert_array_equal(given, theta)
+    scores = theta.copy()
+    for actual, expected in zip(oracle.batch(scores), truth, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(scores, theta)
     loss, V = FenchelYoung(space(), scale=2.0), rng.rand(n, dim)
     theta = np.maximum(theta, -800.0)
     value, gradient = loss.objective(theta, V)
@@ -129,8 +129,8 @@ def test_residuals_in_numpy_are_those_of_the_compiled_function(kind, epsilon, rn
     pairs = zip(
         loss.value_and_gradient(theta, V), Surrogate.value_and_gradient(loss, theta, V), strict=True
     )
-    for found, wanted in pairs:
-        np.testing.assert_allclose(found, wanted, atol=1e-14)
+    for actual, expected in pairs:
+        np.testing.assert_allclose(actual, expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 4])
