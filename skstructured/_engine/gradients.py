@@ -1,7 +1,5 @@
 """One loss kernel over many rows of scores."""
 
-import math
-
 import numpy as np
 from numba import int64, void
 
@@ -25,24 +23,19 @@ def gradient_rows(loss, theta, truth, gradients, values, params, work):
         values[i] = loss(theta[i], truth[i], gradients[i], params, work)
 
 
-@kernel
-def inner_rows(theta, difference, centred, products):
+def inner_rows(theta: Floats, difference: Floats, centred: bool) -> Floats:
     """<θ, d> of every row, over the entries with d ≠ 0.
 
     If `centred`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
     off first: no score loses more than its last digit by it, and those that differ by little keep
     all.
     """
-    for i in range(theta.shape[0]):
-        offset, nearest, total = 0.0, math.inf, 0.0
-        if centred:
-            for k in range(theta.shape[1]):
-                if difference[i, k] != 0.0 and abs(theta[i, k]) < nearest:
-                    offset, nearest = theta[i, k], abs(theta[i, k])
-        for k in range(theta.shape[1]):
-            if difference[i, k] != 0.0:
-                total += (theta[i, k] - offset) * difference[i, k]
-        products[i] = total
+    theta = np.where(difference == 0.0, 0.0, theta)
+    if centred:
+        sizes = np.where(difference == 0.0, np.inf, np.abs(theta))
+        offset = np.take_along_axis(theta, sizes.argmin(axis=1)[:, None], axis=1)
+        theta = theta - np.where(np.isfinite(offset), offset, 0.0)
+    return np.einsum("nk,nk->n", theta, difference)
 
 
 def run_gradient_rows(

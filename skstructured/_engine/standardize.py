@@ -29,6 +29,7 @@ from skstructured._engine.moments import (
     MISSED,
     N_COUNTED,
     ROBUST,
+    SHORTEST,
     SMALLEST,
     USUAL_GROWTH,
     WIDE,
@@ -37,7 +38,6 @@ from skstructured._engine.moments import (
     moments_of,
     scale_entries,
     standardize_rows,
-    transform_all,
 )
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
@@ -318,8 +318,9 @@ class RunningScale(State):
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         rows = self._with_quantiles(rows)
-        Z = np.empty(rows.X.shape)
-        transform_all(rows.X, self.statistics, Z)
+        low, high, mean, inverse = self.statistics[[LOW, HIGH, MEAN, INVERSE]]
+        Z = (np.clip(rows.X, low, high) - mean) * inverse
+        Z[~(np.abs(Z) > SHORTEST)] = 0.0  # missing values too
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix

@@ -12,6 +12,7 @@ from skstructured._base.validation import check_bool, check_weights
 from skstructured._learners.lock import snapshot
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
+from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
@@ -43,8 +44,10 @@ class StructuredRegressor(RegressorMixin, Mixture):
     Parameters
     ----------
     {StructuredPredictor: estimators}
-        "auto" is a linear `PiSTOLRegressor`, kernel ridge regressions with "rbf", "laplacian" and
-        "arc-cosine", and randomized trees. Other members can be any regressors.
+        "auto" is a linear model that minimizes the penalized loss, kernel ridge regressions with
+        "rbf", "laplacian" and "arc-cosine", and randomized trees. The linear model of CSR rows, and
+        of many rows with many features, is a `PiSTOLRegressor`. Other members can be any
+        regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Loss of the linear model and of the weights; see `PiSTOLRegressor`. The trees' prediction is
         the mean of their leaves; the median for "absolute", and the quantile for "quantile".
@@ -130,7 +133,8 @@ class StructuredRegressor(RegressorMixin, Mixture):
         given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
         given |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
         seed = self.random_state_.randint(SEEDS)
-        return [("linear", PiSTOLRegressor("linear", random_state=seed, **given))]
+        passes = PiSTOLRegressor("linear", random_state=seed, **given)
+        return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes)]
 
     def _trees(self, seed):
         quantile = {"quantile": self.quantile, "absolute": 0.5}.get(self.loss)

@@ -27,10 +27,12 @@ from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
+from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._mixture import SEEDS, Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
 from skstructured.estimators.mixture._training import (
+    EXACT,
     FEWEST_GROUPS,
     effective_number,
     independent_units,
@@ -49,13 +51,14 @@ from skstructured.sequences._predictions import SequencePredictions as OfSequenc
 
 __all__ = ["StructuredPredictor"]
 
-#: Kernels that learn by the loss itself, if there are no more rows than landmarks.
-BY_LOSS = ("arc-cosine", "laplacian")
+#: Kernels that learn by the loss itself, the first one also with more than 1.5 `n_landmarks` rows;
+#: rows that they learn at most, in units of `n_landmarks`.
+BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
 
 #: Most rows of a stream that are learned at once.
 BLOCK = 4096
 
-#: Passes of such kernels; features, at most, of rows of a stream whose columns get bins.
+#: Passes of kernels over CSR rows; features, at most, of rows of a stream whose columns get bins.
 PASSES, NARROW = 10, 50
 
 #: With few rows, the weight of members whose scores are bounded; the other ones have none.
@@ -81,12 +84,16 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Type of the outputs: "multiclass", "multilabel", "ordinal", "assignment", "ranking",
         "sequence", or a space of `skstructured.spaces`.
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
-        Members of the mixture. "auto" is `OnlineStructuredPredictor`; kernel ridge regressions of
-        vertices with "rbf", "laplacian" and "arc-cosine"; and randomized trees of vertices. With
-        at most `n_landmarks` rows, `KernelStructuredPredictor` with ten passes (epochs) takes the
-        place of those with "laplacian" and "arc-cosine", unless the oracle of a custom space is in
-        Python. For CSR rows with more than 4,096 columns and for CSR rows of label sequences it is
-        the linear model alone, and for fewer than 10 dense sequences a `ConditionalRandomField`.
+        Members of the mixture. "auto" is a linear model and functions of the kernels "arc-cosine"
+        and "laplacian", which minimize the penalized loss; a kernel ridge regression of vertices
+        with "rbf"; and randomized trees of vertices. With more than 1.5 `n_landmarks` rows the
+        "laplacian" member is a kernel ridge regression, and so are all kernels if the oracle of a
+        custom space is in Python. The linear model of CSR rows, of many rows with many features,
+        and of such spaces is `OnlineStructuredPredictor`. The kernels of at most `n_landmarks` CSR
+        rows are `KernelStructuredPredictor` with ten passes (epochs), and ridge regressions of
+        more. For CSR rows with more than 4,096 columns and for CSR rows of label sequences the
+        linear model is the only member, and for fewer than 10 dense sequences it is a
+        `ConditionalRandomField`.
         Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator; the trees of "auto" are then a random forest.
@@ -98,6 +105,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     n_landmarks : int, default=2000
         Number of rows that kernel ridge regressions keep, at random. With at most 1.5 times as many
         rows they are exact. Their time is proportional to the number of rows times its square.
+        Kernels that minimize the loss learn at most twice as many rows, also at random.
     n_jobs : int or None, default=None
         Number of members to fit at the same time, in threads. Each then uses one thread for linear
         algebra. None is 1, unless joblib is configured otherwise.
@@ -162,10 +170,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     20,000 rows, as many have honest scores. The features of kernel ridge regressions [3]_ are
     standardized and multiplied by the root of their importance for trees, which have not learned
     the fifth either. With more than 1.5 `n_landmarks` rows these trees learn `n_landmarks` rows (at
-    most half of all) without honest scores. Only the penalty of a regression, and the number of
-    passes of an estimator, know the rows that are left out. The mean μ of the trees becomes the
-    score ∇Ω(μ), after 1% of ŷ(0) is mixed with it. No regret bound is known; use
-    `OnlineStructuredPredictor` if you need one.
+    most half of all) without honest scores. Other members do not multiply features. A linear model
+    learns at most 4,000 rows, or 50 for each feature, and functions of kernels that minimize the
+    loss are in the span of 400 rows. Only the penalty of a member, and the number of passes of an
+    estimator, know the rows that are left out. The mean μ of the trees becomes the score ∇Ω(μ),
+    after 1% of ŷ(0) is mixed with it. No regret bound is known; use `OnlineStructuredPredictor` if
+    you need one.
 
     For label sequences, a mixture for classes learns each position alone ("rows"), and a second one
     each position with those before and after ("windows"). For each, a `ConditionalRandomField`
@@ -297,14 +307,24 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
-        first, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
+        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
+        n, named = X.shape[0], dict(zip(BY_LOSS, seeds, strict=True))
         shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
-        learners = [("linear", OnlineStructuredPredictor(**shared, random_state=first))]
-        if X.shape[0] <= self.n_landmarks and not self.loss_.calls_python:
-            for kernel, seed in zip(BY_LOSS, seeds, strict=True):
-                given = {"kernel": kernel, "max_iter": PASSES, "random_state": seed}
-                learners.append((kernel, KernelStructuredPredictor(**shared, **given)))
-        return learners
+        passes = OnlineStructuredPredictor(**shared, random_state=seed)
+        if self.loss_.calls_python:
+            return [("linear", passes)]
+        if issparse(X):
+            shared["max_iter"], named = PASSES, named if n <= self.n_landmarks else {}
+            kernels = [
+                (name, KernelStructuredPredictor(kernel=name, random_state=seed, **shared))
+                for name, seed in named.items()
+            ]
+            return [("linear", passes), *kernels]
+        if n > EXACT * self.n_landmarks:
+            del named[BY_LOSS[-1]]
+        n_rows = LEARNED * self.n_landmarks
+        kernels = [(name, LossMinimizer(name, self.loss_, n_rows, s)) for name, s in named.items()]
+        return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes), *kernels]
 
     def _trees(self, seed):
         given = BEST if self.best_thresholds else {}

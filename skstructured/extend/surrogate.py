@@ -68,6 +68,10 @@ class Surrogate(Component):
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))[::-1]
 
+    def objective(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """`value_and_gradient`, less what depends on V alone."""
+        return self.value_and_gradient(theta, V)
+
     def value(self, theta: Floats, V: Floats) -> Floats:
         """Losses (n,) of scores for the true vertices V."""
         return self.value_and_gradient(theta, V)[0]
@@ -123,6 +127,9 @@ class Oracle:
     link : callable
         ``link(mu, regularizer) -> ∇Ω(μ)`` (n, dim): scores whose mean prediction is `mu`, a point
         inside conv(Y).
+    batch : callable or None
+        ``batch(theta) -> (ŷ_Ω(θ), Ω*(θ))`` of many rows by NumPy, which does not compile; None
+        calls `kernel` for every row.
     """
 
     kernel: Callable | None
@@ -134,6 +141,7 @@ class Oracle:
     iterative: bool = False
     log_proba: Callable | None = None
     link: Callable = lambda mu, regularizer: mu
+    batch: Callable | None = None
 
     def kernel_for(self, space: OutputSpace) -> Kernel:
         """The compiled function, made for `space` if each space needs its own."""

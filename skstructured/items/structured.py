@@ -70,6 +70,8 @@ class QueryLoss:
         value = np.log(totals) / np.repeat(lengths, lengths) - share * theta
         return value, (raised / totals - share)[:, None]
 
+    objective = value_and_gradient
+
 
 class CrossFittedRanker(CrossFitted):
     """A ranker as a member: others like it score the queries that they have not learned."""

@@ -332,6 +332,14 @@ class FenchelYoung(Component):
         mu, value = self.mean_and_value(theta, V)
         return value, self.constants_of(mu.shape[1]).c * (mu - np.asarray(V))
 
+    def objective(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
+        """c (Ω*(θ) − <θ, y>), the `value` less cΩ(y), and its gradient."""
+        theta, V = np.asarray(theta), np.asarray(V)
+        (mu, conjugate), c = self._mean_and_conjugate(theta), self.constants_of(theta.shape[1]).c
+        mu -= V
+        mu *= c
+        return c * (conjugate - np.einsum("nk,nk->n", theta, V)), mu
+
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""
         terms = self._terms()
@@ -341,13 +349,14 @@ class FenchelYoung(Component):
 
     def _value_at(self, theta, mu, V, terms):
         space, regularizer, oracle = terms
-        difference, products = np.ascontiguousarray(mu - V), np.empty(len(mu))
-        inner_rows(theta, difference, bool(space.constant_sum), products)
+        products = inner_rows(theta, mu - V, bool(space.constant_sum))
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta, terms):
         space, regularizer, oracle = terms
+        if oracle.batch is not None:
+            return oracle.batch(theta)
         params, work = regularizer.kernel_params(), np.zeros(oracle.work(theta.shape[1]))
         kernel, at_zero = oracle.kernel_for(space), np.zeros(theta.shape)
         solved = run_gradient_rows(kernel, theta, at_zero, params, work)

@@ -85,6 +85,7 @@ ORACLES |= {
         lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
         log_proba=simplex.log_softmax,
         link=_logarithms,
+        batch=simplex.softmax_rows,
     ),
     (Simplex, SquaredNorm): _projection(simplex.sparsemax),
     (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
@@ -96,6 +97,7 @@ ORACLES |= {
         lambda dim: (KAPPA_0, KAPPA_0),
         log_proba=log_expit,
         link=_log_odds,
+        batch=hypercube.sigmoid_rows,
     ),
     (Hypercube, SquaredNorm): _projection(hypercube.clip),
     (OrdinalChain, Shannon): Oracle(
@@ -106,6 +108,7 @@ ORACLES |= {
         lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
         log_proba=ordinal.log_staircase,
         link=_staircase_link,
+        batch=ordinal.staircase_rows,
     ),
     (OrdinalChain, SquaredNorm): _projection(ordinal.staircase_projection),
     (Permutahedron, SquaredNorm): _projection(

@@ -261,6 +261,20 @@ class ResidualLoss(Surrogate):
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
         return np.array([RESIDUAL_KINDS[self.kind], epsilon, self._quantile()]), np.zeros(0)
 
+    def value_and_gradient(self, theta, V):
+        """Values (n,) and gradients (n, 1), by NumPy; see `residual_gradient`."""
+        kind, epsilon, q = self.kernel_arguments(1)[0]
+        epsilon *= kind in (HUBER, INSENSITIVE)
+        r = np.asarray(theta, dtype=np.float64) - V
+        if kind == QUANTILE:
+            slope = np.where(r > 0.0, 1.0 - q, np.where(r < 0.0, -q, 0.0))
+            return (slope * r)[:, 0], slope
+        if kind == HUBER and epsilon > 0.0:
+            slope = np.clip(r / epsilon, -1.0, 1.0)
+            return (slope * (r - 0.5 * epsilon * slope))[:, 0], slope
+        slope = np.sign(r) * (np.abs(r) > epsilon)
+        return (np.abs(r) - epsilon)[:, 0].clip(0.0), slope
+
     def mean(self, theta):
         """θ itself."""
         return np.asarray(theta, dtype=np.float64)

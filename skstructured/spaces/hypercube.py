@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import expit, log_expit
 from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
@@ -36,6 +37,11 @@ def sigmoid(theta, truth, mu, params, work):
         value += max(theta[k], 0.0) + math.log1p(e)
     less(mu, truth)
     return value
+
+
+def sigmoid_rows(theta):
+    """1/(1 + exp −θ_k) (n, d) and Σ log(1 + exp θ_k) (n,) of every row."""
+    return expit(theta), -log_expit(-theta).sum(axis=1)
 
 
 NO_INDICATORS = (

@@ -67,6 +67,14 @@ def staircase_marginals(theta, truth, mu, params, work):
     return top + math.log(partition)
 
 
+def staircase_rows(theta):
+    """P(class ≥ j) (n, d) and log-partitions (n,) of every row; see `staircase_marginals`."""
+    columns = np.ascontiguousarray(_prefix_sums(theta).T)
+    top = columns.max(axis=0)
+    tails = np.cumsum(np.exp(columns - top)[::-1], axis=0)[::-1]
+    return np.ascontiguousarray((tails[1:] / tails[0]).T), top + np.log(tails[0])
+
+
 def log_staircase(theta):
     """Log-probabilities (n, d+1) of the classes, P ∝ exp of (0, cumsum θ)."""
     return log_softmax(_prefix_sums(theta))

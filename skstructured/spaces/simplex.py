@@ -37,6 +37,20 @@ def softmax(theta, truth, mu, params, work):
     return top + rest
 
 
+def softmax_rows(theta):
+    """Softmax(θ) (n, K) and log Σ exp θ_k (n,) of every row.
+
+    NumPy reduces the columns of a transposed copy several times faster than short rows.
+    """
+    columns = np.array(theta.T, order="C")
+    top = columns.max(axis=0)
+    columns -= top
+    np.exp(columns, out=columns)
+    total = columns.sum(axis=0)
+    columns /= total
+    return np.ascontiguousarray(columns.T), top + np.log(total)
+
+
 def log_softmax(theta):
     """Log softmax(θ) of every row (n, K), exact both far below 0 and near 0.
 

@@ -11,9 +11,16 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 import skstructured as sk
-from skstructured.losses import GapSurrogate, IndicatorMargins, ZeroOneLoss
+from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend.surrogate import Surrogate
+from skstructured.losses import FenchelYoung, GapSurrogate, IndicatorMargins, ZeroOneLoss
 from skstructured.losses.gap import KINDS, add_gradient, gap, gap_gradient
-from skstructured.losses.surrogates import RESIDUAL_KINDS, MarginLoss, residual_gradient
+from skstructured.losses.surrogates import (
+    RESIDUAL_KINDS,
+    MarginLoss,
+    ResidualLoss,
+    residual_gradient,
+)
 from skstructured.metrics import expected_target_loss_scorer
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
@@ -90,6 +97,40 @@ def test_losses_of_residuals_are_their_formula(kind):
         }[kind]
         value = residual_gradient(np.array([theta]), np.array([y]), g, params, np.empty(0))
         np.testing.assert_allclose([value, g[0]], wanted, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("space", [Simplex, Hypercube, OrdinalChain])
+def test_rows_in_numpy_are_those_of_compiled_functions(space, n, rng):
+    loss, dim = FenchelYoung(space()), 4
+    _, regularizer, oracle = loss._terms()
+    theta = rng.randn(n, dim) * 10.0 ** rng.randint(-3, 4, size=(n, 1))
+    theta[0, 0] = -np.inf if space is not OrdinalChain else -800.0
+    params, scratch = regularizer.kernel_params(), np.zeros(oracle.work(dim))
+    zeros = np.zeros((n, dim))
+    truth = run_gradient_rows(oracle.kernel, theta.copy(), zeros, params, scratch)
+    scores = theta.copy()
+    for actual, expected in zip(oracle.batch(scores), truth, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(scores, theta)
+    loss, V = FenchelYoung(space(), scale=2.0), rng.rand(n, dim)
+    theta = np.maximum(theta, -800.0)
+    value, gradient = loss.objective(theta, V)
+    np.testing.assert_allclose(gradient, 2.0 * (loss.mean(theta) - V))
+    np.testing.assert_allclose(value, 2.0 * (loss.conjugate(theta) - np.sum(theta * V, axis=1)))
+
+
+@pytest.mark.parametrize("kind", RESIDUAL_KINDS)
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.3])
+def test_residuals_in_numpy_are_those_of_the_compiled_function(kind, epsilon, rng):
+    loss = ResidualLoss(kind=kind, epsilon=epsilon, quantile=0.3)
+    theta, V = rng.randn(50, 1), rng.randn(50, 1) / 3.0
+    V[:5] = theta[:5]
+    pairs = zip(
+        loss.value_and_gradient(theta, V), Surrogate.value_and_gradient(loss, theta, V), strict=True
+    )
+    for actual, expected in pairs:
+        np.testing.assert_allclose(actual, expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 4])

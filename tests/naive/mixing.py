@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.base import clone
 
 from naive.robust_columns import in_range
@@ -72,6 +73,8 @@ def member_scores(member, loss, learned, stretch, X):
         X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
+        if hasattr(member, "penalty"):  # minimizes the loss, and is not stretched
+            return (member.kernel(Z) if member.kernel else Z) @ member.coefs + member.shift
         return member.kernel(Z * stretch) @ member.coefs + member.shift
     if hasattr(member, "forests"):
         low = learned.min(axis=0)
@@ -146,3 +149,24 @@ def windows(sequence):
         after = rows[t + 1] if t + 1 < len(rows) else zero
         found.append([*row, *before, *after, float(t == 0), float(t + 1 == len(rows))])
     return np.array(found)
+
+
+def penalized(F, V, weight, penalty, loss):
+    """A function of features F (n, m): scores W f + b of the least Σ w S + λ‖W‖²/2, by SciPy."""
+    n, m = F.shape
+    dim = V.shape[1]
+
+    def objective(flat):
+        W, b = flat[:-dim].reshape(dim, m), flat[-dim:]
+        total, slopes = 0.5 * penalty * np.sum(W**2), np.zeros((dim, m + 1))
+        slopes[:, :m] += penalty * W
+        for i in range(n):
+            value, slope = loss.value_and_gradient((W @ F[i] + b)[None], V[[i]])
+            total += weight[i] * value[0]
+            slopes += weight[i] * np.outer(slope[0], np.append(F[i], 1.0))
+        return total, np.concatenate([slopes[:, :m].ravel(), slopes[:, m]])
+
+    options = {"maxiter": 3000, "ftol": 1e-13, "gtol": 1e-9}
+    start = np.zeros(dim * (m + 1))
+    flat = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    return lambda rows: rows @ flat[:-dim].reshape(dim, m).T + flat[-dim:]

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Array, Floats, Ints
 
 
@@ -74,17 +73,21 @@ def rounded_down(thresholds: Floats) -> Array:
     return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
 
 
-@kernel(steps=5.0)
-def leaves_of(X, roots, nodes, thresholds):
-    """The place (n_trees, n) of the mean of each row in each tree."""
-    places = np.empty((len(roots), len(X)), np.int32)
-    for tree in range(len(roots)):
-        for i in range(len(X)):
-            place = roots[tree]
-            while place >= 0:
-                column = nodes[place, 0]
-                value = X[i, max(column, ~column)]
-                is_right = value > thresholds[place] or (np.isnan(value) and column >= 0)
-                place = nodes[place, 2 if is_right else 1]
-            places[tree, i] = ~place
-    return places
+def leaves_of(X: Array, roots: Array, nodes: Array, thresholds: Array) -> Ints:
+    """The place (n_trees, n) of the mean of each row in each tree; all walk a level at a time."""
+    (n, p), cells, lacks = X.shape, np.ravel(X), np.isnan(X).any()
+    leaves, walking = np.repeat(roots, n), np.arange(n * len(roots))
+    goes_left, children = nodes[:, 0] < 0, nodes[:, 1:].ravel()
+    columns = np.where(goes_left, ~nodes[:, 0], nodes[:, 0])
+    places, starts = leaves, p * (walking % n)
+    while True:
+        is_inside = places >= 0
+        leaves[walking[~is_inside]] = places[~is_inside]
+        walking, places, starts = walking[is_inside], places[is_inside], starts[is_inside]
+        if len(walking) == 0:
+            return ~leaves.reshape(len(roots), n)
+        values = cells.take(starts + columns.take(places))
+        is_right = values > thresholds.take(places)
+        if lacks:
+            is_right |= np.isnan(values) & ~goes_left.take(places)
+        places = children.take(2 * places + is_right)

@@ -75,9 +75,9 @@ class Mixture(BaseEstimator):
     """Members that learn the same rows, whose scores are mixed by `weights_` and `intercept_`.
 
     A subclass defines `_start(y, sample_weight)`, which sets `loss_` and returns packed outputs and
-    weights of rows; `_learners(X)`, pairs of a name and an estimator, which become members of the
-    class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of predictions;
-    `_usual_weight(n_members)`; and, if need be, `_weights_of_few(members, training)`.
+    weights of rows; `_learners(X)`, pairs of a name and a `Member`, or an estimator, which becomes
+    one of the class `member_of`; `_trees(seed)`; `_judge(theta, packed, weight)`, the score of
+    predictions; `_usual_weight(n_members)`; and, if need be, `_weights_of_few(members, training)`.
     """
 
     #: CSR rows with more columns are learned by the first member alone.
@@ -232,7 +232,7 @@ class Mixture(BaseEstimator):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
-        members = [(name, self.member_of(one, self.loss_)) for name, one in pairs]
+        members = [(name, self._as_member(one)) for name, one in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
@@ -240,6 +240,9 @@ class Mixture(BaseEstimator):
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
         return [*members, ("trees", self._trees(last))]
+
+    def _as_member(self, learner):
+        return learner if isinstance(learner, Member) else self.member_of(learner, self.loss_)
 
     def _given(self):
         given = self.estimators

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
+from scipy.spatial.distance import cdist
 
-from skstructured.estimators.kernel._expansion import WIDE
 from skstructured.estimators.kernel._values import (
+    ARC_COSINE,
     LAPLACIAN,
     KernelFunction,
     kernel_function,
@@ -30,6 +31,9 @@ COARSE, DEFAULT_PENALTY = 3, 0.1
 
 #: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
 JITTER, TINY = 1e-6, 1e-20
+
+#: Kernels that are computed at a time: temporary arrays stay in cache.
+KERNELS_PER_BLOCK = 1 << 14
 
 
 class RowKernel(NamedTuple):
@@ -54,13 +58,45 @@ class RowKernel(NamedTuple):
 
     def __call__(self, Z: Floats) -> Floats:
         """Kernels (n, m); tiny ones, with which products take long, are 0."""
-        if self.function.kind != LAPLACIAN:
-            values = self.function.by_products(Z, self.Z, 0.0)
-        else:
-            blocks = np.split(self.Z.T, range(WIDE, len(self.Z), WIDE), axis=1)
-            values = np.hstack([self.function.gram(block, Z) for block in blocks])
-        values[values < TINY] = 0.0
+        values = np.empty((len(Z), len(self.Z)))
+        n_rows = max(KERNELS_PER_BLOCK // len(self.Z), 1)
+        for start in range(0, len(Z), n_rows):
+            block = slice(start, start + n_rows)
+            values[block] = without_tiny(self._values(Z[block]))
         return values
+
+    def _values(self, Z):
+        kind, (gamma, coef0) = self.function.kind, self.function.numbers[:2]
+        if kind == LAPLACIAN:
+            return np.exp(-gamma * cdist(Z, self.Z, "cityblock"))
+        if kind == ARC_COSINE:
+            return arc_cosines(with_column(Z, coef0), with_column(self.Z, coef0))
+        # "multiscale", the mean of three widths
+        squares = [np.einsum("ij,ij->i", rows, rows) for rows in (Z, self.Z)]
+        squares = np.maximum(np.add.outer(*squares) - 2.0 * Z @ self.Z.T, 0.0)
+        widest = without_tiny(np.exp(-0.25 * gamma * squares))
+        middle = without_tiny(np.square(np.square(widest)))
+        return (widest + middle + np.square(np.square(middle))) / 3.0
+
+
+def without_tiny(values: Floats) -> Floats:
+    """The same array, with 0 instead of tiny numbers."""
+    values[values < TINY] = 0.0
+    return values
+
+
+def with_column(Z: Floats, square: float) -> Floats:
+    """Rows with one more feature, of this square."""
+    return np.column_stack([Z, np.full(len(Z), np.sqrt(square))])
+
+
+def arc_cosines(X: Floats, Z: Floats) -> Floats:
+    """Arc-cosine kernels (n, m) of rows X with rows Z, all of positive norm."""
+    X_norms, Z_norms = (np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in (X, Z))
+    cosines = np.clip((X / X_norms[:, None]) @ (Z / Z_norms[:, None]).T, -1.0, 1.0)
+    values = np.sqrt((1.0 - cosines) * (1.0 + cosines))
+    values += np.arccos(-cosines) * cosines
+    return values * (X_norms[:, None] / np.pi) * Z_norms
 
 
 class Ridge(NamedTuple):

@@ -53,11 +53,15 @@ class StandardRows(NamedTuple):
         in_range = X if self.columns is None else self.columns.transform(X)
         return self._replace(X=in_range, unchanged=X)
 
-    def chunk(self, which: Array | slice) -> Floats:
+    def standardized(self, indices: Array | slice) -> Floats:
         """Standardized rows, dense."""
         assert self.scale is not None
-        Z = self.scale.transformed_matrix(Rows.from_array(self.X[which]))
-        Z = Z.toarray() if hasattr(Z, "toarray") else Z
+        Z = self.scale.transformed_matrix(Rows.from_array(self.X[indices]))
+        return Z.toarray() if hasattr(Z, "toarray") else Z
+
+    def chunk(self, indices: Array | slice) -> Floats:
+        """Standardized rows, stretched."""
+        Z = self.standardized(indices)
         return Z * np.resize(self.stretch, Z.shape[1])  # indicators come behind all features
 
 

@@ -65,7 +65,7 @@ def mixing_weights(
 
     def objective(z):
         a, far = np.exp(z[:few]), z - np.r_[np.full(few, centre), np.zeros(dim)]
-        value, slope = loss.value_and_gradient((a @ flat).reshape(n, dim) + z[few:], truth)
+        value, slope = loss.objective((a @ flat).reshape(n, dim) + z[few:], truth)
         slope *= weight[:, None]
         found = np.r_[a * (flat @ slope.ravel()), slope.sum(axis=0)] + 2.0 * PRIOR * far
         return (weight @ value + PRIOR * far @ far) / rows, found / rows

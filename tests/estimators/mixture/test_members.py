@@ -288,6 +288,13 @@ class TestRidge:
         errors = [9.0, 9, 9, 9, 9, 2, 1, 2, 9, 9, 0.5, 0.2, 0.4, 9]
         assert lowest(errors.__getitem__, 14) == 11
 
+    @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
+    def test_kernels_in_numpy_are_those_of_learners(self, name, rng):
+        Z, rows = rng.randn(50, 7), rng.randn(70, 7)
+        kernel = _ridge.RowKernel.of(name, Z, np.ones(50))
+        compiled = kernel.function.gram(Z.T, rows)
+        np.testing.assert_allclose(kernel(rows), compiled, rtol=1e-9, atol=1e-12)
+
     def test_rows_far_apart_are_as_quick_as_others(self):
         kernel = _ridge.RowKernel.of("rbf", X, np.ones(30))
         values = kernel(30.0 * X)

@@ -1,0 +1,252 @@
+"""Members that minimize the penalized loss, by products of matrices: all folds at once."""
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse import issparse
+
+from skstructured._base.lbfgs import minimize_two_loops
+from skstructured.estimators.mixture._ridge import JITTER, RowKernel
+from skstructured.estimators.mixture._training import CHUNK, MOST, Member, StandardRows, Training
+from skstructured.extend._types import Array, Floats, Matrix
+
+#: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
+PENALTIES, DEFAULT_PENALTY = 10.0 ** np.arange(1.0, -5.6, -0.5), 0.1
+
+#: What held-out scores are multiplied by before penalties are compared: a mixture weighs scores,
+#: and a larger penalty makes them smaller.
+MULTIPLES = (1.0, 1.5, 2.5, 4.0, 8.0)
+
+#: Landmarks that span functions of a kernel, at most.
+LANDMARKS = 400
+
+#: Mean squares along axes that are smaller, in units of the largest, are 0.
+SMALLEST = 1e-9
+
+#: Steps for a penalty, at most; the last one gains less than this share of the loss.
+STEPS, GAIN = 30, 1e-3
+
+#: Precision of products.
+PRECISION = np.float32
+
+#: Rows that linear models learn, at least, and for each feature; features at most.
+N_ROWS, PER_FEATURE, WIDEST = 4000, 50, 2000
+
+
+class Features(NamedTuple):
+    """Features ``f(x) - center`` of rows, which are standardized features or kernels, along axes.
+
+    Attributes
+    ----------
+    kernel : RowKernel or None
+        Kernels with landmarks; None for the standardized features.
+    center : ndarray of shape (m,)
+    axes : ndarray of shape (m, r)
+        Features along axes are uncorrelated.
+    squares : ndarray of shape (r,)
+        Sums of their squares over the rows learned.
+    """
+
+    kernel: RowKernel | None
+    center: Floats
+    axes: Floats
+    squares: Floats
+
+    @classmethod
+    def of_rows(cls, Z: Floats, weight: Floats) -> Self:
+        """Standardized features."""
+        center = weight @ Z / weight.sum()
+        axes, squares = principal_axes(np.sqrt(weight)[:, None] * (Z - center))
+        return cls(None, center, axes, squares)
+
+    @classmethod
+    def of_kernel(cls, kernel: RowKernel, Z: Floats, weight: Floats) -> Self:
+        """Kernels with landmarks, whose functions have their norm in the space of the kernel."""
+        own = kernel(kernel.Z)
+        own[np.diag_indices(len(own))] += JITTER * np.trace(own) / len(own)
+        factor, K = cholesky(own, lower=True), kernel(Z)
+        center = weight @ K / weight.sum()
+        centred = np.sqrt(weight) * (K - center).T
+        axes, squares = principal_axes(solve_triangular(factor, centred, lower=True).T)
+        axes = solve_triangular(factor, axes, lower=True, trans=1)
+        return cls(kernel, center, axes, squares)
+
+    def __call__(self, Z: Floats) -> Floats:
+        """Features (n, r) of rows along the axes."""
+        return ((Z if self.kernel is None else self.kernel(Z)) - self.center) @ self.axes
+
+
+def principal_axes(F: Floats) -> tuple[Floats, Floats]:
+    """Orthonormal axes (m, r) of features F (n, m), and sums of squares along them, ascending."""
+    if F.shape[1] > len(F):
+        sides, squares = principal_axes(F.T)
+        return F.T @ sides / np.sqrt(squares), squares
+    squares, axes = eigh(F.T @ F, driver="evd")
+    is_counted = squares > max(SMALLEST * squares[-1], 0.0)
+    return axes[:, is_counted], squares[is_counted]
+
+
+class FoldObjective:
+    """The penalized losses of models that each learn other rows, over the same features.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, r)
+        Uncorrelated features.
+    squares : ndarray of shape (r,)
+        Their sums of squares.
+    V : ndarray of shape (n, dim)
+        Vertices.
+    weights : ndarray of shape (n, n_models)
+        Weight of a row for each model.
+    loss : FenchelYoung or Surrogate
+    """
+
+    def __init__(self, P: Floats, squares: Floats, V: Floats, weights: Floats, loss: Any) -> None:
+        self.P = np.column_stack([P, np.ones(len(P))]).astype(PRECISION)
+        self.squares = np.append(squares, weights.max(axis=1).sum())
+        self.V, self.loss = np.repeat(V, weights.shape[1], axis=0), loss
+        self.weights, self.scale = weights.ravel(), getattr(loss, "scale_", 1.0)
+        self.shape = len(self.squares), weights.shape[1] * V.shape[1]
+        zeros = np.zeros(self.V.shape)
+        self.rest = self.weights @ (loss.value(zeros, self.V) - loss.objective(zeros, self.V)[0])
+
+    def scores(self, W: Floats) -> Array:
+        """Scores (n, n_models, dim) by coefficients."""
+        return (self.P @ W.astype(PRECISION)).reshape(len(self.P), -1, self.V.shape[1])
+
+    def value_and_gradient(self, W: Floats, penalties: Floats) -> tuple[float, Floats]:
+        """The sum of all penalized losses."""
+        losses, slopes = self.loss.objective(self.scores(W).reshape(self.V.shape), self.V)
+        slopes *= self.weights[:, None]
+        value = self.weights @ losses + self.rest + 0.5 * np.sum(penalties * W * W)
+        slopes = slopes.astype(PRECISION).reshape(len(self.P), -1)
+        return value, self.P.T @ slopes + penalties * W
+
+    def minimize(self, penalty: float, W: Floats) -> Floats:
+        """Coefficients of the least sum, from other ones; the intercept has no penalty."""
+        unit = self.scale * self.squares[:-1].sum() / len(self.P)
+        penalties = np.append(np.full(len(self.squares) - 1, penalty * unit), 0.0)[:, None]
+        root = 1.0 / np.sqrt(self.scale * self.squares[:, None] + penalties)
+        last = math.inf
+
+        def function(flat):
+            value, gradient = self.value_and_gradient(root * flat.reshape(W.shape), penalties)
+            return value, (root * gradient).ravel()
+
+        def is_done(value, gradient):
+            nonlocal last
+            gain, last = last - value, value
+            return gain < GAIN * value
+
+        flat = minimize_two_loops(function, (W / root).ravel(), STEPS, is_done)
+        return root * flat.reshape(W.shape)
+
+
+class LossMinimizer(Member):
+    r"""Minimize the penalized loss of a linear model, or of a function of a kernel.
+
+    With weights w of rows, the model minimizes
+
+    .. math:: \sum_i w_i S(W p(x_i) + b; (1 - ε) y_i + ε ŷ(0)) + λ ‖W‖^2 / 2, \quad ε = 1/(n + 1),
+
+    over features p(x) along principal axes of the standardized rows. For a kernel they are in the
+    span of 400 landmarks, and ‖W‖ is the norm of the function. Models of all rows, and of those
+    outside each part, are minimized at the same time, for one penalty after another until the loss
+    of the rows that are left out rises. The axes know all rows, but no outputs. Losses that are not
+    linear in y have ε = 0.
+
+    Parameters
+    ----------
+    name : {"linear", "arc-cosine", "laplacian", "rbf"}
+        Features, or a kernel.
+    loss : FenchelYoung or Surrogate
+    n_rows : int
+        Rows to learn at most, drawn at random.
+    seed : int
+        Draws rows and landmarks.
+
+    References
+    ----------
+    Williams, Seeger (2000), "Using the Nyström method to speed up kernel machines"; Liu, Nocedal
+    (1989), "On the limited memory BFGS method for large scale optimization".
+    """
+
+    def __init__(self, name: str, loss: Any, n_rows: int, seed: int) -> None:
+        self.name, self.loss, self.n_rows, self.seed = name, loss, n_rows, seed
+
+    @classmethod
+    def linear(cls, loss: Any, X: Matrix, seed: int) -> Self | None:
+        """A linear model of rows; None if passes are quicker: CSR, or both many and wide."""
+        n, p = X.shape
+        n_rows = min(n, max(N_ROWS, PER_FEATURE * p))
+        if issparse(X) or n_rows > MOST or min(n_rows, p) > WIDEST:
+            return None
+        return cls("linear", loss, n_rows, seed)
+
+    def fit(self, training: Training) -> Floats:
+        """See `Member`."""
+        learned = self._drawn(len(training.V), self.n_rows)
+        Z, weight, V = training.rows.standardized(learned), training.weight[learned], training.V
+        features = self._features(Z, weight)
+        P, parts = features(Z), training.parts[learned]
+        weights = weight[:, None] * (parts[:, None] != [*training.folds, np.nan])
+        share = self.loss.linear_in_outputs / (len(Z) + 1.0)
+        pulled = (1.0 - share) * V[learned] + share * training.origin
+        objective = FoldObjective(P, features.squares, pulled, weights, self.loss)
+        W = self._coefs(objective, V[learned], weight, parts)
+        self._keep(features, W[:, -training.dim :], training.rows)
+        return self._honest(features, W, training)
+
+    def _drawn(self, n, n_drawn):
+        """Places of this many of n rows, in order."""
+        return np.sort(np.random.RandomState(self.seed).permutation(n)[:n_drawn])
+
+    def _features(self, Z, weight):
+        if self.name == "linear":
+            return Features.of_rows(Z, weight)
+        landmarks = self._drawn(len(Z), LANDMARKS)
+        kernel = RowKernel.of(self.name, Z[landmarks], weight[landmarks])
+        return Features.of_kernel(kernel, Z, weight)
+
+    def _coefs(self, objective, V, weight, parts):
+        """Coefficients of all models, by the penalty of the lowest loss of rows left out."""
+        judged, lowest, self.penalty = np.flatnonzero(parts >= 0), math.inf, DEFAULT_PENALTY
+        W = best = np.zeros(objective.shape)
+        for penalty in PENALTIES if len(judged) else [DEFAULT_PENALTY]:
+            W = objective.minimize(penalty, W)
+            honest = objective.scores(W)[judged, parts[judged]]
+            loss = min(
+                weight[judged] @ self.loss.objective(a * honest, V[judged])[0] for a in MULTIPLES
+            )
+            if loss >= lowest:
+                break
+            lowest, best, self.penalty = loss, W, penalty
+        return best
+
+    def _honest(self, features, W, training):
+        """Scores of the rows of parts by the models without them, some rows at a time."""
+        honest = np.zeros(training.V.shape)
+        for part in training.folds:
+            own, dim = np.flatnonzero(training.parts == part), training.dim
+            coefs = W[:, part * dim : (part + 1) * dim]
+            for start in range(0, len(own), CHUNK):
+                chunk = own[start : start + CHUNK]
+                P = features(training.rows.standardized(chunk))
+                honest[chunk] = P @ coefs[:-1] + coefs[-1]
+        return honest[training.judged]
+
+    def _keep(self, features, coefs, rows):
+        """Coefficients of features, and those of a linear model in units of X."""
+        self.kernel, self.coefs = features.kernel, features.axes @ coefs[:-1]
+        self.shift = coefs[-1] - features.center @ self.coefs
+        if self.kernel is None:
+            folded = rows.scale.fold(np.column_stack([self.coefs.T, self.shift]))
+            self.coef_, self.intercept_ = folded[:, :-1], folded[:, -1]
+
+    def scores(self, rows: StandardRows) -> Floats:
+        """See `Member`."""
+        Z = rows.standardized(slice(None))
+        return (Z if self.kernel is None else self.kernel(Z)) @ self.coefs + self.shift
