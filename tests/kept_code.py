@@ -1,7 +1,9 @@
 """Where numba keeps the code that tests compile: a folder per version of the package's source.
 
 numba looks at the file of a kernel alone, and not at what it calls in others. ``NUMBA_CACHE_DIR``
-is left as it is if it is set.
+is left as it is if it is set. Kernels are compiled when they are first called, unless
+``SKSTRUCTURED_COMPILE`` is set: tests of bits compare compiled ones, and ``test_tiers.py`` has those
+that are interpreted.
 """
 
 import hashlib
@@ -29,6 +31,7 @@ def forget_old():
         shutil.rmtree(folder, ignore_errors=True)
 
 
+os.environ.setdefault("SKSTRUCTURED_COMPILE", "1")
 if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(FOLDER / digest())
     forget_old()

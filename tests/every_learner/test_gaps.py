@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import skstructured as sk
+from skstructured._engine.moments import KEPT
 from skstructured._engine.rows import Rows
 
 N, P, FEW = 40 if INTERPRETED else 200, 4, 40
@@ -164,7 +165,8 @@ def test_chunks_learn_the_same(name, missing, rng):
     whole, parts = (learned(new(name, missing), X, y, count) for count in (1, 7))
     for model in (parts, pickle.loads(pickle.dumps(parts))):
         np.testing.assert_array_equal(scores_of(whole, X), scores_of(model, X))
-        np.testing.assert_array_equal(whole._scale.statistics, model._scale.statistics)
+        statistics = [one._scale.statistics[:KEPT] for one in (whole, model)]
+        np.testing.assert_array_equal(*statistics)
     if weights_of(whole) is not None:
         np.testing.assert_array_equal(weights_of(whole), weights_of(parts))
 
