@@ -2,7 +2,7 @@
 
 numba looks at the file of a kernel alone, and not at what it calls in others. ``NUMBA_CACHE_DIR``
 is left as it is if it is set. Kernels are compiled when they are first called, unless
-``SKSTRUCTURED_COMPILE`` is set: tests of bits compare compiled ones, and ``test_tiers.py`` has those
+``SKSTRUCTURED_COMPILE`` is set: tests of bits compare compiled ones, and ``test_tiers.py`` those
 that are interpreted.
 """
 

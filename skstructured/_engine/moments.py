@@ -102,13 +102,6 @@ def square(z):
     return total
 
 
-@kernel
-def transform_all(X, statistics, Z):
-    """Transform dense rows X into Z, without counting them."""
-    for i in range(X.shape[0]):
-        transform(X[i], statistics, Z[i])
-
-
 @kernel(fastmath=FASTMATH)
 def complete(X, statistics, out):
     """Dense rows X with edges instead of cells beyond them, and means instead of missing ones."""

@@ -229,7 +229,7 @@ class TestKernels:
     def test_code_of_an_older_source_is_not_on_disk(self, tmp_path):
         code = f"""
 import numpy as np, os, pathlib, sys
-from skstructured._engine.moments import transform_all as f
+from skstructured._engine.moments import complete as f
 if len(sys.argv) > 1:
     for path in pathlib.Path({str(tmp_path)!r}).rglob("*.nbi"):
         os.utime(path, (1.0, 1.0))
@@ -269,7 +269,7 @@ print(f.is_warm)
         warming = "sk.warm_up('MulticlassPerceptron')" if rule == "warm_up" else ""
         code = f"""
 import numpy as np, skstructured as sk
-from skstructured._engine.moments import transform_all as f
+from skstructured._engine.moments import complete as f
 {warming}
 print(f.is_warm); f(np.ones((2, 3)), np.ones((11, 3)), np.ones((2, 3))); print(f.is_warm)
 """

@@ -4,7 +4,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
@@ -58,6 +58,7 @@ class Mixed(NamedTuple):
     intercept: Floats
     rows: StandardRows
 
+    @one_blas_thread(True)
     def scores(self, X: Any) -> Floats:
         """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
         if self.rows.scale is None:
@@ -123,6 +124,7 @@ class Mixture(BaseEstimator):
             new._fit(X, y, sample_weight)
         return self
 
+    @one_blas_thread(True)  # more wait for each other where cores are shared
     def _fit(self, X, y, sample_weight, groups=None):
         """Fit; the mixed honest scores (n, dim), NaN of rows that have none.
 
@@ -262,10 +264,9 @@ class Mixture(BaseEstimator):
             *members, (name, trees) = members
             done.append(self._learned(name, trees, training, packed))
             training = trees.stretched(training)
-        with one_blas_thread(effective_n_jobs(self.n_jobs) > 1):
-            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._learned)(*pair, training, packed) for pair in members
-            )
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._learned)(*pair, training, packed) for pair in members
+        )
         honest, scores = zip(*found, *done, strict=True)
         self.validation_scores_ = np.array(scores)
         return honest, training
