@@ -10,6 +10,7 @@ from skstructured import KernelStructuredPredictor, PiSTOLRegressor, StructuredP
 from skstructured._learners.blas import one_blas_thread
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.kernel._gram import KeptKernels
+from skstructured.estimators.mixture._minimizer import LossMinimizer
 
 
 def threads():
@@ -69,6 +70,15 @@ def test_a_stream_has_one_thread_and_predictions_have_all(seen):
     seen.clear()
     model.predict(X)
     assert set(seen) == {2}
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_mixtures_have_one_thread_for_products(n_jobs, monkeypatch):
+    found = []
+    for name in ("fit", "scores"):
+        monkeypatch.setattr(LossMinimizer, name, noted(getattr(LossMinimizer, name), found))
+    StructuredPredictor(n_jobs=n_jobs, random_state=0).fit(X, Y).predict(X)
+    assert len(found) > 3 and set(found) == {1}
 
 
 def test_errors_and_members_side_by_side_restore_the_number(monkeypatch):
