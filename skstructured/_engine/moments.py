@@ -244,7 +244,7 @@ def round_of(offsets, r):
     return (offsets[r], offsets[r + 1]) if offsets.shape[0] > 0 else (r, r + 1)
 
 
-@kernel
+@kernel(steps=0.5)
 def standardize_rows(
     data, width, rows, offsets, weight, statistics, counts, centred, divided, out, before
 ):

@@ -79,8 +79,11 @@ from skstructured._engine.state import (
 #: Rows learned at a time, by compiled and by interpreted loops.
 BLOCK, SLOW_BLOCK = 4096, 64
 
-#: Interpreted steps of a row besides products of weights, and what compiling a loop is worth.
-STEPS_OF_ROW, LOOP_WORTH = 500.0, 1e7
+#: Interpreted steps of a row and an expert besides products of weights, and of a CSR entry.
+STEPS_OF_ROW, STEPS_OF_ENTRY = 50.0, 8.0
+
+#: What compiling the loops is worth.
+ROUNDS_WORTH, ROWS_WORTH = 1e7, 4e6
 
 
 @kernel
@@ -108,7 +111,7 @@ LOOP = types.FunctionType(SIGNATURE)
 as_loop = function_at(LOOP)
 
 
-@kernel(signature=SIGNATURE, worth=LOOP_WORTH)
+@kernel(signature=SIGNATURE, worth=ROUNDS_WORTH)
 def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
     """Learn rounds in order; stop before one whose norm or scores are out of range.
 
@@ -239,7 +242,7 @@ def products(g, raw):
     return inner, square
 
 
-@kernel(signature=SIGNATURE, worth=LOOP_WORTH)
+@kernel(signature=SIGNATURE, worth=ROWS_WORTH)
 def learn_rows(  # the hot loop
     rows, rounds, learned, constants, results, kernels, scales, steps
 ):
@@ -378,9 +381,11 @@ class Kernels:
         if self.in_python or loop.is_warm:
             return 0.0
         n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
-        entries = len(rows.data) / max(rows.n_rows, 1) if rows.is_sparse else rows.width
-        losses = steps_of(self.functions[0][1]) * len(state.vectors) * len(rounds[2])
-        return losses + n * (STEPS_OF_ROW + entries * state.matrix.shape[0])
+        losses = STEPS_OF_ROW * n + steps_of(self.functions[0][1]) * len(rounds[2])
+        products = rows.width * state.matrix.shape[0]
+        if rows.is_sparse:  # each entry moves and adds a slice of weights
+            products = STEPS_OF_ENTRY * len(rows.data) / max(rows.n_rows, 1)
+        return len(state.vectors) * losses + n * products * steps_of(self.functions[0][0])
 
     @property
     def block_size(self) -> int:
@@ -464,7 +469,7 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 
 @kernel(
     signature=int64(int64, READ_ROWS, READ_VECTOR, types.boolean, *SIGNATURE.args[1:]),
-    worth=LOOP_WORTH,
+    worth=ROWS_WORTH,
 )
 def ahead(
     loop, rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps

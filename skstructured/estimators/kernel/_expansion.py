@@ -341,7 +341,7 @@ class Expansion(State):
         return np.concatenate([closed, self.opened.index[self._used()]])
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH, steps=0.05)
 def block_move_and_score(
     data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
 ):
