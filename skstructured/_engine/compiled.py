@@ -78,7 +78,7 @@ class Kernel:
         The only types that it is compiled for; None are those of calls.
     function_type : numba type or None, default=None
         Type of the first argument if it is a function: the compiled form gets its address. For a
-        Python function it is interpreted, and what it calls is compiled by itself.
+        Python function it is interpreted, and kernels in it compile themselves.
     steps : float or callable, default=1.0
         Steps of a call for each entry of its arrays, or of its arguments.
     worth : float, default=2e6
@@ -260,9 +260,9 @@ def kernel(
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
 
-    The function is interpreted until compiling it pays, which is when its code is on disk, or when
-    what was interpreted has taken as long; with ``SKSTRUCTURED_COMPILE=1`` it is compiled when it
-    is first called.
+    The function is interpreted until compiling it pays: when its code is on disk, or when as many
+    steps were interpreted as compiling is worth. With ``SKSTRUCTURED_COMPILE=1`` it is compiled when
+    it is first called.
 
     Parameters
     ----------

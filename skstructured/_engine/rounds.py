@@ -346,7 +346,7 @@ class Kernels:
     functions : tuple
         Those of `TYPES`; those of the experts that scale, and that step.
     in_python : bool
-        Whether any is a Python function, so that loops are never compiled.
+        Whether any is a Python function; loops are then never compiled.
     loop : callable
         `learn_rounds` or `learn_rows`.
     """

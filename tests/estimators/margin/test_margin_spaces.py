@@ -28,14 +28,12 @@ def test_oracles_equal_a_linear_program(name, scale):
     _, _, space, V, L, _ = problem(name)
     rng, outputs, dim = np.random.RandomState(1), outputs_of(space, None), V.shape[1]
     A, a, b, number = outputs._bilinear(V)
-    compiled = hasattr(outputs.oracle(), "py_func")
-    visit = _atoms.visit if compiled else _atoms.visit_in_python
     oracle, game = outputs.oracle(), (0, (A, a, b), 0.0, np.ones((1, 1)))
     for i in range(3):
         v, mu, nu = scale * rng.randn(dim), V[i].copy(), V[i].copy()
         columns = rows = V[i : i + 1].copy(), np.ones(1)
         for _ in range(12):  # each leaves a tenth of the gap, at most
-            mu, columns, rows = visit(oracle, True, 0.0, game, v, mu, columns, rows, nu)
+            mu, columns, rows = _atoms.visit(oracle, True, 0.0, game, v, mu, columns, rows, nu)
         costs = V @ (b + (A[0, 0] * mu if A.size == 1 else A @ mu))
         value = costs.min() + a @ mu + number + v @ mu
         assert value == pytest.approx(naive.max_min(L, V, v), rel=1e-8, abs=1e-8)
