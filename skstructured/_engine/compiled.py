@@ -83,6 +83,8 @@ class Kernel:
         Steps of a call for each entry of its arrays, or of its arguments.
     worth : float, default=2e6
         Steps that compiling is worth.
+    python : callable or None, default=None
+        Interpreted in the place of the function.
 
     Attributes
     ----------
@@ -99,9 +101,10 @@ class Kernel:
         function_type: Any = None,
         steps: float | Callable[..., float] = 1.0,
         worth: float = WORTH,
+        python: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, dispatcher.py_func)
-        self.dispatcher, self.py_func = dispatcher, dispatcher.py_func
+        self.dispatcher, self.py_func = dispatcher, python or dispatcher.py_func
         self.targetoptions = dispatcher.targetoptions  # by which numba inlines it
         self.signature, self.function_type = signature, function_type
         self.steps, self.worth = steps, worth
@@ -257,12 +260,13 @@ def kernel(
     function_type: Any = None,
     steps: float | Callable[..., float] = 1.0,
     worth: float = WORTH,
+    python: Callable[..., Any] | None = None,
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
 
     The function is interpreted until compiling it pays: when its code is on disk, or when as many
-    steps were interpreted as compiling is worth. With ``SKSTRUCTURED_COMPILE=1`` it is compiled when
-    it is first called.
+    steps were interpreted as compiling is worth. ``SKSTRUCTURED_COMPILE=1`` compiles it when it is
+    first called.
 
     Parameters
     ----------
@@ -284,6 +288,8 @@ def kernel(
         function of its arguments.
     worth : float, default=2e6
         Steps that compiling is worth.
+    python : callable or None, default=None
+        What is interpreted in the place of the function, which has instructions of a processor.
 
     Returns
     -------
@@ -303,21 +309,21 @@ def kernel(
     if function is None:
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
         counting = {"function_type": function_type, "steps": steps, "worth": worth}
-        return functools.partial(kernel, **options, **counting)
+        return functools.partial(kernel, **options, **counting, python=python)
     if cached and function.__closure__ and not _closes_over_kernels(function):
         function.__qualname__ += _digest([cell.cell_contents for cell in function.__closure__])
     dispatcher = njit(
         fastmath=fastmath, inline="always" if inline else "never", nogil=True, error_model="numpy"
     )(function)
     if not is_kernel(dispatcher):
-        return dispatcher
+        return python or dispatcher
     if cached and not _closes_over_kernels(function):
         try:
             dispatcher.enable_caching()
         except RuntimeError:  # no folder, or code that is in no file
             if str(function.__module__).startswith("skstructured."):
                 _warn_not_kept()
-    return Kernel(dispatcher, signature, function_type, steps, worth)
+    return Kernel(dispatcher, signature, function_type, steps, worth, python)
 
 
 def _digest(told: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, lower_builtin, overload, type_callable
+from numba.extending import intrinsic, lower_builtin, type_callable
 
 from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
@@ -85,17 +85,9 @@ def _add_lanes(
     return types.void(*places, lanes), codegen
 
 
-def _add_row(target, at, factors, source, starts, length):
-    quads, pairs = length // 4 * 4, length // 2 * 2
-    for k in range(0, quads, 4):
-        _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
-    for k in range(quads, pairs, 2):
-        _add_lanes(target, at, factors, source, starts, k, 2)  # type: ignore[call-arg]
-    for k in range(pairs, length):
-        _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
-
-
-def add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int) -> None:
+def _add_slices(
+    target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int
+) -> None:
     """``target[at:at + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
 
     By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
@@ -106,9 +98,15 @@ def add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, le
         goal += x * source[start : start + length]
 
 
-@overload(add_row)
-def _add_row_of(target, at, factors, source, starts, length):
-    return _add_row
+@kernel(python=_add_slices)
+def add_row(target, at, factors, source, starts, length):
+    quads, pairs = length // 4 * 4, length // 2 * 2
+    for k in range(0, quads, 4):
+        _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
+    for k in range(quads, pairs, 2):
+        _add_lanes(target, at, factors, source, starts, k, 2)  # type: ignore[call-arg]
+    for k in range(pairs, length):
+        _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
 
 
 def two_to(shifted: Any) -> float:
