@@ -1,4 +1,4 @@
-"""The first fit on a new machine, beside another commit: CPU seconds until kernels are compiled.
+"""The first fit on a new machine, beside another commit, in CPU seconds.
 
 ``python -m benchmarks.speed.cold COMMIT`` makes a work tree of COMMIT and starts a process in each
 in turns, with an empty folder for kernels: it imports the package, learns 300 rows with ten
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._common import Results, two_commits
+from benchmarks._common import ROOT, Results, two_commits
 
 #: A learner of each family, as a user writes it.
 LEARNERS = (
@@ -31,10 +31,13 @@ LEARNERS = (
     "FolkloreClassifier()",
     "ConditionalRandomField('sequence')",
     "MaxMinMarginNetwork()",
+    "StructuredRegressor()",
+    "StructuredRanker()",
+    "PiSTOLClassifier()",
 )
 
 #: The first command of the README.
-COMMAND = "python -m skstructured"
+COMMAND = "python -m skstructured docs/cells.csv --target diagnosis"
 
 FIRST_FIT = """
 import time
@@ -59,7 +62,7 @@ before = time.process_time()
 import skstructured.__main__
 skstructured.OnlineStructuredPredictor
 imported = time.process_time()
-skstructured.__main__.main([])
+skstructured.__main__.main([{file!r}, "--target", "diagnosis", "--save", "tumors.model"])
 print(imported - before, time.process_time() - imported)
 """
 
@@ -74,7 +77,9 @@ def seconds(folder, learner):
         package = Path(site) / "skstructured"
         package.symlink_to(Path(folder) / "skstructured")
         paths = {"PYTHONPATH": site, "NUMBA_CACHE_DIR": f"{site}/kernels"}
-        script = FIRST_COMMAND if learner == COMMAND else FIRST_FIT.format(learner=learner)
+        script = FIRST_FIT.format(learner=learner)
+        if learner == COMMAND:
+            script = FIRST_COMMAND.format(file=str(ROOT / "docs" / "cells.csv"))
         command = [sys.executable, "-W", "ignore", "-c", script]
         given = {"env": {**os.environ, **paths, "OMP_NUM_THREADS": "1"}, "cwd": site}
         done = [
