@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import threading
 
 __version__ = "0.1.0"
 
@@ -55,14 +56,18 @@ _MODULES = {
 
 __all__ = ["__version__", *_MODULES]
 
+#: Held while a module is imported: threads that import packages side by side may find half of one.
+_LOCK = threading.RLock()
+
 
 def __getattr__(name):
     """Import a public name or module at its first use: scikit-learn and numba take seconds."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(f"skstructured.{_MODULES[name]}"), name)
-    if name[:1] != "_":
-        with contextlib.suppress(ImportError):
-            return importlib.import_module(f"skstructured.{name}")
+    with _LOCK:
+        if name in _MODULES:
+            return getattr(importlib.import_module(f"skstructured.{_MODULES[name]}"), name)
+        if name[:1] != "_":
+            with contextlib.suppress(ImportError):
+                return importlib.import_module(f"skstructured.{name}")
     raise AttributeError(f"module 'skstructured' has no attribute {name!r}")
 
 

@@ -84,7 +84,7 @@ class Kernel:
     worth : float, default=2e6
         Steps that compiling is worth.
     python : callable or None, default=None
-        Interpreted in the place of the function.
+        What is interpreted instead of the function.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ def kernel(
     worth : float, default=2e6
         Steps that compiling is worth.
     python : callable or None, default=None
-        What is interpreted in the place of the function, which has instructions of a processor.
+        What is interpreted instead of the function, which has instructions of a processor.
 
     Returns
     -------
