@@ -34,6 +34,8 @@ EMPTY_INT32 = np.empty(0, dtype=np.int32)
 
 #: Threads that interpret a kernel at the moment, and so all kernels that it calls.
 _INTERPRETING: set[int] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_INTERPRETING.clear)
 
 #: Whether all kernels are compiled when they are first called.
 _AT_ONCE = threading.Event()
@@ -168,10 +170,11 @@ class Kernel:
     @functools.cached_property
     def _is_on_disk(self) -> bool:
         """Whether code of this source is on disk."""
-        folder, code = self.dispatcher.stats.cache_path, self.py_func.__code__
+        folder, function = self.dispatcher.stats.cache_path, self.dispatcher.py_func
         if folder is None:
             return False
-        name = f"{self.py_func.__qualname__}-{code.co_firstlineno}"
+        code = function.__code__
+        name = f"{function.__qualname__}-{code.co_firstlineno}"
         return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
 
 

@@ -151,6 +151,32 @@ def test_rows_that_threads_learn_meanwhile_are_not_lost(cold, stream, monkeypatc
     assert errors == [] and model.t_ == 60 and learn_rows.is_warm
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that begin as copies")
+def test_a_process_that_is_forked_while_others_interpret_compiles():
+    code = """
+import os, threading
+from skstructured._engine import compiled
+from skstructured._engine.compiled import kernel
+begun, ends = threading.Event(), threading.Event()
+@kernel(cached=False)
+def waiting(x):
+    begun.set()
+    ends.wait()
+thread = threading.Thread(target=waiting, args=(1,))
+thread.start()
+begun.wait()
+if os.fork() == 0:
+    print(len(compiled._INTERPRETING), flush=True)
+    os._exit(0)
+print(os.wait()[1], len(compiled._INTERPRETING))
+ends.set()
+"""
+    env = {**os.environ, "SKSTRUCTURED_COMPILE": "0"}
+    call = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(call, env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "0", "1"]
+
+
 @pytest.mark.parametrize("name", ["default", "folklore", "soba", "default boosting"])
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
 def test_signals_leave_interpreted_rounds_whole(name, cold, stream):
