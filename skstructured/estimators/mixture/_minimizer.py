@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
@@ -83,7 +83,7 @@ def principal_axes(F: Floats) -> tuple[Floats, Floats]:
     if F.shape[1] > len(F):
         sides, squares = principal_axes(F.T)
         return F.T @ sides / np.sqrt(squares), squares
-    squares, axes = eigh(F.T @ F, driver="evd")
+    squares, axes = np.linalg.eigh(F.T @ F)
     is_counted = squares > max(SMALLEST * squares[-1], 0.0)
     return axes[:, is_counted], squares[is_counted]
 
