@@ -141,7 +141,11 @@ class Model(State, ABC):
         The first call is the loop. One in Python, which may be left anywhere, moves a copy.
         """
         if not self._bound().in_python:
-            return at_once(*moving(self.state))[0]
+            try:
+                calls = moving(self.state)  # compiles them, when that pays
+            except NumbaError as error:
+                raise self._cannot_compile(error) from None
+            return at_once(*calls)[0]
         state, work = self.state.copy(), getattr(self, "work", NO_FLOATS)
         vertices = work.copy()  # that an oracle in Python has listed
         (learn, *arguments), *calls = moving(state)
@@ -239,14 +243,17 @@ class Model(State, ABC):
         """The kernels for the storage format of the state."""
         return self._kept(self.state.by_feature, self._new_kernels)
 
+    def _cannot_compile(self, error: NumbaError) -> TypeError:
+        lines = [line for line in str(error).splitlines() if "Failed in" not in line]
+        parts = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
+        return TypeError(f"numba cannot compile a kernel of {parts}: {lines[0]}")
+
     def _new_kernels(self) -> Kernels:
         kernels = Kernels(self._kernels(), self._experts(), self._mixed)
         try:
             kernels.form_of(kernels.loop)
         except NumbaError as error:
-            lines = [line for line in str(error).splitlines() if "Failed in" not in line]
-            parts = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
-            raise TypeError(f"numba cannot compile a kernel of {parts}: {lines[0]}") from None
+            raise self._cannot_compile(error) from None
         return kernels
 
     @functools.cached_property

@@ -25,6 +25,7 @@ from skstructured._engine.gradients import run_gradient_rows
 from skstructured._engine.rounds import STEPS_OF_ROW, learn_rounds, learn_rows
 from skstructured._engine.state import at_once
 from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import GradientDescent
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -113,6 +114,25 @@ def test_loops_over_a_loss_in_python_are_never_compiled(optimizer, cold, rng):
     plain = progressive_validate(model, X, y, play="predict")
     assert not compiled.is_kernel(plain.estimator.loss_.kernel)
     np.testing.assert_allclose(plain.surrogate_loss, interpreted.surrogate_loss, rtol=1e-6)
+
+
+def test_a_kernel_that_turns_out_not_to_compile_is_named_and_nothing_is_learned(cold, stream):
+    @kernel(cached=False)
+    def step(state, inner, square, bound, weight):
+        return -0.01 * locals()["weight"]
+
+    class Mixed(GradientDescent):
+        step_kernel = staticmethod(step)
+
+    X, y = stream
+    model = learned(sk.OnlineStructuredPredictor(optimizer=Mixed()), X[:30], y[:30])
+    compiled.compile_at_once()
+    weights = model.coef_.copy()
+    for _ in range(2):
+        with pytest.raises(TypeError, match="cannot compile a kernel of Mixed or FenchelYoung"):
+            model.partial_fit(X[30:], y[30:])
+    assert model.t_ == 30
+    np.testing.assert_array_equal(model.coef_, weights)
 
 
 def test_pickles_of_an_interpreted_learner_go_on_compiled(cold, stream, monkeypatch):
