@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._common import Results, arguments
 from benchmarks._timing import timed
 from benchmarks.data import load
-from skstructured.bandits import LinearThompsonSampling, LinUCB, SquareCB
+from skstructured.bandits import LinearThompsonSampling, LinUCB
 
 ORDERS, MOST = 3, 2000
 
@@ -142,7 +142,6 @@ LEARNERS = {
         lambda seed: Ours(LinearThompsonSampling(random_state=seed)),
         False,
     ),
-    "SquareCB": (lambda seed: Ours(SquareCB(random_state=seed)), False),
     "VW, epsilon .05": (lambda seed: VowpalWabbit("--epsilon 0.05", seed), True),
     "VW --squarecb": (lambda seed: VowpalWabbit("--squarecb", seed), True),
     "VW --regcb": (lambda seed: VowpalWabbit("--regcb", seed), True),

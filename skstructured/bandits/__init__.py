@@ -2,7 +2,7 @@
 
 from skstructured.bandits._base import BanditClassifier, BanditRounds
 from skstructured.bandits._first_order import BanditGaptronClassifier, BanditronClassifier
-from skstructured.bandits._item_bandits import LinearThompsonSampling, LinUCB, SquareCB
+from skstructured.bandits._item_bandits import LinearThompsonSampling, LinUCB
 from skstructured.bandits._second_order import ConfiditClassifier, NewtronClassifier, SOBAClassifier
 from skstructured.bandits.reduction import BanditReduction
 from skstructured.estimators.online import SecondOrderPerceptron
@@ -19,5 +19,4 @@ __all__ = [
     "NewtronClassifier",
     "SOBAClassifier",
     "SecondOrderPerceptron",
-    "SquareCB",
 ]

@@ -1,4 +1,4 @@
-"""Bandits whose actions have features: LinUCB, Thompson sampling and SquareCB."""
+"""Bandits whose actions have features: LinUCB and Thompson sampling."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ class LinUCB(ItemBandit):
     See Also
     --------
     LinearThompsonSampling : Random choices, by the posterior.
-    SquareCB : Random choices with exact propensities.
     ConfiditClassifier : A bandit over classes.
     ItemStructuredPredictor : Choices with full information.
 
@@ -264,7 +263,6 @@ class LinearThompsonSampling(ItemBandit):
     See Also
     --------
     LinUCB : Choices that are not random, with a regret bound.
-    SquareCB : Random choices with exact propensities.
 
     Notes
     -----
@@ -336,90 +334,3 @@ class LinearThompsonSampling(ItemBandit):
             return super()._draw(Z, rng)
         best = self._best(Z, rng)
         return int(best[0]), float(np.mean(best == best[0]))
-
-
-#: γ of the default, in units of that of the theorem.
-LESS_THAN_WORST = 10.0
-
-
-@inherit_parameters(LinUCB)
-@parameters
-class SquareCB(ItemBandit):
-    r"""Choose among actions that have features, by inverse gap weighting (contextual bandit).
-
-    Estimates θ = <ŵ, x> are those of `LinUCB`. In a round with m actions, let y* be the first of
-    those with the largest estimate. Any other action y is played with probability
-
-    .. math:: p_y = \frac{1}{m + γ (θ_{y*} - θ_y)},
-
-    and y* with the rest, at least 1/m. Every action has a positive and known probability, so the
-    log can be used to estimate the reward of any other policy.
-
-    Parameters
-    ----------
-    gap_weight : float or None, default=None
-        Weight γ ≥ 0 of the gaps, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)``
-        after t rounds, with the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of
-        the regression.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the draws.
-    {LinUCB: noise_scale, alpha, standardize, fit_intercept}
-
-    Attributes
-    ----------
-    {LinUCB: coef_, intercept_, t_, n_features_in_, feature_names_in_}
-
-    Raises
-    ------
-    {LinUCB: ValueError}
-
-    See Also
-    --------
-    LinUCB : Choices that are not random, with a regret bound.
-    LinearThompsonSampling : Random choices, by the posterior.
-
-    Notes
-    -----
-    *Guarantee.* Let rewards be in [0, 1] with expectations that are linear in the features. With K
-    actions and a regression of square-loss regret at most Reg in T rounds, ``γ = √(K T/Reg)`` gives
-    an expected regret of the order of √(K T Reg) ([1]_, Algorithm 1 and Theorem 1). The default
-    uses the number of the round, estimates Reg, and explores a tenth as much, because the errors of
-    the estimates of a round are smaller than their sum allows: it has no bound.
-
-    References
-    ----------
-    .. [1] Foster, Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits with
-       regression oracles"; the weighting is that of Abe, Long (1999).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skstructured.bandits import SquareCB
-    >>> model = SquareCB(gap_weight=2.0, standardize=False, fit_intercept=False)
-    >>> offers = np.array([[[1.0, 0.0], [0.0, 1.0]]])
-    >>> model.update(offers, [0], [2.0]).decoding_proba(offers)
-    [array([0.75, 0.25])]
-    """
-
-    gap_weight: float | None = None
-    random_state: Seed = None
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.gap_weight is not None:
-            allowed = "be a number of at least 0, or None"
-            check_real("gap_weight", self.gap_weight, lambda v: 0.0 <= v < math.inf, allowed)
-
-    def _weight_of_gaps(self, m):
-        if self.gap_weight is not None:
-            return float(self.gap_weight)
-        regret = 1.0 + self._ridge.log_determinant
-        return LESS_THAN_WORST * math.sqrt(m * max(self.t_, 1) / regret) / self._noise()
-
-    def _probabilities(self, Z: Floats) -> Floats:
-        means, m = self._ridge.means(Z), len(Z)
-        best = int(np.argmax(means))
-        P = 1.0 / (m + self._weight_of_gaps(m) * (means[best] - means))
-        P[best] = 0.0
-        P[best] = 1.0 - P.sum()
-        return P

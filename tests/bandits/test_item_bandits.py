@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 from bits import differences
 from naive import item_bandits as naive
-from scipy import stats
 from sklearn.base import clone
 
 from skstructured import GuaranteeError
 from skstructured._engine.moments import DEVIATION, MEAN
-from skstructured.bandits import LinearThompsonSampling, LinUCB, SquareCB
+from skstructured.bandits import LinearThompsonSampling, LinUCB
 
 P = 3
 W = np.array([1.0, -2.0, 0.5])
@@ -24,8 +23,6 @@ LEARNERS = {
         scale="theory", noise_scale=0.5, radius=3.0, standardize=False, fit_intercept=False
     ),
     "thompson": LinearThompsonSampling(n_draws=20, random_state=0),
-    "square cb": SquareCB(random_state=0),
-    "square cb, raw": SquareCB(gap_weight=3.0, standardize=False, random_state=0),
 }
 
 
@@ -163,29 +160,6 @@ def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
         model.set_params(**given).regret_bound()
 
 
-@pytest.mark.parametrize("gap_weight", [None, 0.0, 2.5])
-def test_inverse_gap_weighting_is_literal(gap_weight):
-    offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gap_weight=gap_weight, random_state=0).fit(offers, actions, rewards)
-    ridge, (A, w, least) = literal(model, offers, actions, rewards)
-    for x, p in zip(offers, model.decoding_proba(offers), strict=True):
-        regret = ridge.noise(least) ** 2 * (1.0 + np.log(naive.information(A, 1.0, 1)))
-        rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gap_weight is None else gap_weight
-        means = naive.standardized(x, statistics(model)) @ w
-        np.testing.assert_allclose(p, naive.inverse_gap(means, rate), rtol=1e-10)
-        assert p[np.argmax(means)] >= 1.0 / len(x) - 1e-12
-
-
-def test_square_cb_draws_what_it_says():
-    offers, actions, rewards = rounds_of(5)
-    model = SquareCB(gap_weight=1.0, random_state=0).fit(offers, actions, rewards)
-    x = next(x for x in offers if len(x) == 5)
-    played, propensities = model.choose([x] * 4000)
-    p = model.decoding_proba([x])[0]
-    np.testing.assert_array_equal(propensities, p[played])
-    assert stats.chisquare(np.bincount(played, minlength=5), 4000 * p).pvalue > 1e-3
-
-
 def test_thompson_sampling_of_two_is_exact():
     offers, actions, rewards = rounds_of(6)
     model = LinearThompsonSampling(scale=1.5, random_state=0).fit(offers, actions, rewards)
@@ -314,8 +288,6 @@ def test_nothing_known_one_action_identical_actions_and_many(name):
     assert model._noise() in (0.5, 1.0)
     if isinstance(model, LinUCB):
         assert model.choose(np.ones((1, 4, P)))[0][0] == 0
-    if isinstance(model, SquareCB):
-        np.testing.assert_allclose(model.decoding_proba(np.ones((1, 4, P)))[0], 0.25)
     many = np.random.RandomState(0).normal(size=(10**4, P))
     action, propensity = model.choose([many])
     model.update([many], action, [1.0], propensity)
@@ -336,8 +308,8 @@ def test_rewards_that_were_all_zero_leave_exploration():
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("factor", [1e-20, 1e20])
 def test_rewards_may_have_any_unit(name, factor):
-    if "raw" in name or name == "theory":
-        pytest.skip("R and gap_weight are in units of the rewards")
+    if name == "theory":
+        pytest.skip("R is in units of the rewards")
     offers, actions, rewards = rounds_of(13)
     one = clone(LEARNERS[name]).fit(offers, actions, rewards)
     two = clone(LEARNERS[name]).fit(offers, actions, factor * rewards)
@@ -407,7 +379,6 @@ def test_hidden_actions_may_be_anything():
         (LinUCB(radius=0.0), "radius must be a positive"),
         (LinUCB(standardize="yes"), "standardize must be"),
         (LinUCB(fit_intercept=2), "fit_intercept must be a bool"),
-        (SquareCB(gap_weight=-1.0), "gap_weight must be"),
         (LinearThompsonSampling(scale=0.0), "scale must be a positive"),
         (LinearThompsonSampling(n_draws=0), "n_draws must be an integer"),
     ],
@@ -510,7 +481,7 @@ def test_the_bound_is_about_whoever_chose():
     assert 100.0 < regret <= model.regret_bound() < 4.0 * regret
 
 
-@pytest.mark.parametrize("name", ["lin ucb", "thompson", "square cb"])
+@pytest.mark.parametrize("name", ["lin ucb", "thompson"])
 def test_defaults_learn_in_any_units(name):
     rng, w, X = problem(6, 600, 5)
     means, units = 1e4 + 100.0 * (X @ w), 10.0 ** np.array([-6, 0, 3, 6])

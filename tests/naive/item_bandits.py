@@ -64,14 +64,6 @@ def theorem_3(n, d, L, lam, R, S, delta):
     return first * (math.sqrt(lam) * S + R * inner)
 
 
-def inverse_gap(means, gamma):
-    """Probabilities of SquareCB, action by action."""
-    best = max(range(len(means)), key=lambda k: (means[k], -k))
-    P = np.array([1.0 / (len(means) + gamma * (means[best] - m)) for m in means])
-    P[best] = 1.0 - sum(np.delete(P, best))
-    return P
-
-
 def best_of_two(A, w, Z, deviation):
     """How likely the first of two actions is the best under N(ŵ, deviation² A⁻¹)."""
     z = Z[0] - Z[1]

@@ -15,7 +15,7 @@ be any real number.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skstructured.bandits import LinearThompsonSampling, LinUCB, SquareCB
+from skstructured.bandits import LinearThompsonSampling, LinUCB
 
 rng = np.random.RandomState(0)
 ROUNDS = 1000
@@ -48,14 +48,13 @@ def serve(model):
 models = {
     "LinUCB": LinUCB(),
     "LinearThompsonSampling": LinearThompsonSampling(random_state=0),
-    "SquareCB": SquareCB(random_state=0),
 }
 logs = {name: serve(model) for name, model in models.items()}
 
 # %%
 # The left panel shows the regret: the expected reward of the best offer of each round minus that of
-# the offer shown. Look at how fast the curves flatten. SquareCB has a larger regret, but its
-# propensities are exact and never 0; a smaller ``gap_weight`` gives a log with more exploration.
+# the offer shown. Look at how fast the curves flatten. LinearThompsonSampling draws its choices, so
+# its log has propensities; a larger ``scale`` gives a log with more exploration.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 best = np.array([v.max() for v in worth])
@@ -100,6 +99,6 @@ right.set(xlim=(-0.5, 2.5))
 plt.show()
 
 # %%
-# What we see: all three bandits have a small part of the regret of guessing. The intervals from
+# What we see: both bandits have a small part of the regret of guessing. The intervals from
 # the random log contain the true rewards, and the estimates rank the policies correctly, so the
 # best policy is found without showing it to anybody.
