@@ -337,9 +337,8 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self
         """
         with self.turn, learning_aside(self) as new:
-            rows = new._rows(X, reset=True)
-            new._start(Simplex().fit(y))
-            new._simulate(rows, new._check_labels(rows, y))
+            rounds = new._first(X, y, None, None, stream=False)
+            new._simulate(rounds.rows, rounds.packed)
         self._warn_diagnostics()
         return self
 

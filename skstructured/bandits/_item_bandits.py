@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
@@ -117,8 +118,6 @@ class LinUCB(ItemBandit):
     (True, array([ 1., -2.,  0.]))
     """
 
-    randomized = False
-
     scale: float | Literal["theory"] = 1.0
     radius: float | None = None
     delta: float = 0.05
@@ -189,11 +188,9 @@ class LinUCB(ItemBandit):
         check_positive("radius", self.radius, 1.0)
         check_real("delta", self.delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
 
-    def _start_with(self, X):
-        fresh = not hasattr(self, "t_")
-        super()._start_with(X)
-        if fresh:
-            self._regret, self._uncovered, self._promised = 0.0, None, self._theorem()
+    def _start(self, width):
+        super()._start(width)
+        self._regret, self._uncovered, self._promised = 0.0, None, self._theorem()
 
     def _radius(self):
         if self.scale != "theory":
@@ -305,6 +302,10 @@ class LinearThompsonSampling(ItemBandit):
         super()._check_parameters()
         check_positive("scale", self.scale)
         check_integer("n_draws", self.n_draws)
+
+    def _start(self, width):
+        super()._start(width)
+        self.random_state_ = check_random_state(self.random_state)
 
     def _best(self, Z, rng):
         """The best actions (n_draws + 1,) of weights drawn."""

@@ -13,7 +13,7 @@ import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,14 +45,6 @@ from skstructured.items._reading import Items, read_items
 LARGEST_REWARD = 1e100
 
 
-def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
-    """`Items` of one round or more."""
-    actions = read_items(X_actions, qid, available)
-    if len(actions) == 0:
-        raise ValueError("X_actions must have one round or more, got none.")
-    return actions
-
-
 def read_rewards(rewards: Any, n: int) -> Floats:
     """n real numbers whose squares can be summed, as float64."""
     values = np.asarray(rewards)
@@ -64,33 +56,30 @@ def read_rewards(rewards: Any, n: int) -> Floats:
     return numbers
 
 
-def places_of(actions: Any, lengths: Ints) -> Ints:
-    """Positions (n,) of actions in rounds of these lengths; a ValueError names an invalid one."""
-    given = np.asarray(actions)
-    check_entries("actions", given, len(lengths))
-    if given.dtype.kind not in "iu":
+def rows_of(items: Items, actions: Any) -> Ints:
+    """Rows, among those available, of actions (n,): positions in their rounds, hidden ones counted.
+
+    A ValueError names an action that is not a position in its round, or hidden.
+    """
+    places, lengths = np.asarray(actions), items.given_lengths
+    check_entries("actions", places, len(items))
+    if places.dtype.kind not in "iu":
         raise ValueError(
             "actions must be positions of actions in their rounds, integers from 0, got an array "
-            f"of {given.dtype}."
+            f"of {places.dtype}."
         )
-    outside = np.flatnonzero((given < 0) | (given >= lengths))
+    outside = np.flatnonzero((places < 0) | (places >= lengths))
     if len(outside):
         i = int(outside[0])
         raise ValueError(
             f"actions must be positions from 0 to {lengths[i] - 1} in round {i}, which has "
-            f"{lengths[i]} actions; round {i} has {given[i]}."
+            f"{lengths[i]} actions; round {i} has {places[i]}."
         )
-    return given.astype(np.intp)
-
-
-def rows_of(items: Items, actions: Any) -> Ints:
-    """Rows, among those available, of actions (n,); a ValueError for one that is hidden."""
-    given = places_of(actions, items.given_lengths)
-    chosen = items.places_in_rounds == np.repeat(given, items.lengths)
+    chosen = items.places_in_rounds == np.repeat(places, items.lengths)
     hidden = np.flatnonzero(items.sums(chosen) == 0)
     if len(hidden):
         i = int(hidden[0])
-        raise ValueError(f"actions must be available: in round {i} action {given[i]} is hidden.")
+        raise ValueError(f"actions must be available: in round {i} action {places[i]} is hidden.")
     return np.flatnonzero(chosen)
 
 
@@ -229,9 +218,6 @@ class ItemBanditParameters:
 class ItemBandit(ItemBanditParameters, BaseEstimator):
     """Base of bandits whose actions have features; a subclass plays `_probabilities`."""
 
-    #: Whether choices are drawn.
-    randomized: ClassVar[bool] = True
-
     @abstractmethod
     def _probabilities(self, Z: Floats) -> Floats:
         """Probabilities (m,) of the actions of a round, given their rows z."""
@@ -271,8 +257,8 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
         with first_call(self, "t_") as new:
             actions, X = new._read(X_actions, qid, available)
             new._start_with(X)
-            own = random_state is None and self.randomized
-            rng = new.random_state_ if own else check_random_state(random_state)
+            own = getattr(new, "random_state_", None)  # if choices are drawn
+            rng = check_random_state(own if random_state is None else random_state)
         with self.lock:
             Z = self._ridge.ready(X)
             drawn = [self._draw(Z[rows], rng) for rows in actions.rounds]
@@ -451,7 +437,7 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
 
     def _read(self, X_actions, qid, available) -> tuple[Items, Floats]:
         """The rounds, and the rows (N', p) of available actions, checked."""
-        actions = read_actions(X_actions, qid, available)
+        actions = read_items(X_actions, qid, available)
         fresh, X = not hasattr(self, "t_"), actions.values
         if fresh or not is_ready(self, X):
             wanted = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
@@ -461,14 +447,14 @@ class ItemBandit(ItemBanditParameters, BaseEstimator):
 
     def _start_with(self, X):
         self._check_parameters()
-        if hasattr(self, "t_"):
-            return
-        self._intercept = bool(self.fit_intercept)
-        scale = scale_of(self, X.shape[1], self._intercept).without_edges()
-        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.alpha))
-        if self.randomized:
-            self.random_state_ = check_random_state(self.random_state)
-        self.t_ = 0
+        if not hasattr(self, "t_"):
+            self._start(X.shape[1])
+
+    def _start(self, width):
+        """Begin with no rounds of actions of `width` features."""
+        self._intercept, self.t_ = bool(self.fit_intercept), 0
+        scale = scale_of(self, width, self._intercept).without_edges()
+        self._ridge = RunningRidge(scale, width, self._intercept, float(self.alpha))
 
     def _check_parameters(self):
         check_positive("alpha", self.alpha)

@@ -109,8 +109,7 @@ class OfAssignments(Kind):
         return q >= 1.0 - P
 
     def read(self, y: Outputs) -> Array:
-        self.space.pack(y)
-        return np.asarray(y).astype(np.int64)
+        return self.space.pack(y)
 
 
 class OfRankings(Kind):

@@ -353,7 +353,11 @@ class AbstentionCertificate(Certificate):
     """
 
     def __init__(self, expert_losses: Floats, constants: dict[str, Any]) -> None:
-        super().__init__("Theorem 7", 0.0, _abstention_regret(constants), math.inf, constants)
+        price = math.log(constants["experts"])
+        fast = price / (1.0 - 2.0 * constants["abstention_cost"])
+        slow = 2.0 * math.sqrt(price * constants["variance"])
+        regret = min(fast, slow) + 4.0 / 3.0 * price + 2.0
+        super().__init__("Theorem 7", 0.0, regret, math.inf, constants)
         self.expert_losses = expert_losses
 
     def bound(self, comparator_loss: float | None = None, norm: float = 0.0) -> float:
@@ -376,12 +380,6 @@ class AbstentionCertificate(Certificate):
     def regret(self, norm: float = 0.0) -> float:
         """The regret against every expert, and every fixed mixture of them."""
         return super().regret(0.0)
-
-
-def _abstention_regret(k):
-    price = math.log(k["experts"])
-    constant = price / (1.0 - 2.0 * k["abstention_cost"])
-    return min(constant, 2.0 * math.sqrt(price * k["variance"])) + 4.0 / 3.0 * price + 2.0
 
 
 def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[str, float]:

@@ -74,11 +74,11 @@ class RunningBound:
         self.sums, self.bound = np.zeros(STATE), 1.0
 
     def update(self, losses):
-        """Add losses (n,); the bounds after each, (n,)."""
+        """Add losses (n,); their weights λ_t (n,), and the bounds after each (n,)."""
         weights, bounds = np.empty((2, len(losses)))
         certify(losses, self.sums, self.surprise, self.horizon, weights, bounds)
         self.bound = float(bounds[-1]) if len(bounds) else self.bound
-        return bounds
+        return weights, bounds
 
     @property
     def weighted_mean(self):
@@ -89,16 +89,6 @@ class RunningBound:
     def mean(self):
         """The mean of the losses."""
         return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
-
-
-def surprise_of(delta, k, parts=1.0):
-    """ln(1/δ_k) of the k-th of infinitely many bounds: ``δ_k = δ/(parts (k + 1)(k + 2))``.
-
-    They sum to δ/parts. No overflow, even if δ_k underflows.
-    """
-    share = parts * (k + 1.0) * (k + 2.0)
-    quotient = delta / share
-    return -math.log(quotient) if quotient > 1e-300 else math.log(share) + read_delta(delta)
 
 
 class RecentBound:
@@ -120,7 +110,8 @@ class RecentBound:
 
     def _begun(self):
         horizon = 0.0 if self._window is None else 1.5 * self._window
-        surprise = surprise_of(self._delta, self._k, self._parts)
+        parts = self._parts * (self._k + 1.0) * (self._k + 2.0)
+        surprise = read_delta(self._delta) + math.log(parts)
         return RunningBound(surprise, horizon, self._start(self._k))
 
     def update(self, losses):
@@ -501,9 +492,7 @@ def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
 
 def path(losses: Floats, delta: float, horizon: int = 0) -> tuple[Floats, Floats]:
     """Weights λ_t (n,) and bounds (n,) of every round; a horizon of 0 is any time."""
-    weights, bounds = np.empty((2, len(losses)))
-    certify(losses, np.zeros(STATE), read_delta(delta), float(horizon), weights, bounds)
-    return weights, bounds
+    return RunningBound(read_delta(delta), horizon).update(losses)
 
 
 def fewest_losses(delta):
