@@ -141,7 +141,7 @@ class LinUCB(ItemBandit):
         """
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
-            means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
+            means, margins = self._intervals(Z)
         back = actions.unstacked
         return back(means - margins), back(means + margins)
 
@@ -200,17 +200,18 @@ class LinUCB(ItemBandit):
         root = math.sqrt(ridge.log_determinant + 2.0 * math.log(1.0 / self.delta))
         return float(self._noise() * root + math.sqrt(ridge.alpha) * norm)
 
-    def _upper(self, Z):
-        """Upper confidence bounds (m,) of rows z."""
-        return self._ridge.means(Z) + self._radius() * self._ridge.widths(Z)
+    def _intervals(self, Z):
+        """Estimates (m,) of rows z, and how far their confidence bounds are from them."""
+        return self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
+
+    def _draw(self, Z, rng):
+        means, margins = self._intervals(Z)
+        return int(np.argmax(means + margins)), 1.0
 
     def _probabilities(self, Z: Floats) -> Floats:
         P = np.zeros(len(Z))
-        P[np.argmax(self._upper(Z))] = 1.0
+        P[self._draw(Z, None)[0]] = 1.0
         return P
-
-    def _draw(self, Z, rng):
-        return int(np.argmax(self._upper(Z))), 1.0
 
     def _learn(self, X, code, reward, weight):
         if not self._covered():
@@ -218,9 +219,8 @@ class LinUCB(ItemBandit):
         elif weight != 1.0:
             self._uncovered = self._uncovered or "The theorem is about rounds of weight 1."
         else:
-            Z, z = self._ridge.ready(X), self._ridge.ready(X[code : code + 1])
-            low = self._ridge.means(z) - self._radius() * self._ridge.widths(z)
-            self._regret += np.max(self._upper(Z)) - low[0]
+            means, margins = self._intervals(self._ridge.ready(X))
+            self._regret += np.max(means + margins) - (means[code] - margins[code])
         super()._learn(X, code, reward, weight)
 
 

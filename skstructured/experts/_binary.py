@@ -63,11 +63,6 @@ def is_fitted(expert):
     return True
 
 
-def is_frame(X):
-    """Whether X is a data frame."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
 def checked_rows(estimator, X, reset):
     """X in the form that the experts get: frames and CSR unchanged, anything else as an array.
 
@@ -82,13 +77,13 @@ def checked_rows(estimator, X, reset):
     finite = "allow-nan" if estimator._takes_nan else True
     if issparse(X):
         check_sparse(X)
-    checked = X
-    if not (is_frame(X) and any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)):
+    checked, is_frame = X, hasattr(X, "columns") and hasattr(X, "dtypes")
+    if not (is_frame and any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)):
         given = {"accept_sparse": "csr", "ensure_all_finite": finite, "input_name": "X"}
         with matrices_refused(X):
             checked = check_array(X, estimator=estimator, **given)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    return X if is_frame(X) else checked
+    return X if is_frame else checked
 
 
 def rows_of(X, which):
