@@ -96,14 +96,6 @@ def mix_softmax(theta, share, alpha=1.0):
     return (1.0 - share) * (p / p.sum(axis=1, keepdims=True)) + share / theta.shape[1]
 
 
-#: What voids the bounds; see `BanditClassifier._account`.
-FOREIGN = (
-    "The bounds are about the learner's own choices: single rows that `choose` has played with its "
-    "own generator, each learned by `update` as it was played, and before the next round. Some "
-    "rounds were others, or a choice was left without its update."
-)
-
-
 def fingerprint(X, codes, propensities):
     """Identifies a round: the row's non-zeros, the action and its propensity."""
     sparse = hasattr(X, "indptr")

@@ -17,13 +17,7 @@ from skstructured._engine.rounds import NO_FLOATS, Kernels, rounds_of
 from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, clear, new_state
 from skstructured._learners.predictions import has_probabilities_of
 from skstructured._learners.weights import linear_scores
-from skstructured.bandits._base import (
-    FOREIGN,
-    BanditClassifier,
-    BanditModel,
-    BanditParameters,
-    mix_uniform,
-)
+from skstructured.bandits._base import BanditClassifier, BanditModel, BanditParameters, mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats
 from skstructured.extend.learner import Batch, Comparison
@@ -140,6 +134,13 @@ def add_moves(theta, codes, shares, kind, G):
     for i in range(theta.shape[0]):
         add_move(theta[i], codes[i], kind, shares[i], G[i])
 
+
+#: What voids the bounds; see `BanditClassifier._account`.
+FOREIGN = (
+    "The bounds are about the learner's own choices: single rows that `choose` has played with its "
+    "own generator, each learned by `update` as it was played, and before the next round. Some "
+    "rounds were others, or a choice was left without its update."
+)
 
 #: What moves Θ, as the loop wants it.
 STEPS = SimpleNamespace(scale_kernel=bandit_scale, step_kernel=sum_step)

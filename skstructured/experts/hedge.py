@@ -38,11 +38,10 @@ def hedge_weights(behind, price, gap, w):
 @kernel
 def mean_and_variance(w, losses):
     """``<w, ℓ>/Σw`` and ``Σ w (ℓ − it)²/Σw``, of one round; within the range of the losses."""
-    total, mean, least, most = 0.0, 0.0, losses[0], losses[0]
+    total, mean, least, most = 0.0, 0.0, losses.min(), losses.max()
     for i in range(losses.shape[0]):
         total += w[i]
         mean += w[i] * losses[i]
-        least, most = min(least, losses[i]), max(most, losses[i])
     mean = min(max(mean / total, least), most)
     squares = 0.0
     for i in range(losses.shape[0]):
@@ -53,12 +52,9 @@ def mean_and_variance(w, losses):
 @kernel
 def fall_behind(losses, behind):
     """D ← D + ℓ − min(D + ℓ); returns that minimum, by which the least total loss has grown."""
-    least = behind[0] + losses[0]
-    for i in range(losses.shape[0]):
-        behind[i] += losses[i]
-        least = min(least, behind[i])
-    for i in range(losses.shape[0]):
-        behind[i] -= least
+    behind += losses
+    least = behind.min()
+    behind -= least
     return least
 
 
@@ -77,8 +73,7 @@ def hedge_rounds(losses, totals, behind, sums, w, hedged):
         sums[TOTAL] += mean
         sums[VARIANCE] += variance
         sums[WIDEST] = max(sums[WIDEST], width)
-        for i in range(losses.shape[1]):
-            totals[i] += losses[t, i]
+        totals += losses[t]
         hedged[t] = mean
 
 

@@ -91,6 +91,16 @@ class RunningBound:
         return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
 
 
+def surprise_of(delta, k, parts=1.0):
+    """ln(1/δ_k) of the k-th of infinitely many bounds: ``δ_k = δ/(parts (k + 1)(k + 2))``.
+
+    They sum to δ/parts. No overflow, even if δ_k underflows.
+    """
+    share = parts * (k + 1.0) * (k + 2.0)
+    quotient = delta / share
+    return -math.log(quotient) if quotient > 1e-300 else math.log(share) + read_delta(delta)
+
+
 class RecentBound:
     """Bounds on the risk over the last rounds alone, at any time; two are alive at a time.
 
@@ -110,8 +120,7 @@ class RecentBound:
 
     def _begun(self):
         horizon = 0.0 if self._window is None else 1.5 * self._window
-        parts = self._parts * (self._k + 1.0) * (self._k + 2.0)
-        surprise = read_delta(self._delta) + math.log(parts)
+        surprise = surprise_of(self._delta, self._k, self._parts)
         return RunningBound(surprise, horizon, self._start(self._k))
 
     def update(self, losses):
