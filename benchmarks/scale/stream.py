@@ -17,6 +17,7 @@ from benchmarks._common import Results, arguments
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import NORM_AT
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.validation import warm_up
 
 FEATURES, ENTRIES, CLASSES, CHUNK, MILLION = 10**6, 20, 5, 10_000, 10**6
 
@@ -92,8 +93,7 @@ def main():
     args = arguments(__doc__, rows=given)
     stream = Stream(20 * CHUNK if args.quick else args.rows)
     model = OnlineStructuredPredictor(random_state=0)
-    X, y = stream.chunk(0)
-    progressive_validate(model, X[:1], y[:1], classes=range(CLASSES))  # compiles
+    warm_up(model, *stream.chunk(0), range(CLASSES))
     with Results(__file__, args) as out:
         watch = Watch(stream)
         given = {"random_state": 0, "classes": range(CLASSES), "progress": watch}

@@ -201,3 +201,9 @@ def _transformed_in_chunks(step, X):
     chunks = [X[start : start + CHUNK] for start in range(0, X.shape[0], CHUNK)]
     parts = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+
+
+def warm_up(estimator, X, y, classes=None, play="predict"):
+    """Load (or compile) the functions of a validation, to leave them out of timings."""
+    learner = clone(estimator)
+    _turn(learner, play, 1, learner.begin(X, y, classes), np.arange(1), None)
