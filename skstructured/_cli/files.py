@@ -216,7 +216,8 @@ def first_rows(options):
     if path is None:
         return None
     if ends_with(path, SVMLIGHT):
-        return _refuse_queries(path)
+        _refuse_queries(path)
+        return None
     targets = [options.target] if options.target else []
     if options.space in WIDE and targets:
         targets = options.target.split(",")

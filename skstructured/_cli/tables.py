@@ -329,7 +329,7 @@ def encoded(encoder, frame, path, bad_cells=None):
         if not wrong.any(axis=None):
             raise
     if bad_cells is None and getattr(encoder, "bad_cells_", None) is None:
-        row, name = wrong.stack().astype(bool).idxmax()
+        row, name = wrong.stack().idxmax()
         kind, form = formats[name]
         of_format = f" of the format {form}" if form else ""
         raise ValueError(
