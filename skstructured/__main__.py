@@ -26,8 +26,8 @@ SPACES = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking"
 SPACE_NAMES = {"regression": "real", "simplex": "multiclass", "hypercube": "multilabel"}
 SPACE_NAMES |= {"birkhoff": "assignment", "permutahedron": "ranking"}
 
-#: How formats of dates and of numbers continue after a comma.
-AFTER_COMMA = re.compile(r"[^=]*%[^=]*|234\.5|5")
+#: A column, and a format that may go on after commas, as those of dates and numbers do.
+COLUMN = re.compile(r"(?:^|,)([^,=]*)(?:=([^,]+(?:,(?:[^,=]*%[^,=]*|234\.5|5)(?=,|$))*))?")
 
 #: Why some options would do nothing for items.
 OWN = "is not supported with --qid and --choice, which have their own learners"
@@ -43,14 +43,7 @@ def _names(given):
 
 def _formats(given):
     """The formats of the columns that an option lists, None if it has none; some have commas."""
-    formats, last = {}, None
-    for name in _names(given):
-        if formats.get(last) and AFTER_COMMA.fullmatch(name):
-            formats[last] += f",{name}"
-        else:
-            last, _, form = name.partition("=")
-            formats[last] = form or None
-    return formats
+    return {match[1]: match[2] or None for match in COLUMN.finditer(given)}
 
 
 def passes(given):
@@ -216,11 +209,20 @@ def _learn(options, given):
     first = first_rows(options)
     if options.save is not None:
         load_skops()  # before the rows are learned
-    from skstructured._cli import report, tables  # takes long: after the errors of files
-
-    lines = report.lines_of(options, given, tables.read(options, first))
+    lines = _lines(options, given, first)
     for line in lines if options.save is None else _all_at_once(lines):
         print(line, flush=True)
+
+
+def _lines(options, given, first):
+    """Yield the lines to print; the table is named before the learners are imported."""
+    from skstructured._cli import tables  # takes long: after the errors of files
+
+    table = tables.read(options, first)
+    yield from (table.name, "")
+    from skstructured._cli import report  # takes long: after the name of the table
+
+    yield from report.lines_of(options, given, table)
 
 
 def _all_at_once(lines):

@@ -56,6 +56,9 @@ INT32, INT32_MAX, INT64_MAX = np.dtype(np.int32), np.iinfo(np.int32).max, 2**63 
 #: Sample weights are 0 or lie between these (docs/numbers.md).
 LIGHTEST, HEAVIEST = 1e-20, 1e20
 
+#: The largest grade of an item whose gain is ``2^g − 1``.
+LARGEST_GRADE = 60
+
 #: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
 LARGEST_SIZE = LONGEST * HEAVIEST
 

@@ -66,26 +66,26 @@ def without_bad_cells(frame, bad_cells=None, given=NONE, remedy="use --bad-cells
     If `bad_cells` is "missing" they are missing values instead. For each kind, the user has `given`
     the formats of some columns.
     """
-    lines, known = {}, {}
+    lines, readable = {}, frame.copy(deep=False)
     kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
     for name, cells in frame.items():
         values = cells.to_numpy(object)
         if not any(isinstance(value, str) for value in values):
             continue
         if name not in kinds and (numbers := plain_numbers(cells)) is not None:
-            known[name] = numbers
+            readable[name] = numbers
             continue
         kind, form = _likely_kind(values, *kinds.get(name, (None, None)))
         wrong = formats.unreadable(values, kind, form)
         if bad_cells == "missing":
-            known[name] = cells.mask(wrong, None)
+            readable[name] = cells.mask(wrong, None)
         elif wrong.any():
             first = cells[wrong]
             lines[name] = (
                 f"column {name!r} is read as categories: {len(first)} of {len(frame)} cells are "
                 f"not {kind}s, such as {first.iloc[0]!r} in row {first.index[0]}; {remedy}."
             )
-    return frame.assign(**known), lines
+    return readable, lines
 
 
 def _likely_kind(values, kind, form):
@@ -137,19 +137,20 @@ def about_columns(features, encoder, y, targets, is_real):
 
     y are the outputs, (n,) or (n, targets).
     """
-    rows, lines = np.linspace(0, len(y) - 1, min(len(y), SEEN)).astype(np.intp), {}
-    about, y = "the tenth of " if is_real else "", _intervals(y, TENTHS) if is_real else y
-    outputs = [np.unique(one, return_inverse=True)[1] for one in y[rows].reshape(len(rows), -1).T]
-    numbers = {}
-    for one in encoder.columns_ if len(y) >= FEW else ():
-        name, cells, x = one["column"], features[one["column"]], None
-        if one["taken for"] in ("number", "flag"):
+    rows = np.linspace(0, len(y) - 1, min(len(y), SEEN)).astype(np.intp)
+    about, y = ("the tenth of ", _intervals(y, TENTHS)) if is_real else ("", y)
+    outputs = [np.unique(t, return_inverse=True)[1] for t in y[rows].reshape(len(rows), -1).T]
+    lines, numbers = {}, {}
+    for column in encoder.columns_ if len(y) >= FEW else ():
+        name, kind, x = column["column"], column["taken for"], None
+        cells = features[name]
+        if kind in ("number", "flag"):
             values = cells.to_numpy()
-            x = formats.as_numbers(values, is_missing(values), one.get("format", formats.PLAIN))
+            x = formats.as_numbers(values, is_missing(values), column.get("format", formats.PLAIN))
             lines.update((name, text) for text in far_cells(name, cells, x))
             x = numbers[name] = x[rows]
         cells = cells.iloc[rows]
-        if _is_identifier(cells, x, one["taken for"]):
+        if _is_identifier(cells, x, kind):
             lines[name] = (
                 f"column {name!r} differs in every row: leave it out if it is an identifier."
             )
@@ -207,10 +208,8 @@ def copies(frame, targets):
     rows, repeated = hashes(frame, index=False), hashes(features, index=False).duplicated()
     copied = rows[rows.duplicated()]
     counts = [features[name][~repeated].value_counts(dropna=False) for name in features]
-    chances = sorted((c * (c - 1)).sum() / c.sum() ** 2 for c in counts)[
-        :2
-    ]  # the others may follow
-    by_chance = BY_CHANCE * np.prod(chances) * n**2 / 2.0
+    chances = sorted((c * (c - 1)).sum() / c.sum() ** 2 for c in counts)
+    by_chance = BY_CHANCE * np.prod(chances[:2]) * n**2 / 2.0  # the other columns may follow
     if len(copied) > max(COPIED * n, SAME * repeated.sum(), by_chance):
         yield (
             f"{len(copied):,} of {n:,} rows are copies of others, such as rows "
@@ -234,8 +233,7 @@ def rare_amounts(y, target, space):
 def _is_identifier(cells, x, kind):
     """Whether nearly all short texts differ, or all whole numbers, or all numbers in order."""
     if kind == "number":
-        steps = np.diff(x)
-        is_ordered = (steps > 0).all() or (steps < 0).all()
+        is_ordered = (np.diff(x) > 0).all() or (np.diff(x) < 0).all()
         return ((x == np.rint(x)).all() or is_ordered) and cells.is_unique
     return "categories" in kind and cells.nunique() >= (1.0 - COPIED) * len(cells)
 

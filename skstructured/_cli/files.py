@@ -71,9 +71,8 @@ def frames(path, delimiter=None, size=None, notes=None, names=()):
     OSError, ValueError, ImportError
         If the file cannot be read; the message is one line and names the row.
     """
-    limit, read_parts = csv.field_size_limit(LONGEST_CELL), _of_text
-    if ends_with(path, PARQUET):
-        read_parts = _of_parquet
+    limit = csv.field_size_limit(LONGEST_CELL)
+    read_parts = _of_parquet if ends_with(path, PARQUET) else _of_text
     try:
         yield from read_parts(path, size, delimiter, [] if notes is None else notes, names)
     except UnicodeDecodeError as error:
@@ -214,14 +213,15 @@ def first_rows(options):
         If the file cannot be read, has no rows, or does not have a column that an option names.
     """
     path, started, notes = options.file, time.perf_counter(), []
+    if path is None:
+        return None
     if ends_with(path, SVMLIGHT):
         _refuse_queries(path)
-    if path is None or ends_with(path, SVMLIGHT):
         return None
-    targets = [options.target]
-    if options.space in WIDE and options.target:
+    targets = [options.target] if options.target else []
+    if options.space in WIDE and targets:
         targets = options.target.split(",")
-    named = [*filter(None, (*targets, options.qid, options.choice))]
+    named = [*targets, *filter(None, (options.qid, options.choice))]
     for columns in (options.columns, options.numbers, options.categories, options.dates):
         named += columns or ()
     with stage(f"Reading {path}"):
@@ -230,8 +230,7 @@ def first_rows(options):
     if frame is None or frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
     check_columns(path, frame, named)
-    targets = targets if options.target else [frame.columns[-1]]
-    return frame, targets, notes, time.perf_counter() - started
+    return frame, targets or [frame.columns[-1]], notes, time.perf_counter() - started
 
 
 def _refuse_queries(path):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import diags, issparse
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._cli.files import load_pandas
+from skstructured._cli.files import WIDE, load_pandas
 from skstructured._cli.tables import make_space
 from skstructured.items.metrics import ndcg
 
@@ -105,7 +105,7 @@ def wrapped(title, *texts):
 
 
 class Errors(NamedTuple):
-    """The errors of a model, and lines on them.
+    """The errors of a model, lines on them, and what else learning a table has shown.
 
     Attributes
     ----------
@@ -115,11 +115,23 @@ class Errors(NamedTuple):
         Texts on the same errors.
     comparison : sequence of str
         Lines on a simple answer, and on a rare class.
+    bound : function
+        Returns the bound on losses of new rows, if there is a theorem.
+    learner : OnlineLearner
+        The learner, which has learned the rows.
+    seconds : float
+        How long it took.
+    has_changed : bool
+        Whether errors have risen in a stream.
     """
 
     losses: Any
     details: Any = ()
     comparison: Any = ()
+    bound: Any = None
+    learner: Any = None
+    seconds: float = 0.0
+    has_changed: bool = False
 
     @property
     def late(self):
@@ -179,12 +191,10 @@ def list_errors(grades, scores):
     given = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
     values = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
     idle = np.isnan(values).sum()
-    beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
-    return Errors(
-        1.0 - values[~np.isnan(values)],
-        [f"{idle} with grades of 0 only are not counted."] if idle else [],
-        [f"Baseline         NDCG@{PLACES} {beside}."],
-    )
+    details = [f"{idle} with grades of 0 only are not counted."] if idle else []
+    orders = f"{random:.3f} in random order; {given:.3f} in the order of the file"
+    line = f"Baseline         NDCG@{PLACES} {orders}."
+    return Errors(1.0 - values[~np.isnan(values)], details, [line])
 
 
 def choice_errors(what, marks, proba):
@@ -193,24 +203,21 @@ def choice_errors(what, marks, proba):
     wrong = (np.array([part.argmax() for part in proba]) != chosen).astype(np.float64)
     shares = [part[place] for part, place in zip(proba, chosen, strict=True)]
     mean, equal = np.log(np.maximum(shares, LEAST)).mean(), -np.log(list(map(len, proba))).mean()
+    detail = f"log-likelihood {mean:.3f} a {what}; with equal shares {equal:.3f}."
     counts = np.bincount(chosen)
-    return Errors(
-        wrong,
-        [f"log-likelihood {mean:.3f} a {what}; with equal shares {equal:.3f}."],
-        [
-            f"Baseline         {1 - counts.max() / len(chosen):.1%} wrong with row "
-            f"{counts.argmax() + 1} of each {what}."
-        ],
-    )
+    least, row = 1 - counts.max() / len(chosen), counts.argmax() + 1
+    line = f"Baseline         {least:.1%} wrong with row {row} of each {what}."
+    return Errors(wrong, [detail], [line])
 
 
-def bound_text(risk_bound, unit, n, what, model=""):
+def bound_text(errors, unit, what, model=""):
     """The text on new rows: a bound on their losses."""
+    n = len(errors.losses)
     why = f"{n:,} {what} are too few for this error rate."
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
-            bound = risk_bound()
+            bound = errors.bound()
     except GuaranteeError as error:
         bound, why = 1.0, error
     if bound >= 1.0:
@@ -237,23 +244,23 @@ def effects(model, table):
     X = X[: max(SHOWN, min(ROWS, CELLS // len(columns)))]
     given = {"qid": table.qid[: X.shape[0]]} if table.space == "choices" else {}
     predictions, shuffled = [], X[shuffled_within(table.qid, X.shape[0])]
-    owners = np.repeat(np.arange(len(columns)), [one["outputs"] for one in columns])
+    owners = np.repeat(np.arange(len(columns)), [column["outputs"] for column in columns])
     for j in range(-1, len(columns)):
         rows = _mixed(X, shuffled, owners == j)
         predictions.append(np.reshape(getattr(model, method)(rows, **given), (X.shape[0], -1)))
-    usual, *changed = predictions
-    sizes = [np.abs(one - usual).sum(axis=1).mean() for one in changed]
+    usual = predictions[0]
+    sizes = np.abs(np.array(predictions[1:]) - usual).sum(axis=2).mean(axis=1)
     classes = getattr(model, "classes_", ()) if table.space == "multiclass" else ()
     towards = f", for {classes[1]}" if len(classes) == 2 else ""
-    has_sign = towards or table.space not in ("multiclass", "multilabel", "assignment", "ranking")
+    has_sign = towards or table.space not in ("multiclass", *WIDE)
     heights = usual[:, -1] if towards else usual.sum(axis=1)
-    shown = []
-    for j in np.argsort(-np.array(sizes), kind="stable")[: min(SHOWN, np.count_nonzero(sizes))]:
+    names, signs = [], []
+    for j in np.argsort(-sizes, kind="stable")[: min(SHOWN, np.count_nonzero(sizes))]:
         is_number = has_sign and columns[j]["taken for"] in ("number", "flag")
-        shown.append(columns[j]["column"] + (_sign(X, owners == j, heights) if is_number else ""))
-    if shown:
-        has_signs = any(name.endswith(("(+)", "(-)")) for name in shown)
-        yield from wrapped("Matters most", f"{', '.join(shown)}{towards * has_signs}.")
+        signs.append(_sign(X, owners == j, heights) if is_number else "")
+        names.append(columns[j]["column"] + signs[-1])
+    if names:
+        yield from wrapped("Matters most", f"{', '.join(names)}{towards * any(signs)}.")
 
 
 def shuffled_within(qid, n):

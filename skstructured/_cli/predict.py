@@ -5,22 +5,20 @@ import warnings
 
 import numpy as np
 
+from skstructured import items
 from skstructured._cli import files, tables
 from skstructured.checkpoints import load_checkpoint
-from skstructured.items import (
-    ConditionalLogit,
-    ItemStructuredPredictor,
-    ListwiseRanker,
-    StructuredRanker,
-)
 from skstructured.streaming import svmlight_chunks
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Learners of queries.
-RANKERS = (ListwiseRanker, StructuredRanker)
+RANKERS = (items.ListwiseRanker, items.StructuredRanker)
 
-#: Learners of choices; spaces whose probabilities have a column for each class or label.
-CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
+#: Learners of choices.
+CHOICES = (items.ConditionalLogit, items.ItemStructuredPredictor)
+
+#: Spaces whose probabilities have a column for each class or label.
+TASKS = ("multiclass", "multilabel")
 
 
 def print_table(options):

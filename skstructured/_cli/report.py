@@ -1,12 +1,13 @@
 """The report of the command line: learn a table, print the results, and save the model."""
 
+import functools
 import importlib.util
 import shlex
 import time
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.class_weight import compute_class_weight
 
 from skstructured._cli import measures
 from skstructured._cli.files import WIDE
@@ -40,20 +41,20 @@ CHANGES = (
 
 
 def lines_of(options, given, table):
-    """Yield the lines to print, each when it is known; `given` are the arguments."""
+    """Yield the lines below the name of a table, when they are known; `given` are the arguments."""
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
-    yield from (f"{table.name}{': real numbers' if table.space == 'real' else ''}", "")
+    unit, mixture, errors = measures.unit_of(table, options.order), None, None
     yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
-    mixture, errors = mixture_of(options, table) if _may_mix(options, table) else (None, None)
+    if _may_mix(options, table):
+        mixture, errors = mixture_of(options, table)
     if errors:
-        told = measures.unit_of(table, options.order).tell_interval(errors.losses)
-        yield from error_lines("Held out", [told], errors)
+        yield from error_lines("Held out", [unit.tell_interval(errors.losses)], errors)
         yield from column_lines(mixture, rows)
     elif mixture:
         yield "Held out         too few rows to hold any out for the mixture that --save keeps."
     run = play_table(options, rows, learner)
-    yield from run_lines(run, rows, measures.unit_of(table, options.order), bool(mixture))
+    yield from run_lines(run, rows, unit, bool(mixture))
     if not errors:
         yield from column_lines(run.learner, rows)
     yield time_line(run, table)
@@ -82,10 +83,9 @@ def class_weight_of(options, table):
     """Weights of the classes by which each class has the same weight, with ``--class-weight``."""
     if options.class_weight is None:
         return None
-    labels, counts = table.y, table.counts
-    if counts is None:
-        labels, counts = np.unique(table.y, return_counts=True)
-    return dict(zip(labels.tolist(), counts.sum() / (len(counts) * counts), strict=True))
+    labels, counts = np.unique(table.y), table.counts
+    weights = compute_class_weight("balanced", classes=labels, y=table.y, sample_weight=counts)
+    return dict(zip(labels.tolist(), weights, strict=True))
 
 
 def _may_mix(options, table):
@@ -139,32 +139,8 @@ def held_out_errors(model, table, order, theta, packed):
     return errors._replace(details=[by, *errors.details])
 
 
-class Run(NamedTuple):
-    """What learning a table once, row by row, has shown.
-
-    Attributes
-    ----------
-    errors : measures.Errors
-        Of predictions of rows, lists or choices before they were learned.
-    bound : function
-        Returns the bound on losses of new rows, if there is a theorem.
-    learner : OnlineLearner
-        The learner, which has learned the rows.
-    seconds : float
-        How long it took.
-    has_changed : bool
-        Whether errors have risen in a stream.
-    """
-
-    errors: measures.Errors
-    bound: Any
-    learner: Any
-    seconds: float
-    has_changed: bool = False
-
-
 def play_table(options, table, learner):
-    """The `Run` of a table, whose rows are in the order to learn them."""
+    """The `Errors` of rows, lists or choices before they are learned in the order of a table."""
     if table.qid is not None:
         return play_items(options, table, learner)
     if table.space == "real":
@@ -177,23 +153,23 @@ def play_table(options, table, learner):
         before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
     errors = measures.class_errors(table, losses, y, options.order, before)
     changed = (options.in_order or table.chunks is not None) and result.changed_
-    return Run(errors, result.risk_bound, result.estimator, seconds, changed)
+    learner, bound = result.estimator, result.risk_bound
+    return errors._replace(learner=learner, bound=bound, seconds=seconds, has_changed=changed)
 
 
 def run_lines(run, table, unit, is_second):
     """Yield lines on a run, which are the second part of a screen if there is a mixture."""
-    nouns = {"lists": ("list", "lists"), "choices": ("choice", "choices")}
-    one, many = nouns.get(table.space, ("row", "rows"))
-    how, by, errors = "every {} was predicted before it was learned, and seen once:", "", run.errors
+    noun = {"lists": "list", "choices": "choice"}.get(table.space, "row")
+    how, by = f"every {noun} was predicted before it was learned, and seen once:", ""
     if is_second:
-        how, by = "by the linear model alone, each {} before it was learned:", " by that model"
-        errors = errors._replace(comparison=())
-    told = f"{unit.tell(errors.losses.mean())}; {unit.write(errors.late)} in the second half."
-    yield from error_lines("While learning", [how.format(one), told], errors)
+        how, by = f"by the linear model alone, each {noun} before it was learned:", " by that model"
+        run = run._replace(comparison=())
+    mean_losses = f"{unit.tell(run.losses.mean())}; {unit.write(run.late)} in the second half."
+    yield from error_lines("While learning", [how, mean_losses], run)
     text = "no bound: errors of real numbers have no upper limit."
     if run.bound is not None:
-        text = measures.bound_text(run.bound, unit, len(errors.losses), many, by)
-    yield from measures.wrapped(f"New {many}", text)
+        text = measures.bound_text(run, unit, f"{noun}s", by)
+    yield from measures.wrapped(f"New {noun}s", text)
 
 
 def error_lines(title, texts, errors):
@@ -210,7 +186,7 @@ def column_lines(model, table):
 
 def time_line(run, table):
     """The line on the time of a run, which compiling is not in."""
-    n = len(table.y if table.chunks is None else run.errors.losses)
+    n = len(table.y if table.chunks is None else run.losses)
     read = f" after {table.reading:.2f} s of reading" if table.reading else ""
     rate = n / max(run.seconds, 1e-9)
     return f"Time             {run.seconds:.2f} s{read}, {rate:,.0f} rows a second."
@@ -223,10 +199,10 @@ def _kept(options, table, learner):
     given: in a drifting stream the last rows count most.
     """
     if table.chunks is None and not hasattr(learner, "weights_"):
-        given = {"shuffle": False, "max_iter": 1} if options.in_order else {}
-        given |= {} if options.passes is None else {"max_iter": options.passes}
-        known = learner.get_params()
-        learner.set_params(**{name: given[name] for name in given.keys() & known.keys()})
+        if options.in_order:
+            learner.set_params(shuffle=False, max_iter=1)
+        if options.passes is not None:
+            learner.set_params(max_iter=options.passes)
         with stage(f"Model: learns {len(table.y):,} rows"):
             learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
@@ -249,16 +225,13 @@ def _kept(options, table, learner):
 
 def played(table, learner, seed):
     """The result of predicting and learning each row once, and seconds without compiling."""
-    rows, rest = (table.X, table.y), {}
-    first = rows
-    if table.chunks is not None:
-        rows, rest["classes"] = (table.chunks,), table.y
-        first = next(iter(table.chunks))
+    in_parts = table.chunks is not None
+    rows, classes = ((table.chunks,), table.y) if in_parts else ((table.X, table.y), None)
     with stage(COMPILING):
-        warm_up(learner, *first, **rest)
-    started = time.perf_counter()
+        warm_up(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
+    started, given = time.perf_counter(), {"random_state": seed, "classes": classes}
     with stage("While learning") as report:
-        result = progressive_validate(learner, *rows, random_state=seed, progress=report, **rest)
+        result = progressive_validate(learner, *rows, progress=report, **given)
     return result, time.perf_counter() - started
 
 
@@ -303,16 +276,16 @@ def units(y):
 
 
 def play_amounts(table, learner, seed):
-    """The `Run` of a table of amounts, which are learned in units of the first ones."""
+    """The `Errors` of a table of amounts, which are learned in units of the first ones."""
     middle, spread, n_first = units(table.y)
     result, seconds = played(table._replace(y=(table.y - middle) / spread), learner, seed)
     counted = slice(n_first if len(table.y) > n_first else 0, None)
     errors = measures.amount_errors(table.y[counted], spread * result.target_loss[counted])
-    return Run(errors, None, result.estimator, seconds)
+    return errors._replace(learner=result.estimator, seconds=seconds)
 
 
 def play_items(options, table, learner):
-    """The `Run` of a table of items.
+    """The `Errors` of a table of items.
 
     Before a round is learned, its items have scores in a ranking, and else probabilities.
     """
@@ -333,4 +306,5 @@ def play_items(options, table, learner):
     losses = np.clip(errors.losses, 0.0, 1.0)
     last = losses[-max(1, round(LAST * len(losses))) :]
     changed = options.in_order and rise_found(losses, measures.DELTA) is not None
-    return Run(errors, lambda: risk_bound(last, measures.DELTA), learner, seconds, changed)
+    bound = functools.partial(risk_bound, last, measures.DELTA)
+    return errors._replace(bound=bound, learner=learner, seconds=seconds, has_changed=changed)

@@ -6,13 +6,12 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_digits
 
+from skstructured._base.validation import LARGEST_GRADE
 from skstructured._cli import careful, files
 from skstructured._cli.careful import numbers_of, plain_numbers
 from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
-from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
 from skstructured.streaming.formats import are_codes, number_format, unreadable
@@ -45,7 +44,7 @@ class Table(NamedTuple):
         Outputs. For chunks the distinct labels, None if outputs have several columns. For items
         grades, or 1 for the chosen item of each round and 0 for the others.
     name : str
-        Source and size of the table.
+        Source and size of the table, and whether its outputs are real numbers.
     encoder : TableEncoder or None
         The encoder that made X of the cells of a file.
     targets : sequence of str
@@ -107,6 +106,8 @@ def read(options, first):
 
 def _digits(space):
     """scikit-learn's digits, pixels in [0, 1]."""
+    from sklearn.datasets import load_digits  # files need none of it
+
     X, y = load_digits(return_X_y=True)
     name = f"digits ({len(X)} rows, {X.shape[1]} features)"
     return Table(X, y, name, space=space or "multiclass")
@@ -141,6 +142,7 @@ def _whole(path, options, first, report):
     shown = [*careful.format_examples(features.join(cells), columns, options.numbers)]
     X = encoder.transform(features)
     name = title(path, *X.shape, features.shape[1], targets, about)
+    name += ": real numbers" * (space == "real")
     reading = seconds + time.perf_counter() - started
     return Table(X, y, name, encoder, targets, space, notes, shown, qid=qid, reading=reading)
 
@@ -156,7 +158,7 @@ def _in_parts(path, options, first, report):
     features, encoder, lines = encoder_of(features, options, y, targets)
     notes = [*lines, *careful.copies(first, targets)]
     shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
-    texts, labels, known = Counter(), {}, (None, None)
+    texts, labels, classes, counts = Counter(), {}, None, None
 
     def chunks():
         for part in files.frames(path, options.delimiter, PART):
@@ -171,10 +173,10 @@ def _in_parts(path, options, first, report):
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
-        labels, known = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
+        labels, (classes, counts) = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
-    name, rest = title(path, *sizes, targets), {"chunks": Chunks(chunks), "counts": known[1]}
-    return Table(None, known[0], name, encoder, targets, space, notes, shown, **rest)
+    name, parts = title(path, *sizes, targets), Chunks(chunks)
+    return Table(None, classes, name, encoder, targets, space, notes, shown, parts, counts)
 
 
 def title(path, n, n_features, n_columns, targets=(), about=""):
@@ -207,10 +209,8 @@ def encoder_of(features, options, y, targets, is_real=False):
     """The features without bad cells, their encoder, and lines on columns to be careful about."""
     given = {"numbers": options.numbers or {}, "dates": options.dates or {}}
     given["categories"] = dict.fromkeys(options.categories or ())
-    given = {
-        kind: {name: form for name, form in forms.items() if name in features}
-        for kind, forms in given.items()
-    }
+    for kind, forms in given.items():
+        given[kind] = {name: form for name, form in forms.items() if name in features}
     features, lines = careful.without_bad_cells(features, options.bad_cells, given)
     encoder = TableEncoder(**given).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
@@ -269,12 +269,13 @@ def _of_items(path, cells, qid, options):
     y = numbers_of(cells[target])
     if y is None:
         raise ValueError(f"Column {target!r} of {path} must have {what} as numbers, got strings.")
+    is_wrong = ~np.isin(y, (0, 1))
     wanted = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
     if ranks:
+        is_wrong = (y < 0) | (y > LARGEST_GRADE)
         wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
-    for row in np.flatnonzero((y < 0) | (y > LARGEST_GRADE) if ranks else ~np.isin(y, (0, 1)))[:1]:
-        where = f"{path} row {cells.index[row]}"
-        raise ValueError(f"{where}: {wanted}; column {target!r} has {y[row]:g}.")
+    for row, value in zip(cells.index[is_wrong], y[is_wrong], strict=True):
+        raise ValueError(f"{path} row {row}: {wanted}; column {target!r} has {value:g}.")
     if ranks and not y.any():
         raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     if not ranks:
@@ -321,21 +322,19 @@ def encoded(encoder, frame, path, bad_cells=None):
     try:
         return encoder.transform(frame)
     except ValueError:
-        known = {one["column"]: one for one in encoder.columns_}
-        kinds = {name: known.get(name, {}).get("taken for") for name in frame}
-        forms = {name: known.get(name, {}).get("format") for name in frame}
-        cells = (frame[name].to_numpy(object) for name in frame)
-        wrong = np.column_stack([*map(unreadable, cells, kinds.values(), forms.values())])
-        if not wrong.any():
+        formats = {c["column"]: (c["taken for"], c.get("format")) for c in encoder.columns_}
+        wrong = frame.astype(object)
+        for name, cells in wrong.items():
+            wrong[name] = unreadable(cells.to_numpy(), *formats.get(name, (None, None)))
+        if not wrong.any(axis=None):
             raise
     if bad_cells is None and getattr(encoder, "bad_cells_", None) is None:
-        row, name = (
-            axis[found[0]] for axis, found in zip(frame.axes, wrong.nonzero(), strict=True)
-        )
-        form = f" of the format {forms[name]}" if forms[name] else ""
+        row, name = wrong.stack().idxmax()
+        kind, form = formats[name]
+        of_format = f" of the format {form}" if form else ""
         raise ValueError(
             f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kinds[name]}s{form}: correct it, or use --bad-cells missing to read such cells as "
+            f"{kind}s{of_format}: correct it, or use --bad-cells missing to read such cells as "
             "missing values."
         )
     return encoder.transform(frame.astype(object).mask(wrong, None))

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._base.validation import check_lengths, floats_of
+from skstructured._base.validation import LARGEST_GRADE, check_lengths, floats_of
 from skstructured.extend._types import Array, Floats, Ints
 
 #: What X may be, for errors.
@@ -242,10 +242,6 @@ def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
         least = "" if lowest == -np.inf else f" of at least {lowest:g}"
         raise ValueError(f"{name} must be finite numbers{least}, got {found[wrong][0]!r}.")
     return found
-
-
-#: The largest grade whose gain is ``2^g − 1``.
-LARGEST_GRADE = 60
 
 
 def gains_of(grades: Floats) -> Floats:

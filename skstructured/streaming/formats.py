@@ -47,7 +47,7 @@ def _number_pattern(separators: str, point: str) -> re.Pattern[str]:
     whole = rf"[1-9]\d{{0,2}}([{separators}])\d{{3}}(?:\6\d{{3}})*|\d+"
     digits = rf"((?:{whole})(?:{point}\d+)?|{point}\d+)\s?"
     unit_after = rf"({CURRENCY}|{WORD})?\s?"
-    return re.compile(rf"(\(?){sign}{unit}{sign}{digits}{unit_after}(\)?)", re.ASCII)
+    return re.compile(rf"(\()?{sign}{unit}{sign}{digits}{unit_after}(?(1)\))", re.ASCII)
 
 
 #: Patterns, and what becomes of marks.
@@ -80,11 +80,7 @@ def read_number(value: Any, form: str = PLAIN) -> float:
         return float(value)
     pattern, marks = PATTERNS[form[: len(ENGLISH)]]
     match, unit = pattern.fullmatch(value.strip()), form[len(ENGLISH) :].strip()
-    if (
-        match is None
-        or not {match[3], match[7]} <= {None, unit}
-        or match[1] + match[8] in ("(", ")")
-    ):
+    if match is None or not {match[3], match[7]} <= {None, unit}:
         raise ValueError(f"{value!r} is not a number such as {form}.")
     number = float(match[5].translate(marks))
     return -number if match[1] or {match[2], match[4]} & {*"-−"} else number
@@ -148,13 +144,11 @@ def as_dates(values: Array, missing: Array, form: str = ISO) -> tuple[Array, set
         return values.astype("datetime64[s]"), set() if missing.all() else {False}
     dates = np.full(len(values), "NaT", dtype="datetime64[s]")
     try:
-        found = [read_date(value, form) for value in values[~missing]]
-        zoned = [one.tzinfo is not None for one in found]
-        pairs = zip(found, zoned, strict=True)
-        dates[~missing] = [d.astimezone(UTC).replace(tzinfo=None) if z else d for d, z in pairs]
+        read = [read_date(value, form) for value in values[~missing]]
+        dates[~missing] = [d.astimezone(UTC).replace(tzinfo=None) if d.tzinfo else d for d in read]
     except (ValueError, OverflowError):
         return None
-    return dates, set(zoned)
+    return dates, {d.tzinfo is not None for d in read}
 
 
 def are_codes(values: Array) -> bool:
@@ -172,8 +166,7 @@ def formats_of(values: Array, kind: str, share: float = 1.0, form: str | None = 
         if form and not form.startswith(NUMBERS):
             allowed = ", ".join(map(repr, NUMBERS))
             raise ValueError(f"The format of numbers must be one of {allowed}, got {form!r}.")
-        matches = (match for value in values for match in UNIT.finditer(str(value)))
-        units = sorted({match[0].strip() for match in matches})
+        units = sorted({unit.strip() for value in values for unit in UNIT.findall(str(value))})
         marked = [f"{marks} {unit}".strip() for marks in PATTERNS for unit in units or [""]]
         candidates = [known for known in [PLAIN, *marked] if known.startswith(form or "")]
     reads: dict[str, list[Any]] = {}

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
@@ -195,8 +195,7 @@ class Categories:
         self, name: Any, values: Array, most: int, exact: bool = False, form: str | None = None
     ) -> None:
         self.name, self.exact, self.form = name, exact, form
-        distinct = len(set(values.tolist()))
-        self.is_wide = distinct > most
+        self.is_wide = len(set(values.tolist())) > most
         self.kind = "many categories" if self.is_wide else "categories"
         self.encoder = OneHotEncoder(
             sparse_output=self.is_wide,
@@ -276,13 +275,13 @@ def coder_of(
         number = formats.number_format(there, form)
     if number or kind == "numbers":
         flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
-        mark = bool(missing.any())
-        return Numbers(name, mark, "flag" if flags else "number", number or form or PLAIN)
+        word = "flag" if flags else "number"
+        return Numbers(name, bool(missing.any()), word, number or form or PLAIN)
     if kind in ("dates", None):
-        forms = [form or date_format(name, there)]
-        read = formats.as_dates(values, missing, forms[0])
+        form = form or date_format(name, there)
+        read = formats.as_dates(values, missing, form)
         if kind == "dates" or read:
-            return Dates(name, read[1] if read else (), forms[0])
+            return Dates(name, read[1] if read else (), form)
     exact = bool(most) and are_distinct_codes(there)
     texts = as_texts(values, missing, exact)
     if kind == "texts" or (unknown and _are_long(texts[~missing])):
@@ -510,11 +509,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"X must have the columns {', '.join(map(str, keys))}; missing: {missing}."
             )
-        if len(columns) != len(keys):
-            raise ValueError(
-                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
-                f"{len(keys)} features as input."
-            )
+        _check_n_features(self, np.empty((0, len(columns))), reset=False)
         return list(columns.values())
 
 

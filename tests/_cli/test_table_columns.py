@@ -113,6 +113,13 @@ def test_formats_may_have_commas(cli):
     assert "got '1;2'" in told
 
 
+def test_a_column_may_have_any_name(cli):
+    frame = pd.DataFrame({"self": [1, 2] * 20, "frame": ["1,5", "n.k."] * 20, "y": [0, 1] * 20})
+    table = load(cli.written(frame), bad_cells="missing")
+    assert [column["column"] for column in table.encoder.columns_] == ["self", "frame"]
+    np.testing.assert_array_equal(table.X[:, 0], frame["self"])
+
+
 def test_kinds_of_columns_can_be_set(cli):
     frame = pd.DataFrame({"zip": [8001, 3011] * 20, "size": ["01", "10"] * 20, "y": [0, 1] * 20})
     path = cli.written(frame)
