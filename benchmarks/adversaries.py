@@ -458,7 +458,7 @@ def next_losses(learner: Any, rounds: Batch) -> Floats:
         (block,) = model.blocks(rounds, np.arange(1), SCORES)
         played = model.learn(rounds, block, rounds.weights[:1], SCORES)
         decoding = learner._decode(np.repeat(played.theta, rounds.n_rounds, axis=0))
-        return decoding.expected_loss(learner._truths(rounds.packed))
+        return decoding.expected_loss(learner._model.truths(rounds.packed))
     found = []
     for i in range(rounds.n_rounds):
         played = deepcopy(learner).play_and_learn(rounds, np.array([i]), 0)

@@ -1,5 +1,6 @@
 """Features on one scale, for learners that see all rows beforehand."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Floats, Matrix
 
 
+@dataclass(eq=False)
 class FeatureScale:
     """Features z = (x − center)/scale of cells x in range, and weights of x for those of z.
 
@@ -25,15 +27,9 @@ class FeatureScale:
         Keeps cells in range.
     """
 
+    center: Floats | None = None
+    scale: Floats | None = None
     columns: RobustColumns | None = None
-
-    def __init__(
-        self,
-        center: Floats | None = None,
-        scale: Floats | None = None,
-        columns: RobustColumns | None = None,
-    ) -> None:
-        self.center, self.scale, self.columns = center, scale, columns
 
     @classmethod
     def of(

@@ -88,8 +88,7 @@ def partial_fit(
         else:
             if classes is not None:
                 self.space_.check_classes(classes)
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            rounds = self.resume(X, y, **weights)
+            rounds = self.resume(X, y, sample_weight)
             own_arrays(self)
         new._learn(rounds, np.arange(len(rounds.packed)))
     self._warn_diagnostics()
@@ -99,17 +98,6 @@ def partial_fit(
 def learn(self: Any, rounds: Batch, which: Ints) -> None:
     """Learn rounds in the order of `which`."""
     self._learn(rounds, np.asarray(which))
-
-
-def resume(self: Any, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
-    """`Batch` of further rows of the stream that is being learned."""
-    return self._with_labels(self._rows(X), y, sample_weight, stream=True)
-
-
-def with_labels(self: Any, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
-    """`Batch` of rows with labels and weights."""
-    codes = self._check_labels(rows, y)
-    return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
 
 def with_intercept(X: Matrix, intercept: bool) -> Array:
@@ -151,13 +139,11 @@ class ClassScores:
         Bandits whose constructor names the classes have those.
         """
         with learning_aside(self) as new:
-            rows = new._rows(X, reset=True)
-            new._start(Simplex().fit(y if classes is None else classes))
-            return Batch(rows, new._check_labels(rows, y))
+            return new._first(X, y, y if classes is None else classes, None, stream=True)
 
-    def resume(self, X: Features, y: Outputs) -> Batch:
+    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
-        return self._with_labels(self._rows(X), y, None, stream=True)
+        return self._with_labels(self._rows(X), y, sample_weight, stream=True)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
@@ -188,7 +174,9 @@ class ClassScores:
         return self._with_labels(rows, y, sample_weight, stream)
 
     def _with_labels(self, rows: Rows, y: Any, sample_weight: Given, stream: bool) -> Batch:
-        return Batch(rows, self._check_labels(rows, y))
+        """`Batch` of rows with labels and weights."""
+        codes = self._check_labels(rows, y)
+        return Batch(rows, codes, check_weights(sample_weight, rows.X, rows.n_rows, stream))
 
     def _check_labels(self, rows: Rows, y: Outputs) -> Ints:
         """Positions of labels among the classes, one per row."""

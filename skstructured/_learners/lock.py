@@ -112,32 +112,24 @@ def snapshot(estimator: Any, attributes: dict[str, Any] | None = None) -> Any:
     return twin
 
 
-class learning_aside:  # noqa: N801
-    """Context manager: a copy of an estimator learns; then its attributes replace those of it.
+@contextlib.contextmanager
+def learning_aside(estimator: Any, continues: bool = False, draws: bool = False) -> Iterator[Any]:
+    """Bind a copy of an estimator that learns; then its attributes replace those of it.
 
     They do at once. An error, or a signal handler that raises, leaves the estimator unchanged. A
     copy that `continues` has its own arrays, and if it `draws` its own generator.
     """
-
-    def __init__(self, estimator: Any, continues: bool = False, draws: bool = False) -> None:
-        self._estimator, self._draws, self._lock = estimator, draws, lock_of(estimator)
-        attributes = dict(vars(estimator))
-        if continues:
-            attributes |= {name: own(part) for name, part in attributes.items() if name[0] == "_"}
-        if draws:
-            attributes["random_state_"] = copy.deepcopy(attributes["random_state_"])
-        self._twin = snapshot(estimator, attributes)
-
-    def __enter__(self) -> Any:
-        return self._twin
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is not None:
-            return
-        learned, calls = vars(self._twin), []
-        if self._draws:
-            rng = self._estimator.random_state_
-            calls = [(rng.set_state, learned["random_state_"].get_state(legacy=False))]
-            learned = learned | {"random_state_": rng}
-        with self._lock:
-            at_once((setattr, self._estimator, "__dict__", learned), *calls)
+    attributes = dict(vars(estimator))
+    if continues:
+        attributes |= {name: own(part) for name, part in attributes.items() if name[0] == "_"}
+    if draws:
+        attributes["random_state_"] = copy.deepcopy(attributes["random_state_"])
+    twin, calls = snapshot(estimator, attributes), []
+    yield twin
+    learned = vars(twin)
+    if draws:
+        rng = estimator.random_state_
+        calls = [(rng.set_state, learned["random_state_"].get_state(legacy=False))]
+        learned = learned | {"random_state_": rng}
+    with lock_of(estimator):
+        at_once((setattr, estimator, "__dict__", learned), *calls)

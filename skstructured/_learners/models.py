@@ -211,7 +211,8 @@ class Model(State, ABC):
 
     def certificate(self, delta: float | None) -> Any:
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
-        return self.optimizer.certificate(self.certified_loss(), self.state.vector, delta)
+        state: Any = self.state if self.optimizer.mixes else self.state.vector
+        return self.optimizer.certificate(self.certified_loss(), state, delta)
 
     def _take_kernels(self) -> None:
         """Parameters of the loss's kernel, one row of scratch for all rounds, and the options."""
@@ -310,9 +311,6 @@ class Model(State, ABC):
         """Learn a block; the place of the row that stopped it, or −1."""
 
 
-#: Methods that compute weights from Θ; where they are an optimizer's own, loops cannot.
-COMPUTED = ("weights", "average_weights")
-
 #: Losses whose means are probabilities, which are mixed in the place of scores.
 MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
 
@@ -328,20 +326,18 @@ class LinearModel(Model):
     """
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
-        self.intercept = learner._intercept
-        self.averaged = bool(learner.average and self.optimizer.averages)
+        optimizer, self.intercept = self.optimizer, learner._intercept
+        self.averaged = bool(learner.average and optimizer.averages)
         self.scale = self._new_scale(learner)
         self.width = self.scale.columns
         self._take_kernels()
-        self.state = self._new_state(vectors, self.space.dim_, self.width + self.intercept)
-
-    def _new_state(self, vectors: Floats, dim: int, width: int) -> LinearState:
-        optimizer = self.optimizer
-        summed = self.averaged and not optimizer.keeps_average
         kind = MIXED_AS.get(self.loss.kernel, OF_SCORES) if optimizer.mixes else ALONE
         self.subtracts = kind == OF_SCORES and isinstance(self.loss, FenchelYoung)
         self.options[INNER] = self.subtracts
-        return LinearState(dim, width, vectors, optimizer.blocks, summed, kind, optimizer.rates())
+        dim, width = self.space.dim_, self.width + self.intercept
+        summed = self.averaged and not optimizer.keeps_average
+        rates = optimizer.rates()
+        self.state = LinearState(dim, width, vectors, optimizer.blocks, summed, kind, rates)
 
     def _new_scale(self, learner: Any) -> RunningScale:
         """How rows are transformed."""
@@ -359,9 +355,9 @@ class LinearModel(Model):
     @property
     def scores_ahead(self) -> bool:  # type: ignore[override]
         """Whether weights are s Θ, and their average a sum of Θ and A; see `Model`."""
-        kind = type(self.optimizer)
-        same = (getattr(kind, name) is getattr(OnlineOptimizer, name) for name in COMPUTED)
-        return all(same) and not self.optimizer.keeps_average
+        kind, base = type(self.optimizer), OnlineOptimizer
+        same = kind.weights is base.weights and kind.average_weights is base.average_weights
+        return same and not self.optimizer.keeps_average
 
     def _kernels(self) -> tuple[Kernel, ...]:
         """Move and score, loss."""
@@ -451,11 +447,6 @@ class LinearModel(Model):
     def expert_names(self) -> list[str]:
         """What the experts are called."""
         return self.optimizer.names(self.averaged)
-
-    def certificate(self, delta: float | None) -> Any:
-        """See `Model`."""
-        state = self.state if self.mixes else self.state.vector
-        return self.optimizer.certificate(self.certified_loss(), state, delta)
 
     def weights(self, averaged: bool) -> Floats:
         """W of untransformed rows, for a mixture the mean of its experts'; see `Model`."""

@@ -57,9 +57,6 @@ from skstructured.extend._types import Array, Features, Floats, Given, Ints, Los
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
-#: What `average` may be besides True and False.
-AVERAGES = ("uniform", "polynomial")
-
 #: Averages outside of loops are updated once the number of rounds has grown by 1/REFRESH.
 REFRESH = 64
 
@@ -137,37 +134,38 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
             the fitted state is then unchanged.
         """
-        self._refuse(params)
-        self._fit(X, y, sample_weight)
-        return self
-
-    def _refuse(self, params: dict[str, Any]) -> None:
-        """Raise a TypeError for arguments that `fit` does not accept."""
         if params:
             name = next(iter(params))
             about = f". {ITEMS}" if name in GROUPS else ""
             raise TypeError(
                 f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
             )
+        self._fit(X, y, sample_weight)
+        return self
 
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
-        self._check_max_iter()
+        if isinstance(self.max_iter, str):
+            check_choice("max_iter", self.max_iter, (AUTO,))
+        else:
+            check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with self.turn, learning_aside(self) as new:
-            new._fit_anew(X, y, sample_weight)
+            batch = new._read_first(X)
+            if over_sequences(new, fresh=True):  # once, for the space and for the rounds
+                y = stack_labels(y)
+            new._start(new._space_of(batch, y, sample_weight), new._most_passes())
+            new._make_passes(new._with_outputs(batch, y, sample_weight))
         self._warn_diagnostics()
 
-    def _fit_anew(self, X: Features, y: Outputs, sample_weight: Given) -> None:
+    def _read_first(self, X: Features) -> Batch:
+        """The `Batch` of the first rows, without outputs."""
         batch = self._read(X, reset=True)
         if self.standardize:  # afterwards, what was out of range is not seen any more
             self._check_rows(batch, fresh=True)
-        if over_sequences(self, fresh=True):  # once, for the space and for the rounds
-            y = stack_labels(y)
-        self._start(self._space_of(batch, y, sample_weight), self._most_passes())
-        self._make_passes(self._with_outputs(batch, y, sample_weight))
+        return batch
 
     def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
         """The space, fitted to the outputs of rounds."""
@@ -194,12 +192,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self.n_iter_ = len(curve)
         recorded = curve if self._recorded() else []
         self.loss_curve_ = np.array(recorded, dtype=np.float64).reshape(-1, 2)
-
-    def _check_max_iter(self) -> None:
-        if isinstance(self.max_iter, str):
-            check_choice("max_iter", self.max_iter, (AUTO,))
-        else:
-            check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
 
     def _most_passes(self) -> int:
         """The most passes that `fit` may make."""
@@ -297,9 +289,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
-        batch = self._read(X, reset=True)
-        if self.standardize:  # afterwards, what was out of range is not seen any more
-            self._check_rows(batch, fresh=True)
+        batch = self._read_first(X)
         self._start(self._unfitted_space().fit_stream(y, classes))
         return self._with_outputs(batch, y, sample_weight, stream=True)
 
@@ -334,7 +324,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._scores_by(rounds, False)
-        return self._losses(theta, self._truths(rounds.packed), random_state)
+        return self._losses(theta, self._model.truths(rounds.packed), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -350,7 +340,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
+        return answered(self._decode(self._thetas(rounds)), self._model.truths(rounds.packed))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
@@ -385,13 +375,14 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             losses = [judged(self._decode(b.theta, b.decoder), b.truth) for b in played]
             return Losses(*map(np.concatenate, zip(*losses, strict=True)))
         theta = self._model.concatenated([block.theta for block in played])
-        return judged(self._decode(theta), self._truths(rounds.packed[which]))
+        return judged(self._decode(theta), self._model.truths(rounds.packed[which]))
 
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
-        if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
+        average = self.average
+        if not isinstance(average, (bool, np.bool_)) and average not in ("uniform", "polynomial"):
             names = '"uniform" or "polynomial"'
-            raise ValueError(f"average must be a bool, {names}, got {self.average!r}.")
+            raise ValueError(f"average must be a bool, {names}, got {average!r}.")
         self.space_ = check_dimension(space)
         self._many_passes = passes > 1
         self.loss_, optimizer = self._parts(space)
@@ -473,10 +464,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if hasattr(decoder, "calibrated"):
             played = played._replace(decoder=decoder.calibrated(before))
         return played
-
-    def _truths(self, packed: Any) -> Any:
-        """What scores are compared with."""
-        return self._model.truths(packed)
 
     @property
     def t_(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import expit
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import State
@@ -141,9 +142,7 @@ class Calibration(NamedTuple):
         """Calibrated probabilities (n, d) of scores (n, d)."""
         theta = np.asarray(theta)
         mean = np.clip(theta, -LARGEST_SCORE, LARGEST_SCORE).mean(axis=1, keepdims=True)
-        z = self.slope * theta + self.offset + self.common * mean
-        e = np.exp(-np.abs(z))
-        return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
+        return expit(self.slope * theta + self.offset + self.common * mean)
 
 
 class Calibrator(State):

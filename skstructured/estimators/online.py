@@ -371,12 +371,9 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     def _given_decoder(self):
         return self.decoder_
 
-    def _start(self, space, passes=1):
-        # It chooses the surrogate and the step, which stay with it.
-        self.decoder_ = clone(resolve_decoder(self.decoder))
-        super()._start(space, passes)
-
     def _parts(self, space):
+        # The decoder chooses the surrogate and the step, which stay with it.
+        self.decoder_ = clone(resolve_decoder(self.decoder))
         surrogate = GapSurrogate(kind=self.loss).over(space)
         descent = GradientDescent(self.feature_norm, self.radius)
         if self.decoder_.exploits_gap and self.loss == "logistic":

@@ -187,17 +187,13 @@ def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Soluti
         if gap > tol >= 0.5 * decrement**2:
             distance = likelihood.largest_distance(point.proba, root)
             gap = min(gap, gap_bound(decrement, distance))
-        _print(learner, n, point, gap)
+        if learner.verbose:
+            print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
         proven, doubts = proven + (gap <= tol), doubts + (gap > tol >= 0.5 * decrement**2)
         if proven > 1 or gap <= 1e-8 * tol or doubts > PATIENCE or n == learner.max_iter:
             break
         point = _step(likelihood, point, -root @ inner, decrement)
     return Solution(point, gap, root, n)
-
-
-def _print(learner, n, point, gap):
-    if learner.verbose:
-        print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
 
 
 def _step(likelihood, point, direction, decrement):

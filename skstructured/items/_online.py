@@ -90,11 +90,7 @@ class ItemLearner(OnlineEstimator):
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
-        return read_items(self._flattened(X), qid, available)
-
-    def _flattened(self, X: Any) -> Any:
-        """X, with the items of a round as rows."""
-        return X
+        return read_items(X, qid, available)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items, without outputs; values are not yet checked to be finite."""
@@ -233,7 +229,9 @@ class ItemLearner(OnlineEstimator):
         ndarray of shape (N,), or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        items = self._items(X, any_rounds(X, qid), available)
+        if qid is None and hasattr(X, "shape") and len(X.shape) == 2:  # rounds do not matter
+            qid = np.zeros(X.shape[0], dtype=np.int64)
+        items = self._items(X, qid, available)
         return items.unstacked(self._scores(items).values)
 
     def expected_target_loss(
@@ -274,10 +272,3 @@ class ItemLearner(OnlineEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return with_rows(super().__sklearn_tags__(), self)
-
-
-def any_rounds(X: Any, qid: Given) -> Any:
-    """`qid`, or one round for all rows of a matrix if it does not matter."""
-    if qid is not None or not hasattr(X, "shape") or len(X.shape) != 2:
-        return qid
-    return np.zeros(X.shape[0], dtype=np.int64)

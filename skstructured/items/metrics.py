@@ -12,35 +12,28 @@ from sklearn.metrics import ndcg_score
 
 from skstructured._base.validation import check_integer, check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given
-from skstructured.items._reading import Items, check_numbers, gains_of, read_items
+from skstructured.items._reading import check_numbers, gains_of, read_items
 
 __all__ = ["average_precision", "ndcg", "reciprocal_rank"]
 
 
-def _per_round(
-    y_true: Any, y_score: Any, qid: Any, one: Callable[[Floats, Floats], float]
-) -> tuple[Floats, Items]:
-    """What `one` returns for the grades and scores of each round, and the rounds."""
+def _mean_over_rounds(
+    metric: Callable[..., float], y_true: Any, y_score: Any, qid: Any, sample_weight: Given
+) -> float:
+    """Weighted mean of a metric of grades and scores over the rounds that have one, or NaN."""
     if qid is None:
         items = read_items([np.empty((len(part), 0)) for part in y_true])
     else:
         items = read_items(np.empty((len(qid), 0)), qid)
     grades = check_numbers("y_true", items.stacked(y_true, "y_true"))
     scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
-    cuts = items.offsets[1:-1]
-    pairs = zip(np.split(grades, cuts), np.split(scores, cuts), strict=True)
-    return np.array([one(g, s) for g, s in pairs], dtype=np.float64), items
-
-
-def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
-    """Weighted mean over the defined rounds; NaN if none of positive weight is."""
-    defined = ~np.isnan(found)
-    weight = items.of_rounds(sample_weight, "sample_weight")
+    values = np.array([metric(grades[rows], scores[rows]) for rows in items.rounds], dtype=float)
+    defined, weight = ~np.isnan(values), items.of_rounds(sample_weight, "sample_weight")
     if weight is not None:
-        check_lengths(len(found), len(weight))
+        check_lengths(len(values), len(weight))
     if weighted_mean(defined, weight) == 0.0:
         return float("nan")
-    return weighted_mean(found[defined], None if weight is None else np.asarray(weight)[defined])
+    return weighted_mean(values[defined], None if weight is None else np.asarray(weight)[defined])
 
 
 def ndcg(
@@ -108,7 +101,7 @@ def ndcg(
             return np.nan
         return 1.0 if len(gains) == 1 else ndcg_score(gains[None], scores[None], k=k)
 
-    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)
 
 
 def average_precision(
@@ -151,7 +144,7 @@ def average_precision(
         shares = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         return float(shares[relevant].mean()) if relevant.any() else np.nan
 
-    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)
 
 
 def reciprocal_rank(
@@ -192,4 +185,4 @@ def reciprocal_rank(
         relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
         return 1.0 / (1.0 + np.argmax(relevant)) if relevant.any() else np.nan
 
-    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)

@@ -78,10 +78,6 @@ class QuantileBinner:
         for start in range(0, rows.n_rows, size):
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
 
-    def split(self, weights: Floats, p: int) -> list[Floats]:
-        """Numbers (q,) of the columns, one array for each of p features."""
-        return [weights[self.features == j] for j in range(p)]
-
 
 #: What `loss` may be: the space, the regularizer, and how grades become truths.
 LOSSES = {
@@ -277,9 +273,11 @@ class ListwiseRanker(ItemLearner):
         return self._of_features("steps_", lambda steps: self._weights()[0, : len(steps)])
 
     def _of_features(self, name: str, read: Any) -> list[Floats]:
+        """Numbers of the steps, one array per feature."""
         if getattr(self, "_steps", None) is None:
             raise AttributeError(f"{name} is set by fit with kernel='additive'.")
-        return self._steps.split(read(self._steps), self.n_features_in_)
+        numbers = read(self._steps)
+        return [numbers[self._steps.features == j] for j in range(self.n_features_in_)]
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Predict scores of the items, higher for items that are ranked first.

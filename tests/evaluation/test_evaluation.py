@@ -116,7 +116,7 @@ def in_turns(model, X, y):
     learner, played, found = clone(model), [], []
     rounds = learner.begin(X, y)
     for t in range(N):
-        theta, V = learner._thetas(rounds.take([t])), learner._truths(rounds.packed[[t]])
+        theta, V = learner._thetas(rounds.take([t])), learner._model.truths(rounds.packed[[t]])
         found.append([point_loss(learner, theta, V), learner.loss_.value(theta, V)[0]])
         played.append((theta, V))
         learner.learn(rounds, np.array([t]))

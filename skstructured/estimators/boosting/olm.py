@@ -32,16 +32,6 @@ from skstructured.extend._types import Array, Features, Floats
 from skstructured.guarantees.certificates import Certificate
 
 
-def weak_learners(base, n, K, model):
-    """Weak learners of n experts for a model that is being set up: built-in trees, or any other."""
-    seeds = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n)
-    generators = [np.random.RandomState(seed) for seed in seeds]
-    if type(base) is OnlineTreeClassifier:
-        return TreeLearners(base, generators, K, model)
-    check_weak(base)
-    return OtherLearners(base, generators, K)
-
-
 def check_weak(estimator):
     """A ValueError unless `estimator` is a classifier that learns weighted rows in parts."""
     wanted = "estimator must be a classifier with partial_fit(X, y, classes, sample_weight)"
@@ -395,13 +385,18 @@ class AdaBoostOLMClassifier(VotingLearner):
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
         self._live, self._clipped, self._lam = 0, 0.0, check_size("alpha", self.alpha)
-        self._weak = weak_learners(self._wrapped(), self.n_estimators, K, self)
+        base = OnlineTreeClassifier() if self.estimator is None else self.estimator
+        rng, size = check_random_state(self.random_state), self.n_estimators
+        seeds = rng.randint(np.iinfo(np.int32).max, size=size)
+        generators = [np.random.RandomState(seed) for seed in seeds]
+        if type(base) is OnlineTreeClassifier:
+            self._weak = TreeLearners(base, generators, K, self)
+        else:
+            check_weak(base)
+            self._weak = OtherLearners(base, generators, K)
         self._numbers = new_numbers(self.n_estimators, self._lam)
 
     _block = property(attrgetter("_weak.block"))
-
-    def _wrapped(self):
-        return OnlineTreeClassifier() if self.estimator is None else self.estimator
 
     def _learn_block(self, rows, codes, weight, order, votes, logs):
         weights = weight[order][weight[order] > 0.0]

@@ -40,7 +40,6 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         """Votes (n, K) and log probabilities (n, K), or NaN, with which rows would be played."""
 
     fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
-    resume, _with_labels = classifier.resume, classifier.with_labels
 
     #: How many rows are learned at a time.
     _block = 1024

@@ -9,7 +9,6 @@ from skstructured._base.validation import check_choice, check_finite, check_inte
 from skstructured._engine.move_and_score import with_feature_subset
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.simd import write_waves
-from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
@@ -152,7 +151,7 @@ class MappedScale(State):
     def apply(self, rows, order=None, weight=None):
         """See `RunningScale`."""
         mapped = self._behind(*self.inner.apply(rows, order, weight))
-        return mapped, _all_of(mapped)
+        return mapped, np.arange(mapped.n_rows)
 
     def counted(self, rows, order, weight, ahead=False):
         """See `RunningScale`."""
@@ -160,8 +159,10 @@ class MappedScale(State):
         mapped = self._behind(found.rows, found.places)
         before = mapped.data
         if ahead and self.used:
-            before = self._behind(_with_data(found.rows, found.before), found.places).data
-        return found._replace(rows=mapped, places=_all_of(mapped), before=before)
+            matrix = found.before.reshape(found.rows.n_rows, -1)
+            earlier = found.rows._replace(data=found.before, X=matrix)
+            before = self._behind(earlier, found.places).data
+        return found._replace(rows=mapped, places=np.arange(mapped.n_rows), before=before)
 
     def _behind(self, ready, places):
         """Rows z in the order of `places`, with φ behind."""
@@ -175,15 +176,12 @@ class MappedScale(State):
         """`transformed_matrix` as rows."""
         return self._mapped(self.inner.transformed_matrix(rows))
 
-    #: Weights are those of transformed rows.
-    imputed = transformed
-
     def imputed_parts(self, rows):
-        """`imputed` rows, which are few at a time already."""
-        yield self.imputed(rows)
+        """Rows for which weights are: transformed ones, which are few at a time already."""
+        yield self.transformed(rows)
 
     def fold(self, W, columns=None):
-        """Weights of `imputed` rows, which are those of transformed ones."""
+        """Weights of transformed rows, unchanged."""
         return W
 
     def reset_copy(self):
@@ -193,15 +191,6 @@ class MappedScale(State):
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
         return Rows.from_array(self.features.behind(Z, self.mapped))
-
-
-def _all_of(rows):
-    return FIRST if rows.n_rows == 1 else np.arange(rows.n_rows)
-
-
-def _with_data(rows, data):
-    """Rows with other numbers in their places."""
-    return rows._replace(data=data, X=data.reshape(rows.n_rows, -1))
 
 
 def dense(scale):
@@ -298,9 +287,8 @@ class FeatureModel(LinearModel):
 
     def scores(self, batch, averaged):
         """See `Model`; features are computed for some rows at a time."""
-        every = np.arange(batch.rows.n_rows)
-        theta = np.empty((len(every), self.space.dim_))
-        for start in range(0, len(every), SCORED):
-            part = every[start : start + SCORED]
+        theta = np.empty((batch.rows.n_rows, self.space.dim_))
+        for start in range(0, len(theta), SCORED):
+            part = slice(start, start + SCORED)
             theta[part] = super().scores(batch.take(part), averaged)
         return theta if self.factor == 1.0 else self.factor * theta

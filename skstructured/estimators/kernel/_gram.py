@@ -6,77 +6,41 @@ and kept in single precision, less a number amid them: if all are nearly the sam
 asked for, in double precision.
 """
 
-import math
-
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, is_kernel, kernel
-from skstructured._engine.simd import prefetch
 from skstructured.estimators.kernel._values import MULTISCALE, RBF, KernelFunction
 
 #: Kernels of a row that are summed in single precision.
 CHUNK = 4096
 
-#: Kernels at the beginning of the next rows that memory is asked for.
-ASKED = 256
-
-#: Sizes of coefficients are between these numbers, so their squares are finite and above 0.
+#: Sizes of coefficients, by which they are divided, are between these numbers.
 SMALL, HUGE = 1e-150, 1e150
 
 
-@kernel(inline=True)
-def _add_row(total, k, a0, a1, a2, a3):
-    total[k, 0] += a0
-    total[k, 1] += a1
-    total[k, 2] += a2
-    total[k, 3] += a3
-
-
 @kernel(fastmath=FASTMATH)
-def _add_four(none, g0, g1, g2, g3, small, start, total):
-    """Total (4, 4) ← + four outputs of four rows, in the precision of `none`, which is 0."""
-    w0, w1, w2, w3 = small[0][start:], small[1][start:], small[2][start:], small[3][start:]
+def _add_pair(none, g0, g1, g2, g3, v, w, total):
+    """Total (2, 4) ← + two outputs of four rows, in the precision of `none`, which is 0."""
     a0, a1, a2, a3 = none, none, none, none
     b0, b1, b2, b3 = none, none, none, none
-    c0, c1, c2, c3 = none, none, none, none
-    d0, d1, d2, d3 = none, none, none, none
     for j in range(g0.shape[0]):
         x0, x1, x2, x3 = g0[j], g1[j], g2[j], g3[j]
-        a0 += x0 * w0[j]
-        a1 += x1 * w0[j]
-        a2 += x2 * w0[j]
-        a3 += x3 * w0[j]
-        b0 += x0 * w1[j]
-        b1 += x1 * w1[j]
-        b2 += x2 * w1[j]
-        b3 += x3 * w1[j]
-        c0 += x0 * w2[j]
-        c1 += x1 * w2[j]
-        c2 += x2 * w2[j]
-        c3 += x3 * w2[j]
-        d0 += x0 * w3[j]
-        d1 += x1 * w3[j]
-        d2 += x2 * w3[j]
-        d3 += x3 * w3[j]
-    _add_row(total, 0, a0, a1, a2, a3)
-    _add_row(total, 1, b0, b1, b2, b3)
-    _add_row(total, 2, c0, c1, c2, c3)
-    _add_row(total, 3, d0, d1, d2, d3)
-
-
-@kernel(fastmath=FASTMATH)
-def round_coefficients(coefs, small, size, sums):
-    """Small = coefficients (c, n) of rows over their size, in single precision; and their sums."""
-    n = small.shape[1]
-    for k in range(coefs.shape[0]):
-        row, square, total = coefs[k], 0.0, 0.0
-        for i in range(n):
-            square += row[i] * row[i]
-            total += row[i]
-        size[k], sums[k] = math.sqrt(min(max(square, SMALL * SMALL), HUGE * HUGE)), total
-        share = 1.0 / size[k]
-        for i in range(n):
-            small[k, i] = share * row[i]
+        a0 += x0 * v[j]
+        a1 += x1 * v[j]
+        a2 += x2 * v[j]
+        a3 += x3 * v[j]
+        b0 += x0 * w[j]
+        b1 += x1 * w[j]
+        b2 += x2 * w[j]
+        b3 += x3 * w[j]
+    total[0, 0] += a0
+    total[0, 1] += a1
+    total[0, 2] += a2
+    total[0, 3] += a3
+    total[1, 0] += b0
+    total[1, 1] += b1
+    total[1, 2] += b2
+    total[1, 3] += b3
 
 
 @kernel
@@ -84,22 +48,20 @@ def sum_kernels(matrix, middle, which, small, size, sums, places, out):
     """Out (m, dim + q) = sums of kernels of rows `which` with all times coefficients.
 
     Kernels are `matrix` (kept, n) plus `middle`, and coefficients `small` (c, n) times `size`, c a
-    multiple of four, with their `sums`. Behind them stand the kernels with the rows at q places.
+    multiple of two, with their `sums`. Behind them stand the kernels with the rows at q places.
     """
     (c, n), last, dim = small.shape, which.shape[0] - 1, out.shape[1] - places.shape[0]
-    total, flat = np.empty((c, 4)), matrix.reshape(-1)
+    total = np.empty((c, 4))
     for r in range(0, which.shape[0], 4):
         total[:] = 0.0
-        for i in which[r + 4 : r + 8]:
-            for j in range(0, min(n, ASKED), 16):
-                prefetch(flat, i * n + j)
         g0, g1 = matrix[which[r]], matrix[which[min(r + 1, last)]]
         g2, g3 = matrix[which[min(r + 2, last)]], matrix[which[min(r + 3, last)]]
         for start in range(0, n, CHUNK):
             part = slice(start, min(start + CHUNK, n))
             rows = g0[part], g1[part], g2[part], g3[part]
-            for k in range(0, c, 4):
-                _add_four(np.float32(0.0), *rows, small[k : k + 4], start, total[k : k + 4])
+            for k in range(0, c, 2):
+                weights = small[k, start:], small[k + 1, start:]
+                _add_pair(np.float32(0.0), *rows, *weights, total[k : k + 2])
         for q in range(min(4, which.shape[0] - r)):
             row = matrix[which[r + q]]
             for k in range(dim):
@@ -187,7 +149,7 @@ class KeptKernels:
 
         The result has both side by side; coefs are (c, n) at least.
         """
-        kept = which < len(self.matrix)
+        kept, coefs = which < len(self.matrix), coefs[:, : len(self.Z)]
         if kept.all():
             return self._kept(coefs, which, places)
         out = np.empty((len(which), len(coefs) + len(places)))
@@ -200,13 +162,14 @@ class KeptKernels:
         (c, n), m = (len(coefs), len(self.Z)), len(which)
         if n <= MANY or not is_kernel(sum_kernels):
             return _sums(self.matrix[which] + np.float64(self.middle), coefs, places)
-        small, size, sums = np.zeros((-(-c // 4) * 4, n), np.float32), np.empty(c), np.empty(c)
-        round_coefficients(np.ascontiguousarray(coefs), small, size, sums)
-        out = np.empty((m, c + len(places)))
+        small, out = np.zeros((c + c % 2, n), np.float32), np.empty((m, c + len(places)))
+        with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
+            size = np.clip(np.sqrt(np.einsum("ij,ij->i", coefs, coefs)), SMALL, HUGE)
+            small[:c], sums = coefs / size[:, None], coefs.sum(axis=1)
         sum_kernels(self.matrix, self.middle, which, small, size, sums, places, out)
         return out
 
 
 def _sums(values, coefs, places):
     """Kernels (m, n) times coefficients, and behind the sums those with the rows at some places."""
-    return np.hstack([values @ coefs[:, : values.shape[1]].T, values[:, places]])
+    return np.hstack([values @ coefs.T, values[:, places]])

@@ -97,13 +97,8 @@ class KernelModel(Model):
                 f"rows, got X of shape {(rows.n_rows, rows.width)}."
             )
         check_finite(learner, rows)  # of kernels of what is not, nothing can be seen any more
-        if stream and not self.scale.used:
-            self._check_overflow(rows)
-
-    def _check_overflow(self, rows):
-        """A ValueError for a row whose kernel with itself is too large, before any is learned."""
         longest = self.expansion.support.function.longest()
-        bad = rows.first_bad(False, 0.0, longest)
+        bad = rows.first_bad(False, 0.0, longest) if stream and not self.scale.used else -1
         if bad >= 0:
             raise ValueError(
                 f"Row {bad} of X is too large for kernel={self.kernel!r}: norms must be at most "

@@ -25,7 +25,7 @@ from skstructured._learners.passes import with_progress
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
-from skstructured.extend._types import Features, Given, Ints, Outputs
+from skstructured.extend._types import Ints
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.guarantees.certificates import Certificate
@@ -65,14 +65,9 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         """Check the parameters; the learned state, for rows of `width` features."""
 
     fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
-    resume, _with_labels = classifier.resume, classifier.with_labels
-    _rows, _first = ClassScores._rows, ClassScores._first
+    begin, resume, _first = ClassScores.begin, ClassScores.resume, ClassScores._first
+    _rows, _with_labels = ClassScores._rows, ClassScores._with_labels
     _check_labels = ClassScores._check_labels
-
-    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
-        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
-        with learning_aside(self) as new:
-            return new._first(X, y, y if classes is None else classes, None, stream=True)
 
     def _start(self, space):
         self.space_, self.classes_ = space, space.classes_
@@ -123,14 +118,12 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(rounds.rows)
-        return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
+        return self._losses(self._thetas(rounds), self.space_.unpack(rounds.packed), random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        theta = self._logits(rounds.rows)
-        return answered(self._decode(theta), self.space_.unpack(rounds.packed))
+        return answered(self._decode(self._thetas(rounds)), self.space_.unpack(rounds.packed))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, then learn it; the `Losses`."""
@@ -146,7 +139,9 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
 
     def _learn(self, rounds, order):
         """Learn rounds in `order`; the logits (n, K) played."""
-        played, size = [], self._rows_at_a_time(rounds.rows)
+        wide, slow = READY // max(rounds.rows.width, 1), PRODUCTS // self._weights.products
+        # Rows to learn before another thread may read, 2^m: a second's work at most.
+        played, size = [], 1 << max(0, min(LOOK, wide, slow).bit_length() - 1)
         self._refuse_long_rows(rounds.rows, order, rounds.weights, size)
         n, first = len(order), size - self.t_ % size  # no block goes beyond a look at P
         for start, stop in with_progress(self, [*pairwise([0, *range(first, n, size), n])], n):
@@ -168,11 +163,6 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
             for limit in limits:
                 limit.check(Z, weight[block], block)
 
-    def _rows_at_a_time(self, rows):
-        """Rows to learn before another thread may read, 2^m: a second's work at most."""
-        wide, slow = READY // max(rows.width, 1), PRODUCTS // self._weights.products
-        return 1 << max(0, min(LOOK, wide, slow).bit_length() - 1)
-
     def _learn_block(self, rows, block, V, weight):
         """Learn a block; the logits played."""
         if self._weights.in_place:
@@ -191,20 +181,17 @@ class LogisticLearner(DecodedPredictions, OnlineLearner):
         self._weights.tidy()
         return logits
 
-    def _logits(self, rows):
-        """Logits (n, K) of rows that are not standardized yet."""
-        matrix, found = self._scale.transformed(rows).matrix, []
-        size = max(1, min(BLOCK, READY // max(rows.width, 1)))
-        for start in range(0, rows.n_rows, size):
-            Z = classifier.with_intercept(matrix[start : start + size], self._intercept)
-            for limit in self._row_limits:
-                limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
-            found.append(self._weights.logits(np.clip(Z, -WIDEST, WIDEST)))
-        return np.concatenate(found)
-
     def _thetas(self, batch):
+        """Logits (n, K) of rows that are not standardized yet."""
         with self.lock:
-            return self._logits(batch.rows)
+            matrix, logits = self._scale.transformed(batch.rows).matrix, []
+            size = max(1, min(BLOCK, READY // max(batch.rows.width, 1)))
+            for start in range(0, batch.rows.n_rows, size):
+                Z = classifier.with_intercept(matrix[start : start + size], self._intercept)
+                for limit in self._row_limits:
+                    limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
+                logits.append(self._weights.logits(np.clip(Z, -WIDEST, WIDEST)))
+            return np.concatenate(logits)
 
     def _warn_diagnostics(self) -> None:
         """Warn about predictions whose equations were not solved."""

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import helmert
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into, inner
@@ -57,14 +58,6 @@ class Scratch(NamedTuple):
     work: Any  # of the equations for logits
     sums: Any
     scaled: Any  # rows that are added to A
-
-
-def class_basis(K):
-    """Orthonormal directions (K − 1, K) of the classes that sum to 0 (Helmert's)."""
-    Q = np.tril(np.ones((K - 1, K)))
-    below = np.arange(1.0, K)
-    Q[np.arange(K - 1), np.arange(1, K)] = -below
-    return Q / np.sqrt(below * (below + 1.0))[:, None]
 
 
 @kernel
@@ -328,7 +321,7 @@ class FolkloreMatrix(FullMatrix):
     constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
 
     def __init__(self, K, width, lam, B, R=0.0):
-        super().__init__(class_basis(K), width, lam)
+        super().__init__(helmert(K), width, lam)
         self.reach = reach_of(K, B, R)
 
 

@@ -5,7 +5,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.linalg import helmert
+from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 from sklearn.base import BaseEstimator
 
@@ -19,7 +20,6 @@ from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrde
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
     cholesky,
-    class_basis,
     class_scores,
     learn_row,
     scratch,
@@ -83,20 +83,15 @@ def mean_sigmoid(mean, deviation):
 
 
 @kernel
-def mean_of_two(Q, variance, m, mean):
-    """Mean = E softmax(m + Qᵀe) for two classes, e of this variance."""
-    apart = m[1] - m[0]
-    least = mean_sigmoid(-abs(apart), math.sqrt(max(variance, 0.0)) * abs(Q[0, 1] - Q[0, 0]))
-    mean[0], mean[1] = (1.0 - least, least) if apart < 0.0 else (least, 1.0 - least)
-
-
-@kernel
 def mean_shares(Q, points, space):
     """`centre` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
     (r, K), S, half, C = Q.shape, space.S, space.hessian, space.root
     m, mean, z, s = space.score, space.centre, space.logit, space.share
     if r == 1:
-        mean_of_two(Q, 0.5 * S[0, 0], m, mean)
+        apart = m[1] - m[0]
+        deviation = math.sqrt(max(0.5 * S[0, 0], 0.0)) * abs(Q[0, 1] - Q[0, 0])
+        least = mean_sigmoid(-abs(apart), deviation)
+        mean[0], mean[1] = (1.0 - least, least) if apart < 0.0 else (least, 1.0 - least)
         return
     width = 0.0
     for i in range(r):
@@ -163,7 +158,7 @@ class GaussianMatrix(FullMatrix):
     rounds = staticmethod(_gaussian_rounds)
 
     def __init__(self, K, width, lam, B, R=0.0):
-        super().__init__(class_basis(K), width, lam)
+        super().__init__(helmert(K), width, lam)
         self.reach = reach_of(K, B, R)
 
     @property
@@ -286,9 +281,7 @@ class Particles(SecondOrderRounds):
         """Logarithms (n, K) of the probabilities, averaged over the particles."""
         logs = log_softmax(np.einsum("mkp,np->mnk", self.W, X).reshape(-1, self.W.shape[1]))
         shares = log_softmax(self.log_weights[None])[0]
-        total = shares[:, None, None] + logs.reshape(len(self.W), len(X), -1)
-        top = total.max(axis=0)
-        return top + np.log(np.exp(total - top).sum(axis=0))
+        return logsumexp(shares[:, None, None] + logs.reshape(len(self.W), len(X), -1), axis=0)
 
     def _learn_row(self, x, y, w):
         for kept, new in zip(self._past, (x, y, w), strict=True):

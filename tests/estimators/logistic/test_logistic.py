@@ -297,7 +297,8 @@ def adversarial(model, X, K):
     y = np.zeros(len(X), int)
     rounds = model.begin(X, y, classes=np.arange(K))
     for t in range(len(X)):
-        logits = model._logits(rounds.rows._replace(X=X[t : t + 1], data=X[t], n_rows=1))
+        row = rounds.rows._replace(X=X[t : t + 1], data=X[t], n_rows=1)
+        logits = model._thetas(rounds._replace(rows=row))
         y[t] = np.argmin(logits[0])
         rounds.packed[t] = y[t]
         model.learn(rounds, np.array([t]))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numba import config
+from scipy.linalg import helmert
 from scipy.special import softmax
 
 from skstructured import FolkloreClassifier, GaussianAggregatingForecaster
@@ -23,7 +24,6 @@ from skstructured.estimators.logistic._rounds import (
     FolkloreMatrix,
     cells_of,
     cholesky,
-    class_basis,
     class_scores,
     gram_of,
     root_of_cells,
@@ -96,7 +96,7 @@ class TestRounds:
     @pytest.mark.interpreted
     def test_scores_are_those_of_any_basis(self, K, p):
         rng, r = np.random.RandomState(K), K - 1
-        Q, x, G = class_basis(K), rng.randn(p), rng.randn(r, p)
+        Q, x, G = helmert(K), rng.randn(p), rng.randn(r, p)
         root = rng.randn(r * p, r * p)
         whole = root @ root.T / (r * p)
         rows = [whole[i * p : (i + 1) * p, i * p :].ravel() for i in range(r)]
@@ -118,7 +118,7 @@ class TestRounds:
             s = np.zeros(K)
             s[: len(shares)] = shares[:K]
             s /= s.sum()
-            Q, M, h = class_basis(K), np.zeros((K - 1, K - 1)), np.zeros((K - 1, K - 1))
+            Q, M, h = helmert(K), np.zeros((K - 1, K - 1)), np.zeros((K - 1, K - 1))
             cell, mass = np.zeros(K, dtype=np.int64), np.zeros(K)
             count = cells_of(s, cell, mass)
             root_of_cells(Q, s, cell, mass, count, M)

@@ -5,6 +5,7 @@ import math
 import naive.logistic
 import numpy as np
 import pytest
+from scipy.linalg import helmert
 from selection import test_the_room_as_python  # noqa: F401
 
 from skstructured import (
@@ -13,7 +14,7 @@ from skstructured import (
     OnlineNewtonClassifier,
 )
 from skstructured.estimators.logistic._full_matrix import dense
-from skstructured.estimators.logistic._rounds import class_basis, scratch
+from skstructured.estimators.logistic._rounds import scratch
 from skstructured.estimators.logistic.forecasters import (
     GaussianMatrix,
     Particles,
@@ -186,14 +187,14 @@ def shares(m, S):
     """`mean_shares` for logits ∼ N(m, ½QᵀSQ)."""
     space = scratch(len(S), len(m), 1)
     space.S[:], space.score[:] = S, m
-    mean_shares(class_basis(len(m)), gaussian_points(len(S)), space)
+    mean_shares(helmert(len(m)), gaussian_points(len(S)), space)
     return space.centre
 
 
 @pytest.mark.parametrize("K", sorted(STATED))
 @pytest.mark.parametrize("variance", [0.01, 0.1, 3.0, 30.0, 1000.0])
 def test_the_mean_of_more_classes_is_off_by_what_is_stated(K, variance):
-    rng, Q = np.random.RandomState(K), class_basis(K)
+    rng, Q = np.random.RandomState(K), helmert(K)
     for size in (0.0, 1.0):
         root = rng.randn(K - 1, K + 1)
         S = variance * root @ root.T / (K + 1)
