@@ -20,8 +20,8 @@ from skstructured._chains.best_paths import (
     batch_scores,
     batch_viterbi,
 )
-from skstructured._chains.logarithms import batch_log_probabilities, log_marginals, longest_of
-from skstructured._chains.marginals import exp_transitions, scaled_marginals
+from skstructured._chains.logarithms import batch_log_probabilities
+from skstructured._chains.marginals import batch_marginals
 from skstructured._chains.projection import add_vertices, projected
 from skstructured._engine.arrays import Floats, Ints
 
@@ -81,16 +81,8 @@ def marginals(
     mu = np.empty(unary.shape) if out is None else out
     each = np.zeros((len(unary) if pairs == "each" else 0, k, k))
     total = np.zeros((k if pairs == "sum" else 0, k))
-    log_z, first = np.empty(n), 0
-    rest = _plain(np.ones(n) if weight is None else weight), mu, log_z, each, total
-    parts = (*np.empty((2, longest_of(offsets), k)), *np.empty((3, k, k)))
-    top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
-    while first < n:  # by rescaling; by logarithms, of kernels that few need, where they must be
-        first = scaled_marginals(unary, offsets, first, top, parts, *rest)
-        last = min(first + 1, n) if top == top else n
-        if first < last:
-            log_marginals(unary, offsets, first, last, pair, *rest)
-        first = last
+    log_z, weight = np.empty(n), _plain(np.ones(n) if weight is None else weight)
+    batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total)
     return mu, log_z, {None: None, "sum": total, "each": each}[pairs]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of, greater, lesser
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import axpy, copy_into
 
 #: What is added up in scaled form is 0 or at least this, so that no product of three is lost.
 SMALL = 1e-100
@@ -56,18 +56,6 @@ def row_sum(A, row):
     return total
 
 
-@kernel
-def row_softmax(A, row, target):
-    """target[row] = exp(A[row]) over their sum, and its logarithm; −inf and zeros of −inf."""
-    top, total = row_max(A, row), 0.0
-    for j in range(A.shape[1]):
-        target[row, j] = exp_below(A[row, j] - top) if top > -np.inf else 0.0
-        total += target[row, j]
-    for j in range(A.shape[1]):
-        target[row, j] /= total if total > 0.0 else 1.0
-    return top + math.log(total) if total > 0.0 else -np.inf
-
-
 @kernel(fastmath={"contract"})
 def _exp_all(values):
     """values = exp(values), at most 0, in place; whether all that are not 0 reach `SMALL`."""
@@ -77,6 +65,19 @@ def _exp_all(values):
         values[i] = exp_below(e)
         low += (e < LOW) & (e > -np.inf)
     return low == 0
+
+
+@kernel
+def row_softmax(A, row, target):
+    """target[row] = exp(A[row]) over their sum, and its logarithm; −inf and zeros of −inf."""
+    top = row_max(A, row)
+    for j in range(A.shape[1]):
+        target[row, j] = A[row, j] - top if top > -np.inf else -np.inf
+    _exp_all(target[row])
+    total = row_sum(target, row)
+    for j in range(A.shape[1]):
+        target[row, j] /= total if total > 0.0 else 1.0
+    return top + math.log(total) if total > 0.0 else -np.inf
 
 
 @kernel
@@ -95,20 +96,6 @@ def exp_rows(A, start, length, target):
         for j in range(k):
             target[m, j] = A[start + m, j] - top
     return total if _exp_all(target[:length].reshape(length * k)) else np.nan
-
-
-@kernel
-def exp_matrix(A, target):
-    """target = exp(A − its maximum), and that; or −inf, or NaN, as of `exp_rows`."""
-    k, top = A.shape[0], -np.inf
-    for i in range(k):
-        top = max(top, row_max(A, i))
-    if top == -np.inf:
-        return top
-    for i in range(k):
-        for j in range(k):
-            target[i, j] = A[i, j] - top
-    return top if _exp_all(target.reshape(k * k)) else np.nan
 
 
 @kernel(fastmath=FASTMATH)
@@ -166,186 +153,106 @@ def scale_row(A, row, factor):
     return lowest >= SMALL
 
 
-#: So many labels are taken at a time: what waits for one does not hold up the others.
-BLOCK = 8
-#: Rows of the scratch `work` of these kernels: what lies ahead of a step; marginals of steps from a
-#: label; the largest score after each label of a block, and the sum of its weights; scores less the
-#: largest, and weights, of the labels after each. How many rows there are.
-AHEAD, STEP, TOPS, TOTALS, SCORES, WEIGHTS = 0, 1, 2, 3, 4, 4 + BLOCK
-ROWS = WEIGHTS + BLOCK
-#: Rows of the scratch are as long as a multiple of this, so that all of them is vectors.
-LANES = 32
-
-
-@kernel
-def row_length(k):
-    """Length of a row of the scratch."""
-    return (k + LANES - 1) // LANES * LANES
-
-
-@kernel
-def log_scratch(work, k):
-    """The scratch of these functions (ROWS, row_length(k)) in the first entries of a vector."""
-    length = row_length(k)
-    rows = work[: ROWS * length].reshape(ROWS, length)
-    rows[:] = -np.inf  # what stands in SCORES beyond k has no weight
-    return rows
-
-
-@kernel
-def look_ahead(unary, beta, row, work):
-    """work[AHEAD] = unary + beta, the scores of the labels at a row and of all that follows."""
-    for j in range(unary.shape[1]):
-        work[AHEAD, j] = unary[row, j] + beta[row, j]
-
-
 @kernel(fastmath=FASTMATH)
-def _scores_of_step(pair, at, i, work, row):
-    """work[row] = pair[at, i] + work[AHEAD]; the largest."""
-    top = -np.inf
-    for j in range(pair.shape[2]):
-        value = pair[at, i, j] + work[AHEAD, j]
-        work[row, j] = value
-        top = greater(top, value)
+def _shifted_scores(unary, row, pair, beta, i, shifted):
+    """shifted[i] = scores of what can follow label i at a row, less the largest; the largest."""
+    at, top = row if pair.shape[0] > 1 else 0, -np.inf
+    for j in range(unary.shape[1]):
+        shifted[i, j] = pair[at, i, j] + (unary[row + 1, j] + beta[row + 1, j])
+        top = greater(top, shifted[i, j])
+    for j in range(unary.shape[1]):
+        shifted[i, j] -= top if top > -np.inf else 0.0
     return top
 
 
-@kernel(fastmath={"contract"})
-def _exp_scores(work, many):
-    """Weights and their sums, from scores and the largest of them, which are taken off."""
-    for i in range(many):
-        top = work[TOPS, i]
-        shift = top if top > -np.inf else 0.0
-        for j in range(work.shape[1] // LANES * LANES):
-            e = work[SCORES + i, j] - shift
-            work[SCORES + i, j] = e
-            work[WEIGHTS + i, j] = exp_below(e)
-    for i in range(many):
-        work[TOTALS, i] = row_sum(work, WEIGHTS + i)
+@kernel
+def _start_scores(unary, start, beta, scores):
+    """scores[0] = scores of all chains that begin with a label."""
+    for j in range(unary.shape[1]):
+        scores[0, j] = unary[start, j] + beta[start, j]
 
 
 @kernel
-def weigh_steps(pair, at, first, many, work):
-    """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
+def _weigh_steps(unary, row, pair, beta, weights, tops, totals):
+    """Weights (k, k) of the labels after each label at a row, up to a factor for each, their sums.
 
-    They are in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
-    if no label can follow, in work[TOPS].
+    The logarithms of the factors are `tops`, −inf if no label can follow. The exponentials are one
+    long loop: a short one's last entries would not be vectors.
     """
-    for i in range(many):
-        work[TOPS, i] = _scores_of_step(pair, at, first + i, work, SCORES + i)
-    _exp_scores(work, many)
+    k = unary.shape[1]
+    for i in range(k):
+        tops[i] = _shifted_scores(unary, row, pair, beta, i, weights)
+    _exp_all(weights.reshape(k * k))
+    for i in range(k):
+        totals[i] = row_sum(weights, i)
 
 
 @kernel
-def weigh_start(k, work):
-    """The same of the first label, with work[AHEAD] of the first row; log factor, and the sum."""
-    copy_into(work[SCORES, :k], work[AHEAD, :k])
-    work[TOPS, 0] = row_max(work, SCORES)
-    _exp_scores(work, np.int64(1))
-    return work[TOPS, 0], work[TOTALS, 0]
+def messages(unary, start, stop, pair, beta, scratch):
+    """beta of the rows of a chain, the largest of each row 0; returns log Z, −inf for no path.
 
-
-@kernel
-def messages(unary, start, stop, pair, beta, work):
-    """beta of the rows of a chain, the largest of each row 0; returns log Z, −inf for no path."""
-    k, log_z = unary.shape[1], 0.0
+    The scratch are weights (k, k), tops (k,) and totals (k,).
+    """
+    (weights, tops, totals), log_z = scratch, 0.0
     beta[stop - 1, :] = 0.0
     for row in range(stop - 2, start - 1, -1):
-        look_ahead(unary, beta, row + 1, work)
-        at = row if pair.shape[0] > 1 else 0
-        for first in range(0, k, BLOCK):
-            many = min(BLOCK, k - first)
-            weigh_steps(pair, at, first, many, work)
-            for i in range(many):
-                top, total = work[TOPS, i], work[TOTALS, i]
-                beta[row, first + i] = top + math.log(total) if total > 0.0 else -np.inf
+        _weigh_steps(unary, row, pair, beta, weights, tops, totals)
+        for i in range(unary.shape[1]):
+            beta[row, i] = tops[i] + math.log(totals[i]) if totals[i] > 0.0 else -np.inf
         most = row_max(beta, row)
         if most == -np.inf:
             return most
-        for i in range(k):
+        for i in range(unary.shape[1]):
             beta[row, i] -= most
         log_z += most
-    look_ahead(unary, beta, start, work)
-    top, total = weigh_start(k, work)
-    return log_z + (top + math.log(total)) if total > 0.0 else -np.inf
+    _start_scores(unary, start, beta, weights)
+    return log_z + row_softmax(weights, np.int64(0), weights)
 
 
 @kernel(fastmath=FASTMATH)
-def _spread(mass, row, work, i, mu):
-    """work[STEP] = mass · weights, the marginals of a step from a label; mu[row] += these."""
+def _spread(mass, weights, i, mu, row):
+    """weights[i] ← mass · weights[i], the marginals of a step from a label; mu[row] += these."""
     for j in range(mu.shape[1]):
-        value = mass * work[WEIGHTS + i, j]
-        work[STEP, j] = value
-        mu[row, j] += value
-
-
-@kernel(fastmath=FASTMATH)
-def _keep_step(work, row, i, weight, each, total):
-    """each[row, i] = work[STEP], and total[i] += weight · work[STEP], if they have rows."""
-    if each.shape[0] > 0:
-        for j in range(each.shape[2]):
-            each[row, i, j] = work[STEP, j]
-    if total.shape[0] > 0:
-        for j in range(total.shape[1]):
-            total[i, j] += weight * work[STEP, j]
+        weights[i, j] *= mass
+        mu[row, j] += weights[i, j]
 
 
 @kernel
-def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
+def marginals_of(unary, start, stop, pair, weight, mu, each, total, scratch):
     """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
 
-    Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
-    if these have rows.
+    `mu` holds the `messages`, and receives the marginals. Pair marginals are written to ``each``,
+    and ``weight`` times their sum is added to ``total``, if these have rows.
     """
+    weights, tops, totals = scratch
     k = unary.shape[1]
-    look_ahead(unary, beta, start, work)
-    sum_ = weigh_start(k, work)[1]
-    for j in range(k):
-        mu[start, j] = work[WEIGHTS, j] / sum_
+    _start_scores(unary, start, mu, mu[start:])
+    row_softmax(mu, start, mu)
     for row in range(start, stop - 1):
-        look_ahead(unary, beta, row + 1, work)
-        at = row if pair.shape[0] > 1 else 0
+        _weigh_steps(unary, row, pair, mu, weights, tops, totals)
         mu[row + 1, :] = 0.0
-        for first in range(0, k, BLOCK):
-            many = min(BLOCK, k - first)
-            weigh_steps(pair, at, first, many, work)
-            for i in range(many):
-                sum_ = work[TOTALS, i]
-                mass = mu[row, first + i] / sum_ if sum_ > 0.0 else 0.0
-                _spread(mass, row + 1, work, i, mu)
-                _keep_step(work, row, first + i, weight, each, total)
+        for i in range(k):
+            mass = mu[row, i] / totals[i] if totals[i] > 0.0 else 0.0
+            _spread(mass, weights, i, mu, row + 1)
+            if each.shape[0] > 0:
+                copy_into(each[row, i], weights[i])
+            if total.shape[0] > 0:
+                axpy(total[i], weight, weights[i])
 
 
 @kernel
-def log_marginals(unary, offsets, first, last, pair, weight, mu, log_z, each, total):
-    """Marginals of the chains of a batch from `first` to before `last`."""
-    work = log_scratch(np.empty(ROWS * row_length(unary.shape[1])), unary.shape[1])
-    for s in range(first, last):
-        start, stop = offsets[s], offsets[s + 1]
-        if stop - start == 1:
-            log_z[s] = row_softmax(unary, start, mu)
-            continue
-        log_z[s] = messages(unary, start, stop, pair, mu, work)
-        if log_z[s] == -np.inf:
-            mu[start:stop] = 0.0
-        else:  # a row of mu is beta until it is overwritten, by when it was read
-            marginals_of(unary, start, stop, pair, mu, weight[s], mu, each, total, work)
-
-
-@kernel
-def log_probability(unary, start, stop, pair, beta, labels, work):
+def log_probability(unary, start, stop, pair, beta, labels, scores):
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
-    look_ahead(unary, beta, start, work)
-    top, total = weigh_start(unary.shape[1], work)
-    value = work[AHEAD, labels[start]] - top - math.log(total)
+    _start_scores(unary, start, beta, scores)
+    label = labels[start]
+    value = scores[0, label] - row_softmax(scores, np.int64(0), scores)
     for row in range(start, stop - 1):
-        look_ahead(unary, beta, row + 1, work)
-        i, j, at = labels[row], labels[row + 1], row if pair.shape[0] > 1 else 0
-        weigh_steps(pair, at, i, np.int64(1), work)
-        top, total = work[TOPS, 0], work[TOTALS, 0]
-        if total == 0.0:
-            return -np.inf
-        value += (pair[at, i, j] + work[AHEAD, j] - top) - math.log(total)
+        top = _shifted_scores(unary, row, pair, beta, label, scores)
+        if top == -np.inf:
+            return top
+        after = labels[row + 1]
+        value += scores[label, after] - row_softmax(scores, label, scores)
+        label = after
     return value
 
 
@@ -353,9 +260,9 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
 def batch_log_probabilities(unary, offsets, pair, labels, values):
     """`log_probability` of all chains; NaN if no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
-    work = log_scratch(np.empty(ROWS * row_length(k)), k)
+    scratch = np.empty((k, k)), np.empty(k), np.empty(k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         values[s] = np.nan
-        if messages(unary, start, stop, pair, beta, work) > -np.inf:
-            values[s] = log_probability(unary, start, stop, pair, beta, labels, work)
+        if messages(unary, start, stop, pair, beta, scratch) > -np.inf:
+            values[s] = log_probability(unary, start, stop, pair, beta, labels, scratch[0])

@@ -5,16 +5,13 @@ import math
 import numpy as np
 
 from skstructured._chains.logarithms import (
-    ROWS,
     add_products,
-    exp_matrix,
     exp_rows,
     log_probability,
-    log_scratch,
+    longest_of,
     marginals_of,
     messages,
     multiply_row,
-    row_length,
     row_softmax,
     row_sum,
     row_times,
@@ -30,7 +27,8 @@ def exp_transitions(pair, E, across):
 
     It cannot if entries that are not forbidden span more than `SMALL`, or if all are forbidden.
     """
-    top, k = exp_matrix(pair[0], E), E.shape[0]
+    k, one = E.shape[0], (1, E.size)
+    top = exp_rows(pair.reshape(one), np.int64(0), np.int64(1), E.reshape(one))
     for i in range(k):
         for j in range(k):
             across[j, i] = E[i, j]
@@ -114,76 +112,71 @@ def add_pairs(length, E, alpha, tilt, weight, products, total):
 @kernel
 def scratch_size(longest, k):
     """Length of the scratch vector for marginals of chains of up to this many positions."""
-    return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
+    return 2 * longest * k + 3 * k * k + 2 * k
 
 
 @kernel
-def _parts(work, longest, k):
-    """alpha, tilt, E, its transpose and products; and the scratch of logarithms."""
-    a, b, c, d, e = longest * k, 2 * longest * k, k * k, 2 * k * k, 3 * k * k
-    rest = work[b:]
-    alpha, tilt = work[:a].reshape(longest, k), work[a:b].reshape(longest, k)
-    E, across = rest[:c].reshape(k, k), rest[c:d].reshape(k, k)
-    parts = (alpha, tilt, E, across, rest[d:e].reshape(k, k))
-    return parts, log_scratch(rest[e:], k)
+def _scratch(work, longest, k):
+    """The scratch of the rescaled passes, and that of logarithms: parts of a vector."""
+    a, b = 2 * longest * k, 2 * longest * k + 3 * k * k
+    rows = work[:a].reshape(2, longest, k)
+    squares = work[a:b].reshape(3, k, k)
+    vectors = work[b : b + 2 * k].reshape(2, k)
+    alpha, tilt, E, across, products = rows[0], rows[1], squares[0], squares[1], squares[2]
+    return (alpha, tilt, E, across, products), (products, vectors[0], vectors[1])
 
 
 @kernel
-def _scaled(unary, start, stop, top, parts, mu):
-    """Unary marginals by rescaling; log Z, NaN if that is not enough.
+def _top_of(pair, scaled):
+    """E among the scratch from steps that are alike; `exp_transitions`, or NaN if they differ."""
+    return exp_transitions(pair, scaled[2], scaled[3]) if pair.shape[0] == 1 else np.nan
+
+
+@kernel
+def _scaled_marginals(unary, start, stop, top, scaled, weight, mu, each, total):
+    """Marginals by rescaling; log Z, NaN if that is not enough.
 
     One position has no steps, and is not rescaled whether steps are alike or not.
     """
-    if top != top or stop - start < 2:
+    length = stop - start
+    if top != top or length < 2:
         return np.nan
-    alpha, tilt, E, across, row = parts
-    log_z = forward(unary, start, stop - start, E, top, alpha, tilt)
-    if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, row, mu):
+    alpha, tilt, E, across, products = scaled
+    log_z = forward(unary, start, length, E, top, alpha, tilt)
+    if not log_z > -np.inf:
+        return log_z
+    if not backward(start, length, across, alpha, tilt, products, mu):
         return np.nan
+    if each.shape[0] > 0:
+        pairs_of(start, length, E, alpha, tilt, each)
+    if total.shape[0] > 0:
+        add_pairs(length, E, alpha, tilt, weight, products, total)
     return log_z
 
 
-@kernel
-def _nothing(start, stop, mu, each):
-    """Marginals if no path is possible: zeros."""
-    mu[start:stop] = 0.0
-    if each.shape[0] > 0:
-        each[start : stop - 1] = 0.0
-
-
-@kernel
-def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
-    """Pair marginals from the results of the rescaled passes."""
-    alpha, tilt, E, _across, products = parts
-    if log_z == -np.inf:
-        _nothing(start, stop, mu, each)
-        return
-    if each.shape[0] > 0:
-        pairs_of(start, stop - start, E, alpha, tilt, each)
-    if total.shape[0] > 0:
-        add_pairs(stop - start, E, alpha, tilt, weight, products, total)
-
-
 @kernel(steps=5.0)
-def scaled_marginals(unary, offsets, first, top, parts, weight, mu, log_z, each, total):
-    """Marginals by rescaling, of chains from `first` on, up to one for which that is not enough.
-
-    Returns which it is, or how many there are; `top` and E among `parts` are of `exp_transitions`.
-    """
-    for s in range(first, log_z.shape[0]):
+def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
+    """Marginals of all chains: by rescaling, and by logarithms if that is not enough."""
+    longest, k = longest_of(offsets), unary.shape[1]
+    scaled, logarithmic = _scratch(np.empty(scratch_size(longest, k)), longest, k)
+    top = _top_of(pair, scaled)
+    for s in range(log_z.shape[0]):
         start, stop = offsets[s], offsets[s + 1]
         if stop - start == 1:
             log_z[s] = row_softmax(unary, start, mu)
             continue
-        log_z[s] = _scaled(unary, start, stop, top, parts, mu)
+        rest = weight[s], mu, each, total
+        log_z[s] = _scaled_marginals(unary, start, stop, top, scaled, *rest)
         if log_z[s] != log_z[s]:
-            return s
-        _scaled_pairs(start, stop, log_z[s], weight[s], mu, each, total, parts)
-    return log_z.shape[0]
+            log_z[s] = messages(unary, start, stop, pair, mu, logarithmic)
+            if log_z[s] > -np.inf:
+                marginals_of(unary, start, stop, pair, *rest, logarithmic)
+        if log_z[s] == -np.inf:
+            mu[start:stop] = 0.0
 
 
 @kernel
-def chain_gap(unary, pair, labels, gap, each, total, work):
+def chain_gap(unary, pair, labels, gap, total, work):
     """Marginals less the truth's indicators, of one chain; returns −ln p(labels).
 
     Parameters
@@ -193,9 +186,9 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
     labels : int64 ndarray of shape (M,)
     gap : ndarray of shape (M, k)
         Overwritten, with the gradient of the loss in ``unary``.
-    each, total : ndarrays of shapes (M, k, k) and (k, k)
-        Overwritten with the gradient in ``pair``, at every step or summed over steps; without rows
-        if it is not needed.
+    total : ndarray of shape (k, k)
+        Overwritten with the gradient in ``pair``, summed over steps; without rows if it is not
+        needed.
     work : ndarray of shape (scratch_size(M, k),)
 
     Returns
@@ -204,29 +197,26 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
         The loss; inf if the labels are forbidden, NaN if all are, and no step is then learned.
     """
     (M, k), first = unary.shape, np.int64(0)
-    parts, rest = _parts(work, M, k)
-    top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
+    scaled, logarithmic = _scratch(work, M, k)
     total[:] = 0.0
-    log_z = _scaled(unary, first, M, top, parts, gap)
+    rest = 1.0, gap, np.empty((0, k, k)), total
+    log_z = _scaled_marginals(unary, first, M, _top_of(pair, scaled), scaled, *rest)
     if log_z == log_z:
-        loss = -_scaled_log_probability(labels, parts, gap) if log_z > -np.inf else np.nan
-        _scaled_pairs(first, M, log_z, 1.0, gap, each, total, parts)
+        loss = -_scaled_log_probability(labels, scaled, gap)
     else:
-        log_z = messages(unary, first, M, pair, gap, rest)
-        if log_z == -np.inf:
-            _nothing(first, M, gap, each)
-            return np.nan
-        loss = -log_probability(unary, first, M, pair, gap, labels, rest)
-        marginals_of(unary, first, M, pair, gap, 1.0, gap, each, total, rest)
-    if log_z > -np.inf:
-        _less_truth(labels, gap, each, total)
+        log_z = messages(unary, first, M, pair, gap, logarithmic)
+        loss = -log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
+        marginals_of(unary, first, M, pair, *rest, logarithmic)
+    if log_z == -np.inf:
+        return np.nan
+    less_truth(labels, gap, total)
     return loss
 
 
 @kernel
-def _scaled_log_probability(labels, parts, mu):
+def _scaled_log_probability(labels, scaled, mu):
     """ln p of labels: of the first, and of every next one given the one before it."""
-    alpha, tilt, E, _across, _products = parts
+    alpha, tilt, E, _across, _products = scaled
     first = mu[0, labels[0]]
     value = math.log(first) if first > 0.0 else -np.inf
     for m in range(labels.shape[0] - 1):
@@ -238,10 +228,9 @@ def _scaled_log_probability(labels, parts, mu):
 
 
 @kernel
-def _less_truth(labels, gap, each, total):
+def less_truth(labels, gap, total):
+    """Marginals of positions and of steps, less the indicators of labels."""
     for m in range(labels.shape[0]):
         gap[m, labels[m]] -= 1.0
-        if m > 0 and each.shape[0] > 0:
-            each[m - 1, labels[m - 1], labels[m]] -= 1.0
         if m > 0 and total.shape[0] > 0:
             total[labels[m - 1], labels[m]] -= 1.0

@@ -168,45 +168,22 @@ def _residual(unary, pair, labels, weights, n, rest, rest_pair):
 
 
 @kernel
-def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
-    """Vertices to start from: those given that do not depend on others, their weights summing to 1.
-
-    Returns how many; 0 without one, and −1 if that is because no labels are possible.
-    """
-    kept = 0
-    for i in range(n):
-        copy_into(vertex, labels[i])
-        possible = chain_score(unary, 0, len(vertex), pair, vertex) > -np.inf
-        if possible and weights[i] > 0.0:
-            kept = _add(kept, vertex, weights[i], unary, pair, labels, weights, scores, shared, L)
-    if kept == 0:
-        best = np.empty(unary.shape)
-        if chain_viterbi(unary, 0, len(vertex), pair, best, vertex) == -np.inf:
-            return -1
-        kept = _add(0, vertex, 1.0, unary, pair, labels, weights, scores, shared, L)
-    total = weights[:kept].sum()
-    for i in range(kept):
-        weights[i] /= total
-    return kept
-
-
-@kernel
-def project_chain(unary, pair, labels, weights, n, max_iter):
+def project_chain(unary, pair, room, max_iter):
     """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
 
-    ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
-    in the end. Returns how many (−1 if no labels are possible), the gap with the bound on its
-    error, and whether it is at most that.
+    Returns labels (room, M) and weights (room,), how many of them are active (−1 if no labels are
+    possible), the gap with the bound on its error, and whether it is at most that.
     """
-    room, M = labels.shape
+    M = len(unary)
+    labels, weights = np.zeros((room, M), dtype=np.int64), np.zeros(room)
     L, shared = np.empty((room, room)), np.empty(room)
     scores, target, ones = np.empty(room), np.empty(room), np.empty(room)
     rest, best = np.empty(unary.shape), np.empty(unary.shape)
     rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
-    n, gap, size = _begin(n, vertex, unary, pair, labels, weights, scores, shared, L), 0.0, 0.0
-    lowest, waited, done = np.inf, 0, False
-    if n < 0:
-        return n, gap, True
+    gap, size, lowest, waited, done = 0.0, 0.0, np.inf, 0, False
+    if chain_viterbi(unary, 0, M, pair, best, vertex) == -np.inf:
+        return labels, weights, -1, gap, True
+    n = _add(0, vertex, 1.0, unary, pair, labels, weights, scores, shared, L)
     for _ in range(max_iter):
         reached = False
         while not reached:
@@ -225,30 +202,23 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
         n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
         if n == before:
             break
-    return n, max(gap, 0.0) + UNIT * size, done
+    return labels, weights, n, max(gap, 0.0) + UNIT * size, done
 
 
 @kernel
 def projected(unary, pair, calls, insists):
     """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
-    Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are no
-    sequences if no labels are possible.
+    With more room it begins again if they fill it, or, if it `insists`, whenever there is a gap;
+    there are no sequences if no labels are possible.
     """
     M, k = unary.shape
     room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
-    size, n, gap, done = min(FEW, room), 0, 0.0, False
-    labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-    while True:
-        n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
-        if done or size == room or not (insists or n == size):
-            break
+    size = min(FEW, room)
+    labels, weights, n, gap, done = project_chain(unary, pair, size, calls + size)
+    while not done and size < room and (insists or n == size):
         size = min(MORE * size, room)
-        more, their = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-        for i in range(n):
-            copy_into(more[i], labels[i])
-            their[i] = weights[i]
-        labels, weights = more, their
+        labels, weights, n, gap, done = project_chain(unary, pair, size, calls + size)
     return labels[: max(n, 0)], weights[: max(n, 0)], gap, done
 
 

@@ -336,6 +336,13 @@ def clear(target):
 
 
 @kernel(fastmath=FASTMATH)
+def axpy(target, factor, row):
+    """Target += factor · row."""
+    for k in range(target.shape[0]):
+        target[k] += factor * row[k]
+
+
+@kernel(fastmath=FASTMATH)
 def inner(x, y):
     """<x, y>; BLAS takes numba longer to prepare, and short rows longer to call."""
     total = 0.0

@@ -16,7 +16,7 @@ from skstructured.extend.learner import Batch
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
-from skstructured.sequences._model import add_position, add_scaled, row_product, touch
+from skstructured.sequences._model import add_position, add_scaled, gather_sparse, row_product
 from skstructured.sequences._ragged import RoundKind
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
@@ -226,10 +226,7 @@ def gather_items(data, indices, indptr, width, first, g, options, slot, touched,
     """G = Xᵀ g, its rows those of the features `touched`; how many these are."""
     M, count, sparse = g.shape[0], 0, indptr.shape[0] > 0
     if sparse:
-        for m in range(M):
-            for t in range(indptr[first + m], indptr[first + m + 1]):
-                at, count = touch(indices[t], slot, touched, count, G)
-                add_scaled(G, at, data[t], g, m)
+        count = gather_sparse(data, indices, indptr, first, g, slot, touched, G)
         for t in range(count):
             slot[touched[t]] = -1
     else:

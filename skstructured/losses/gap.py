@@ -10,7 +10,7 @@ from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Simplex
-from skstructured.spaces.simplex import log_softmax, softmax_into
+from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
 #: Codes that kernels know the surrogates by.
 LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
@@ -153,11 +153,6 @@ class ZeroOneLoss(Surrogate):
         """A new one over a fitted space; see `Surrogate`."""
         return super().over(only_classes(self, space))
 
-    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
-        """1[y* ≠ y], (n,), and e_{y*} − e_y, (n, K)."""
-        best = self.mean(theta)
-        return 1.0 - (best * V).sum(axis=1), best - V
-
 
 class GapSurrogate(Surrogate):
     r"""Compute a surrogate ℓ(θ; y) of the zero-one loss on the simplex (Table 1 of [1]_).
@@ -235,8 +230,7 @@ class GapSurrogate(Surrogate):
         theta = np.asarray(theta, dtype=np.float64)
         if self.code != LOGISTIC:
             return Simplex().argmax(theta)
-        p = np.exp(theta - theta.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True)
+        return softmax_rows(theta)[0]
 
     def log_proba(self, theta: Floats) -> Floats:
         """Log softmax(θ), (n, K), to full precision in the tails; for the logistic loss."""

@@ -52,21 +52,10 @@ def margin_slope(z, kind):
 
 @kernel
 def margin_gradient(theta, truth, g, params, work):
-    """g_k = v_k φ'(v_k θ_k); returns Σ_k φ(v_k θ_k)."""
+    """g_k = v_k φ'(v_k θ_k), v the signs or 2y − 1 of indicators; returns Σ_k φ(v_k θ_k)."""
     value = 0.0
     for k in range(theta.shape[0]):
-        z = truth[k] * theta[k]
-        value += margin_value(z, params[0])
-        g[k] = -truth[k] * margin_slope(z, params[0])
-    return value
-
-
-@kernel
-def indicator_margin_gradient(theta, truth, g, params, work):
-    """`margin_gradient` for y in {0, 1}, with v = 2y − 1."""
-    value = 0.0
-    for k in range(theta.shape[0]):
-        v = 2.0 * truth[k] - 1.0
+        v = 2.0 * truth[k] - 1.0 if params[1] > 0.0 else truth[k]
         value += margin_value(v * theta[k], params[0])
         g[k] = -v * margin_slope(v * theta[k], params[0])
     return value
@@ -101,6 +90,8 @@ class MarginLoss(Surrogate):
     kernel = staticmethod(margin_gradient)
     #: No decoder gains anything here: bounds are on the surrogate itself.
     bounds_surrogate = True
+    #: Whether truths are indicators instead of signs.
+    _of_indicators = False
 
     def __init__(self, space: str | OutputSpace | None = None, kind: str = "smooth_hinge") -> None:
         self.space = space
@@ -120,7 +111,7 @@ class MarginLoss(Surrogate):
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
         check_choice("loss", self.kind, MARGIN_KINDS)
-        return np.array([MARGIN_KINDS[self.kind]]), np.zeros(0)
+        return np.array([MARGIN_KINDS[self.kind], self._of_indicators]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
         """2σ(θ) − 1 if they are probabilities, else the vertex of the largest score, (n, dim)."""
@@ -159,8 +150,8 @@ class IndicatorMargins(MarginLoss):
     labels", for the construction from all thresholds.
     """
 
-    kernel = staticmethod(indicator_margin_gradient)
     has_probabilities = False
+    _of_indicators = True
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from skstructured._chains.marginals import chain_gap, scratch_size
+from skstructured._chains.best_paths import chain_score
+from skstructured._chains.marginals import chain_gap, less_truth, scratch_size
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
-from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, clear, copy_into, inner
+from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
@@ -143,8 +144,8 @@ def _gather_dense(data, width, first, gap, slot, touched, G):
 
 
 @kernel
-def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
-    """The same of CSR rows."""
+def gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
+    """Σ_m x_m gap_mᵀ of CSR rows into G, a row for each feature that is not 0; how many."""
     count = np.int64(0)
     for m in range(gap.shape[0]):
         for t in range(indptr[first + m], indptr[first + m + 1]):
@@ -194,7 +195,7 @@ def gather_sequence(data, indices, indptr, width, first, g, options, slot, touch
     M = g.shape[0] - k
     gap = g[:M]
     if indptr.shape[0] > 0:
-        count = _gather_sparse(data, indices, indptr, first, gap, slot, touched, G)
+        count = gather_sparse(data, indices, indptr, first, gap, slot, touched, G)
     else:
         count = _gather_dense(data, width, first, gap, slot, touched, G)
     for m in range(M if intercept > 0 else 0):
@@ -213,21 +214,12 @@ def gather_sequence(data, indices, indptr, width, first, g, options, slot, touch
 
 
 @kernel
-def codes_of(y):
-    """Labels, which loops have as floats, as integers."""
-    codes = np.empty(y.shape[0], dtype=np.int64)
-    for m in range(y.shape[0]):
-        codes[m] = int(y[m])
-    return codes
-
-
-@kernel
 def log_loss(theta, y, g, params, work):
     """−ln p(y) and its gradient; theta and g are (M + k, k), one row after the other."""
     M, k = y.shape[0], int(params[0])
     unary, pair = theta[: M * k].reshape((M, k)), theta[M * k :].reshape((1, k, k))
     gap, total = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k))
-    return chain_gap(unary, pair, codes_of(y), gap, np.empty((0, k, k)), total, work)
+    return chain_gap(unary, pair, y.astype(np.int64), gap, total, work)
 
 
 @kernel
@@ -235,23 +227,17 @@ def projection_loss(theta, y, g, params, work):
     """As `log_loss`, for SparseMAP; the first entry of `work` is the residual of the projection."""
     M, k = y.shape[0], int(params[0])
     unary, pair = theta[: M * k].reshape((M, k)), theta[M * k :].reshape((1, k, k))
-    gap, total, labels = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k)), codes_of(y)
-    steps = np.empty((M, k, k))
+    gap, total = g[: M * k].reshape((M, k)), g[M * k :].reshape((k, k))
+    labels, steps = y.astype(np.int64), np.empty((M, k, k))
     work[0] = project_means(unary, pair, gap, steps)
     total[:] = 0.0
-    value = 0.5 * (2 * M - 1)
+    value = 0.5 * (2 * M - 1) - chain_score(unary, np.int64(0), M, pair, labels)
     for m in range(M):
-        for i in range(k):
-            value -= 0.5 * gap[m, i] * gap[m, i]
-            value += unary[m, i] * gap[m, i]
-            for j in range(k if m < M - 1 else 0):
-                value += (pair[0, i, j] - 0.5 * steps[m, i, j]) * steps[m, i, j]
-                total[i, j] += steps[m, i, j]
-        gap[m, labels[m]] -= 1.0
-        value -= unary[m, labels[m]]
-        if m < M - 1:
-            value -= pair[0, labels[m], labels[m + 1]]
-            total[labels[m], labels[m + 1]] -= 1.0
+        value += inner(unary[m], gap[m]) - 0.5 * inner(gap[m], gap[m])
+        for i in range(k if m < M - 1 else 0):
+            value += inner(pair[0, i], steps[m, i]) - 0.5 * inner(steps[m, i], steps[m, i])
+            axpy(total[i], 1.0, steps[m, i])
+    less_truth(labels, gap, total)
     return max(value, 0.0)
 
 

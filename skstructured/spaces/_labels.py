@@ -84,28 +84,15 @@ def _search(y, classes):
     """Index that each label has, or would have, in `classes`."""
     last = len(classes) - 1
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu":
-        if int(classes[-1]) - int(classes[0]) == last:
-            return np.minimum(_offsets(y, classes[0]), np.uint64(last)).astype(np.intp)
+        low = int(classes[0])
+        if int(classes[-1]) - low == last:  # exact for integers of every width, modulo 2⁶⁴
+            offsets = y.astype(np.uint64) - np.uint64(low % 2**64)
+            return np.minimum(offsets, np.uint64(last)).astype(np.intp)
         y = y.astype(classes.dtype)  # what does not fit is found elsewhere, and unequal there
     try:
         return np.minimum(np.searchsorted(classes, y), last)
     except TypeError:  # labels of another type: none is found
         return np.zeros(len(y), dtype=np.intp)
-
-
-def _offsets(y, low):
-    """y − low as uint64: exact for integers of every width, which it takes modulo 2⁶⁴."""
-    return y.astype(np.uint64) - np.uint64(int(low) % 2**64)
-
-
-def _distinct(y):
-    """Sorted distinct values; by counting, if they are integers in a short range."""
-    if y.dtype.kind in "iu" and len(y) > 0:
-        low, high = y.min(), y.max()
-        if int(high) - int(low) < len(y):
-            found = np.flatnonzero(np.bincount(_offsets(y, low).astype(np.intp)))
-            return (found.astype(np.uint64) + np.uint64(int(low) % 2**64)).astype(y.dtype)
-    return np.unique(y)
 
 
 def _refuse_missing(y):
@@ -126,7 +113,7 @@ def distinct_labels(y, fractions=False):
     if y.dtype.kind == "O":
         _refuse_missing(y)
     try:
-        classes = _distinct(y)
+        classes = np.unique(y)
     except TypeError as error:
         raise ValueError(f"y holds labels that cannot be sorted: {error}.") from error
     if classes.dtype.kind == "f":

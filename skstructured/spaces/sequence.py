@@ -172,15 +172,10 @@ class LabelSequence(LabelSpace):
 
     def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of packed outputs: a list, or an array if all have the same length."""
-        vectors = [self._vector(codes) for codes in packed.unstack()]
+        ones = indicators(packed, self.dim_)
+        chains = map(ones.one, range(len(packed)))
+        vectors = [np.r_[chain.unary.ravel(), chain.pair[:-1].ravel()] for chain in chains]
         return np.array(vectors) if len({*map(len, vectors)}) == 1 else vectors
-
-    def _vector(self, codes):
-        M, k = len(codes), self.dim_
-        unary, pairs = np.zeros((M, k)), np.zeros((M - 1, k, k))
-        unary[np.arange(M), codes] = 1.0
-        pairs[np.arange(M - 1), codes[:-1], codes[1:]] = 1.0
-        return np.concatenate([unary.ravel(), pairs.ravel()])
 
     def chains(self, vectors: Any) -> tuple[Floats, Ints, Floats]:
         """Scores, or marginals, of embeddings as arrays: unary (N, k), offsets, pair (N, k, k)."""
@@ -188,14 +183,11 @@ class LabelSequence(LabelSpace):
             return vectors.arrays
         k = self._dimension()
         vectors = [np.asarray(vector, dtype=np.float64) for vector in vectors]
-        lengths = [self._length(len(vector)) for vector in vectors]
-        parts = [
-            np.concatenate([v[M * k :].reshape(M - 1, k, k), np.zeros((1, k, k))])
-            for v, M in zip(vectors, lengths, strict=True)
-        ]
-        unary = [v[: M * k].reshape(M, k) for v, M in zip(vectors, lengths, strict=True)]
-        offsets = Ragged.from_lengths(np.empty(0), lengths).offsets
-        return np.concatenate(unary), offsets, np.concatenate(parts)
+        lengths = np.array([self._length(len(vector)) for vector in vectors])
+        parts = [np.split(vector, [M * k]) for vector, M in zip(vectors, lengths, strict=True)]
+        unary = np.concatenate([labels for labels, _ in parts]).reshape(-1, k)
+        pairs = np.concatenate([np.r_[steps, np.zeros(k * k)] for _, steps in parts])
+        return unary, Ragged.from_lengths(unary, lengths).offsets, pairs.reshape(-1, k, k)
 
     def _length(self, size):
         k = self.dim_
@@ -242,7 +234,8 @@ class LabelSequence(LabelSpace):
                 f"{k}^{length} sequences are too many to list; at most 10^6 are supported."
             )
         codes = np.indices((k,) * length).reshape(length, -1).T
-        return np.array([self._vector(row) for row in codes])
+        lengths = np.full(len(codes), length)
+        return np.asarray(self.unpack(Ragged.from_lengths(codes.ravel(), lengths)))
 
     def position_costs(self, mu: Floats, codes: Ints) -> Floats:
         """Costs (N,) of marginals (N, k) if labels `codes` (N,) are true."""

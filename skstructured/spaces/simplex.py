@@ -223,9 +223,7 @@ class Simplex(LabelSpace):
         """Draw class k with probability μ_k, by inversion of the distribution function."""
         cumulative = np.cumsum(mu, axis=1)
         u = check_random_state(random_state).random_sample((len(mu), 1)) * cumulative[:, -1:]
-        V = np.zeros(np.shape(mu))
-        V[np.arange(len(V)), (cumulative <= u).sum(axis=1)] = 1.0
-        return V
+        return basis_vectors((cumulative <= u).sum(axis=1), cumulative.shape[1])
 
     def vertices(self) -> Floats:
         """The K basis vectors (K, K)."""

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skstructured._chains import batch
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured.estimators._batch import chains_of
 
 
 class Layout:
@@ -89,7 +90,7 @@ MOST_NUMBERS = 1 << 21
 
 
 class Objective:
-    """``Σ_i c_i S(Θᵀ z_i, y_i) + (α/2)‖Θ‖²`` with weights c that sum to 1.
+    """``Σ_i c_i S(Θᵀ z_i, y_i) + (α/2)‖Θ‖² + Σ l1 |Θ|`` with weights c that sum to 1.
 
     Rows are cut into blocks, however many threads there are, and sums are made in their order: any
     number of threads, which is joblib's, gives the same bits.
@@ -106,16 +107,15 @@ class Objective:
         α, broadcast to the shape of Θ if rows of Θ have their own.
     layout : Layout
         Layout of the weights in Θ.
+    l1 : float, ndarray or None, default=None
+        Strengths of the absolute weights, broadcast to the shape of Θ; None without them.
     block : int, default=4096
         Rows of a block, at least.
     """
 
-    #: Of absolute weights, which have no penalty.
-    l1 = None
-
-    def __init__(self, X, offsets, share, alpha, layout, block=BLOCK):
+    def __init__(self, X, offsets, share, alpha, layout, l1=None, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
-        self.layout = layout
+        self.layout, self.l1 = layout, l1
         self.threads = effective_n_jobs(None)
         bounds = block_bounds(offsets, min(block, BLOCK))
         self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
@@ -153,9 +153,12 @@ class Objective:
         return theta + Theta[self.layout.width] if self.layout.intercept else theta
 
     def value_and_gradient(self, Theta):
-        """The objective, and its gradient in Θ."""
+        """The objective, and the gradient in Θ of all but the absolute weights."""
         gradient, width = self.alpha * Theta, self.layout.width
         value = 0.5 * np.vdot(Theta, gradient)
+        if self.l1 is not None:
+            self._last = Theta
+            value += np.sum(self.l1 * np.abs(Theta))
         for loss, features, rest in self._map(self._block, Theta):
             value += loss
             gradient[width:] += rest
@@ -177,42 +180,18 @@ class Objective:
 
     def gap(self, gradient):
         """Σ ∇²/(2α), the duality gap of the weights and the means at their scores."""
+        if self.l1 is not None:
+            return self._elastic_gap(gradient)
         squares = np.einsum("ij,ij->i", gradient, gradient)
         return float(np.sum(squares / np.ravel(self.alpha))) / 2.0
 
+    def _elastic_gap(self, gradient):
+        """The gap with absolute weights, for the weights evaluated last.
 
-class ElasticNet:
-    """An objective plus ``Σ l1 |Θ|``.
-
-    With the gradient u of the mean loss, the gap between Θ and the means at its scores is
-    ``<Θ, u> + (α/2)‖Θ‖² + Σ l1 |Θ| + Σ max(|u| − l1, 0)²/(2α)``, by Fenchel's inequality.
-
-    Parameters
-    ----------
-    objective : Objective
-        With α > 0.
-    l1 : float or ndarray
-        Strengths of the absolute weights, broadcast to the shape of Θ.
-    """
-
-    def __init__(self, objective, l1):
-        self.objective, self.l1 = objective, l1
-
-    def __enter__(self):
-        return self.objective.__enter__()
-
-    def __exit__(self, *error):
-        self.objective.__exit__(*error)
-
-    def value_and_gradient(self, Theta):
-        """The objective, and the gradient in Θ of all but the absolute weights."""
-        self._last = Theta
-        value, gradient = self.objective.value_and_gradient(Theta)
-        return value + np.sum(self.l1 * np.abs(Theta)), gradient
-
-    def gap(self, gradient):
-        """The duality gap of the weights evaluated last, whose gradient this is."""
-        Theta, alpha = self._last, self.objective.alpha
+        With the gradient u of the mean loss it is ``<Θ, u> + (α/2)‖Θ‖² + Σ l1 |Θ| + Σ max(|u| − l1,
+        0)²/(2α)``, by Fenchel's inequality.
+        """
+        Theta, alpha = self._last, self.alpha
         u = gradient - alpha * Theta
         penalty = 0.5 * np.vdot(Theta, alpha * Theta) + np.sum(self.l1 * np.abs(Theta))
         dual = np.sum(np.maximum(np.abs(u) - self.l1, 0.0) ** 2 / (2.0 * alpha))
@@ -267,12 +246,9 @@ class ChainObjective(Objective):
 
     def chains(self, i, Theta):
         """Scores of the sequences of a block: unary, offsets, pair."""
-        unary, block = self.scores(i, Theta), self.blocks[i]
+        block, (*ends, pair) = self.blocks[i], self.layout.edges(Theta)
         offsets = self.offsets[block.start : block.stop + 1] - self.offsets[block.start]
-        start, end, pair = self.layout.edges(Theta)
-        unary[offsets[:-1]] += start
-        unary[offsets[1:] - 1] += end
-        return unary, offsets, pair[None]
+        return chains_of(self.scores(i, Theta), offsets, ends, pair[None]).arrays
 
     def _losses(self, i, Theta, gaps):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""

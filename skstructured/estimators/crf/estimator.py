@@ -18,12 +18,7 @@ from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
 from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
-from skstructured.estimators.crf._objective import (
-    ChainObjective,
-    ElasticNet,
-    Layout,
-    VectorObjective,
-)
+from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
@@ -319,13 +314,12 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
 
         Penalties are l2 and l1 times as strong.
         """
-        given = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout
+        l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
+        given = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
             objective = ChainObjective(Z, packed, *given)
         else:
             objective = VectorObjective(Z, self.loss_, packed, *given)
-        if self.l1_ratio > 0.0:
-            objective = ElasticNet(objective, self.alpha_ * self.l1_ratio * l1)
         Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(

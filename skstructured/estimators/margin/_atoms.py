@@ -17,7 +17,7 @@ from numba import int64, types
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.addresses import VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
-from skstructured._engine.state import inner
+from skstructured._engine.state import axpy, inner
 
 #: Entries of the tableau of a game closer to 0 than this count as 0.
 ZERO = 1e-11
@@ -53,13 +53,6 @@ ORACLE: Any = None
 
 def _vertex_of(k, theta, vertex):
     ORACLE(theta, vertex)
-
-
-@kernel(fastmath=FASTMATH)
-def axpy(target, factor, row):
-    """Target += factor · row."""
-    for j in range(target.shape[0]):
-        target[j] += factor * row[j]
 
 
 @kernel

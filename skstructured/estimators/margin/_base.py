@@ -43,9 +43,6 @@ class MarginLearner(BatchPredictor):
 
     _rules: tuple[str, ...] = ("path",)
 
-    def _check_parameters(self):
-        super()._check_parameters()
-
     def _learn(self, batch, share, before):
         packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)
         self._outputs, self.alpha_ = outputs, self.alpha

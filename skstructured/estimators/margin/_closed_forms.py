@@ -8,8 +8,8 @@ from numba import float64, types
 
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import copy_into, inner
-from skstructured.estimators.margin._atoms import axpy, solve_saddle
+from skstructured._engine.state import axpy, copy_into, inner
+from skstructured.estimators.margin._atoms import solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
