@@ -58,8 +58,8 @@ BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
 #: Most rows of a stream that are learned at once.
 BLOCK = 4096
 
-#: Passes of kernels over CSR rows; features, at most, of rows of a stream whose columns get bins.
-PASSES, NARROW = 10, 50
+#: Features, at most, of rows of a stream whose columns get bins.
+NARROW = 50
 
 #: With few rows, the weight of members whose scores are bounded; the other ones have none.
 WEIGHT_OF_FEW = 0.1
@@ -89,11 +89,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         with "rbf"; and randomized trees of vertices. With more than 1.5 `n_landmarks` rows the
         "laplacian" member is a kernel ridge regression, and so are all kernels if the oracle of a
         custom space is in Python. The linear model of CSR rows, of many rows with many features,
-        and of such spaces is `OnlineStructuredPredictor`. The kernels of at most `n_landmarks` CSR
-        rows are `KernelStructuredPredictor` with ten passes (epochs), and ridge regressions of
-        more. For CSR rows with more than 4,096 columns and for CSR rows of label sequences the
-        linear model is the only member, and for fewer than 10 dense sequences it is a
-        `ConditionalRandomField`.
+        and of such spaces is `OnlineStructuredPredictor`. For CSR rows with more than 4,096 columns
+        and for CSR rows of label sequences the linear model is the only member, and for fewer than
+        10 dense sequences it is a `ConditionalRandomField`.
         Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator; the trees of "auto" are then a random forest.
@@ -309,17 +307,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _learners(self, X):
         seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
         n, named = X.shape[0], dict(zip(BY_LOSS, seeds, strict=True))
-        shared = {"space": self.space, "missing": self.missing, "standardize": "moments"}
-        passes = OnlineStructuredPredictor(**shared, random_state=seed)
+        given = {"missing": self.missing, "standardize": "moments", "random_state": seed}
+        passes = OnlineStructuredPredictor(self.space, **given)
         if self.loss_.calls_python:
             return [("linear", passes)]
-        if issparse(X):
-            shared["max_iter"], named = PASSES, named if n <= self.n_landmarks else {}
-            kernels = [
-                (name, KernelStructuredPredictor(kernel=name, random_state=seed, **shared))
-                for name, seed in named.items()
-            ]
-            return [("linear", passes), *kernels]
         if n > EXACT * self.n_landmarks:
             del named[BY_LOSS[-1]]
         n_rows = LEARNED * self.n_landmarks

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
 
 from skstructured.estimators.kernel._values import (
     ARC_COSINE,
@@ -31,6 +33,9 @@ COARSE, DEFAULT_PENALTY = 3, 0.1
 
 #: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
 JITTER, TINY = 1e-6, 1e-20
+
+#: Rows with a smaller share of cells that are not 0 are compared by these cells alone.
+SPARSE = 0.1
 
 #: Kernels that are computed at a time: temporary arrays stay in cache.
 KERNELS_PER_BLOCK = 1 << 14
@@ -58,23 +63,22 @@ class RowKernel(NamedTuple):
 
     def __call__(self, Z: Floats) -> Floats:
         """Kernels (n, m); tiny ones, with which products take long, are 0."""
-        values = np.empty((len(Z), len(self.Z)))
-        n_rows = max(KERNELS_PER_BLOCK // len(self.Z), 1)
+        values, squares = np.empty((len(Z), len(self.Z))), squares_of(self.Z)
+        n_rows = max(KERNELS_PER_BLOCK // len(self.Z), Z.shape[1])
         for start in range(0, len(Z), n_rows):
             block = slice(start, start + n_rows)
-            values[block] = without_tiny(self._values(Z[block]))
+            values[block] = without_tiny(self._values(Z[block], squares))
         return values
 
-    def _values(self, Z):
+    def _values(self, Z, squares):
         kind, (gamma, coef0) = self.function.kind, self.function.numbers[:2]
         if kind == LAPLACIAN:
-            return np.exp(-gamma * cdist(Z, self.Z, "cityblock"))
+            return np.exp(-gamma * city_distances(Z, self.Z))
         if kind == ARC_COSINE:
-            return arc_cosines(with_column(Z, coef0), with_column(self.Z, coef0))
+            return arc_cosines(Z @ self.Z.T + coef0, squares_of(Z) + coef0, squares + coef0)
         # "multiscale", the mean of three widths
-        squares = [np.einsum("ij,ij->i", rows, rows) for rows in (Z, self.Z)]
-        squares = np.maximum(np.add.outer(*squares) - 2.0 * Z @ self.Z.T, 0.0)
-        widest = without_tiny(np.exp(-0.25 * gamma * squares))
+        distances = np.add.outer(squares_of(Z), squares) - 2.0 * Z @ self.Z.T
+        widest = without_tiny(np.exp(-0.25 * gamma * np.maximum(distances, 0.0)))
         middle = without_tiny(np.square(np.square(widest)))
         return (widest + middle + np.square(np.square(middle))) / 3.0
 
@@ -85,18 +89,25 @@ def without_tiny(values: Floats) -> Floats:
     return values
 
 
-def with_column(Z: Floats, square: float) -> Floats:
-    """Rows with one more feature, of this square."""
-    return np.column_stack([Z, np.full(len(Z), np.sqrt(square))])
+def city_distances(Z: Floats, landmarks: Floats) -> Floats:
+    """Sums (n, m) of the absolute differences of cells, faster if most landmarks' cells are 0."""
+    if np.count_nonzero(landmarks) > SPARSE * landmarks.size:
+        return cdist(Z, landmarks, "cityblock")
+    return manhattan_distances(csr_matrix(Z), csr_matrix(landmarks))
 
 
-def arc_cosines(X: Floats, Z: Floats) -> Floats:
-    """Arc-cosine kernels (n, m) of rows X with rows Z, all of positive norm."""
-    X_norms, Z_norms = (np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in (X, Z))
-    cosines = np.clip((X / X_norms[:, None]) @ (Z / Z_norms[:, None]).T, -1.0, 1.0)
+def squares_of(Z: Floats) -> Floats:
+    """Squared norms of rows."""
+    return np.einsum("ij,ij->i", Z, Z)
+
+
+def arc_cosines(products: Floats, squares: Floats, other_squares: Floats) -> Floats:
+    """Arc-cosine kernels (n, m) of rows of these products and squared norms, all positive."""
+    norms, other_norms = np.sqrt(squares)[:, None], np.sqrt(other_squares)
+    cosines = np.clip(products / norms / other_norms, -1.0, 1.0)
     values = np.sqrt((1.0 - cosines) * (1.0 + cosines))
     values += np.arccos(-cosines) * cosines
-    return values * (X_norms[:, None] / np.pi) * Z_norms
+    return values * (norms / np.pi) * other_norms
 
 
 class Ridge(NamedTuple):

@@ -18,6 +18,9 @@ TREES, FEW, ROWS = 20, 3_000, 100_000
 #: Options of trees that take the best threshold of few columns, and do not draw it.
 BEST = {"best_thresholds": True, "max_features": "sqrt"}
 
+#: Share of the columns of CSR rows among which trees look for each threshold.
+OF_SPARSE = 0.2
+
 #: Values farther from the training rows, in units of their range, are as far as this.
 FAR = 1e6
 
@@ -93,11 +96,13 @@ class VertexTrees(Member):
 
     def _fitted(self, place, X, V, weight):
         """A `Forest` of `n_trees`: few at a time, because scikit-learn's take much memory."""
-        many = len(V) > ROWS
+        many, options = len(V) > ROWS, self.options
+        if issparse(X):
+            options = {"max_features": OF_SPARSE} | options
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
             self.n_trees, bootstrap=many, max_samples=ROWS if many else None,
-            random_state=self.seed + place, n_jobs=self.n_jobs, **self.options,
+            random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
         return Forest.of(trees.fit(X, V, weight))
 

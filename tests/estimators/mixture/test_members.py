@@ -289,8 +289,10 @@ class TestRidge:
         assert lowest(errors.__getitem__, 14) == 11
 
     @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
-    def test_kernels_in_numpy_are_those_of_learners(self, name, rng):
-        Z, rows = rng.randn(50, 7), rng.randn(70, 7)
+    @pytest.mark.parametrize("share", [1.0, 0.05])
+    def test_kernels_in_numpy_are_those_of_learners(self, share, name, rng, monkeypatch):
+        monkeypatch.setattr(_ridge, "KERNELS_PER_BLOCK", 1000)
+        Z, rows = (rng.randn(n, 12) * (rng.uniform(size=(n, 12)) < share) for n in (50, 70))
         kernel = _ridge.RowKernel.of(name, Z, np.ones(50))
         compiled = kernel.function.gram(Z.T, rows)
         np.testing.assert_allclose(kernel(rows), compiled, rtol=1e-9, atol=1e-12)
@@ -310,6 +312,16 @@ def fitted(monkeypatch):
 
 
 class TestTrees:
+    @pytest.mark.parametrize("is_sparse", [False, True])
+    def test_trees_of_sparse_rows_look_at_some_columns(self, is_sparse, fitted):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind, np.ones(30))
+        if is_sparse:
+            rows = training.rows._replace(unchanged=sparse.csr_matrix(X))
+            training = training._replace(rows=rows)
+        VertexTrees(loss, None, 0, None).fit(training)
+        assert {forest.max_features for forest in fitted} == {0.2 if is_sparse else 1.0}
+
     @pytest.mark.parametrize("space", SPACES)
     def test_honest_means_are_those_of_the_other_parts(self, space, rng, monkeypatch, fitted):
         monkeypatch.setattr(_trees, "FEW", 29)
