@@ -57,7 +57,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
         that range below its least or above its largest number. True suits trends that continue;
         cells beyond the range of their column still count as its edge.
     {PiSTOLRegressor: missing}
-    {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state}
+    {StructuredPredictor: n_landmarks, n_jobs, verbose, random_state, max_seconds}
 
     Attributes
     ----------
@@ -109,6 +109,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
     n_jobs: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    max_seconds: float | None = None
 
     member_of = CrossFittedRegressor
 

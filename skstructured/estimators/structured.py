@@ -58,6 +58,9 @@ BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
 #: Most rows of a stream that are learned at once.
 BLOCK = 4096
 
+#: Share of `max_seconds` that the mixture of each view of sequences has.
+OF_VIEW = 0.35
+
 #: Features, at most, of rows of a stream whose columns get bins.
 NARROW = 50
 
@@ -111,6 +114,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Whether to print the name of each member when it is fitted, with its seconds and its score.
     random_state : int, RandomState instance or None, default=None
         Seeds the members of "auto", the parts of the rows, and `sample`.
+    max_seconds : float or None, default=None
+        Seconds that `fit` may take, and at most a fifth more. Members are fitted to few rows first;
+        then they get as many landmarks, rows and trees as there is time for, and the slowest are
+        left out if they take too long with few. `verbose` says so. None is no limit.
 
     Attributes
     ----------
@@ -223,6 +230,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     n_jobs: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    max_seconds: float | None = None
 
     loss = "fenchel_young"
     best_thresholds = False
@@ -277,6 +285,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """The `RowChain` of a view."""
         mixture = clone(self).set_params(space="multiclass", decoder="map", class_weight=None)
         mixture.set_params(random_state=self.random_state_.randint(SEEDS))
+        if self.max_seconds is not None:
+            mixture.set_params(max_seconds=OF_VIEW * self.max_seconds)
         return RowChain.fitted(view, mixture, *given)
 
     def _sequences(self, X, reset=False):

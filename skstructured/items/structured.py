@@ -101,7 +101,7 @@ class StructuredRanker(Mixture):
         Number of items that kernel ridge regressions keep at random, a third of them for each
         kernel. More of them take longer and can be more accurate if grades depend on interactions
         of features.
-    {StructuredPredictor: n_jobs, verbose, random_state}
+    {StructuredPredictor: n_jobs, verbose, random_state, max_seconds}
 
     Attributes
     ----------
@@ -165,6 +165,7 @@ class StructuredRanker(Mixture):
     n_jobs: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    max_seconds: float | None = None
 
     estimators = "auto"
     member_of = CrossFittedRanker

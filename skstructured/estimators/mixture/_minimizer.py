@@ -186,6 +186,16 @@ class LossMinimizer(Member):
             return None
         return cls("linear", loss, n_rows, seed)
 
+    def work(self, n: int) -> float:
+        """See `Member`."""
+        n_features = 1 if self.name == "linear" else min(n, LANDMARKS)
+        return (min(n, self.n_rows) + n / 10) * n_features
+
+    def smaller(self, size: float) -> "LossMinimizer":
+        """See `Member`."""
+        n_rows = min(self.n_rows, max(LANDMARKS, int(size * self.n_rows)))
+        return LossMinimizer(self.name, self.loss, n_rows, self.seed)
+
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
         learned = self._drawn(len(training.V), self.n_rows)

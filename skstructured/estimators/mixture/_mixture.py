@@ -7,9 +7,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
+from sklearn.utils import check_consistent_length, check_random_state, indexable
 
-from skstructured._base.validation import check_finite, check_integer, read_rows
+from skstructured._base.validation import (
+    check_finite,
+    check_integer,
+    check_positive,
+    read_rows,
+)
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
@@ -17,6 +22,7 @@ from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
+from skstructured.estimators.mixture._budget import members_in_time, rows_of_each
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
     CHUNK,
@@ -131,20 +137,22 @@ class Mixture(BaseEstimator):
         If there are groups, whose rows stand together, each is left out as a whole.
         """
         self._check_parameters()
+        end = perf_counter() + (self.max_seconds or np.inf)
         packed, weight = self._start(y, sample_weight)
         check_consistent_length(X, packed)
         vars(self).pop("_model", None)  # of a stream
         X = self._checked_rows(X, reset=True) if self._is_auto() else X
-        given = [*indexable(X, y), packed, weight, groups]
+        arrays = [*indexable(X, y), packed, weight, groups]
         counted = np.flatnonzero(weight)
         if len(counted) < len(weight):
-            given = [None if one is None else _safe_indexing(one, counted) for one in given]
-        members = self._members(given[0])
-        training = self._training(*given, alone=len(members) == 1)
-        honest, training = self._fit_members(members, training, given[2])
+            arrays = rows_of_each(arrays, counted)
+        members = self._members(arrays[0])
+        if self.max_seconds is not None:
+            members = members_in_time(self, members, arrays, end)
+        honest, training = self._fit_members(members, *arrays)
         fitted_members = [member for _, member in members]
         if training.folds:
-            weights = self._weights(honest, training, given[2])
+            weights = self._weights(honest, training, arrays[2])
         else:
             weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
@@ -164,6 +172,8 @@ class Mixture(BaseEstimator):
     def _check_parameters(self):
         check_integer("n_landmarks", self.n_landmarks)
         is_verbose(self)  # refuses a bad value before anything is learned
+        if self.max_seconds is not None:
+            check_positive("max_seconds", self.max_seconds)
         self.random_state_ = check_random_state(self.random_state)
 
     def _is_auto(self):
@@ -257,9 +267,10 @@ class Mixture(BaseEstimator):
             raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
         return list(given)
 
-    def _fit_members(self, members, training, packed):
-        """Honest scores of each member, and the rows as trees have stretched them."""
-        done = []
+    def _fit_members(self, members, X, y, packed, weight, groups):
+        """Honest scores of each member, and the `Training`, whose rows trees have stretched."""
+        training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
+        done, self._seconds = [], {}
         if isinstance(members[-1][1], VertexTrees):
             *members, (name, trees) = members
             done.append(self._learned(name, trees, training, packed))
@@ -278,8 +289,8 @@ class Mixture(BaseEstimator):
         if len(judged) > 0:
             a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
             score = self._judge(a * honest + b, packed[judged], training.weight[judged])
+        seconds = self._seconds[name] = perf_counter() - began
         if is_verbose(self):
-            seconds = perf_counter() - began
             print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out score {score:.4f}")
         return honest, score
 

@@ -19,6 +19,7 @@ from skstructured.estimators.kernel._values import (
 from skstructured.estimators.mixture._training import (
     CHUNK,
     EXACT,
+    PARTS,
     Member,
     StandardRows,
     Training,
@@ -33,6 +34,10 @@ COARSE, DEFAULT_PENALTY = 3, 0.1
 
 #: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
 JITTER, TINY = 1e-6, 1e-20
+
+#: Times of a kernel, of m³ in the solutions for all penalties and folds, and of the rest, in units
+#: of the product of two numbers in each fold, as measured.
+KERNEL_WORK, SOLVE_WORK, SETUP_WORK = 1000, 1.5, 9e7
 
 #: Rows with a smaller share of cells that are not 0 are compared by these cells alone.
 SPARSE = 0.1
@@ -177,6 +182,17 @@ class KernelRidge(Member):
 
     def __init__(self, kernel: str, n_landmarks: int, seed: int) -> None:
         self.name, self.n_landmarks, self.seed = kernel, n_landmarks, seed
+
+    def work(self, n: int) -> float:
+        """See `Member`."""
+        if n <= EXACT * self.n_landmarks:
+            return n * n * (n + KERNEL_WORK) + SETUP_WORK
+        m = self.n_landmarks  # all folds share kernels and products
+        return n * m * (m + KERNEL_WORK) / (PARTS + 1) + SOLVE_WORK * m**3 + SETUP_WORK
+
+    def smaller(self, size: float) -> "KernelRidge":
+        """See `Member`."""
+        return KernelRidge(self.name, max(1, int(size * self.n_landmarks)), self.seed)
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""

@@ -24,6 +24,9 @@ COPIES = 0.9
 #: Rows that are scored at a time.
 CHUNK = 4000
 
+#: So many rows take an estimator as long as what it does before, as measured.
+SETUP_ROWS = 3000
+
 
 class StandardRows(NamedTuple):
     """Rows, and their standardized dense form, which is computed for some rows at a time.
@@ -140,6 +143,14 @@ class Member(ABC):
     @abstractmethod
     def scores(self, rows: StandardRows) -> Floats:
         """Scores (n, dim) of new rows."""
+
+    def work(self, n: int) -> float:
+        """What the time of learning n rows is proportional to."""
+        return n + SETUP_ROWS
+
+    def smaller(self, size: float) -> "Member":
+        """A member, not fitted, that takes less time to learn many rows."""
+        return self
 
 
 def independent_units(

@@ -1,6 +1,7 @@
 """Trees of vertices, and groups of trees that have not learned one part."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from skstructured.extend._types import Floats
 
 #: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
 TREES, FEW, ROWS = 20, 3_000, 100_000
+
+#: Time of the first node of a tree, in units of n log n, as measured.
+SETUP_WORK = 2500
 
 #: Options of trees that take the best threshold of few columns, and do not draw it.
 BEST = {"best_thresholds": True, "max_features": "sqrt"}
@@ -73,6 +77,18 @@ class VertexTrees(Member):
         """Read a saved object; older ones have forests of scikit-learn."""
         vars(self).update(state)
         self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
+
+    def work(self, n: int) -> float:
+        """See `Member`."""
+        n_groups = PARTS * (2 if n > FEW else 1)
+        return n_groups * self.n_trees * (n * math.log(n) + SETUP_WORK)
+
+    def smaller(self, size: float) -> "VertexTrees":
+        """See `Member`."""
+        n_trees, given = max(1, int(size * self.n_trees)), (self.seed, self.n_jobs)
+        return VertexTrees(
+            self.loss, self.quantile, *given, self.best_thresholds, n_trees, **self.options
+        )
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""

@@ -1,0 +1,102 @@
+"""Mixtures that keep to a time: fits of few rows say how long members take."""
+
+from copy import copy
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from skstructured._learners.passes import is_verbose
+from skstructured.estimators.mixture._training import FEWEST, FEWEST_GROUPS, SETUP_ROWS
+from skstructured.extend._types import Ints
+
+#: Rows of the first pilot, and of the last; each has four times as many as the one before.
+FIRST_PILOT, LAST_PILOT, GROWTH = 200, 3200, 4
+
+#: Share of the time that a pilot may take; share of what is left for which members are planned.
+FOR_PILOT, FOR_MEMBERS = 0.1, 0.8
+
+#: Sizes of members that are tried, in units of the usual ones.
+SIZES = 0.5 ** (np.arange(13) / 2)
+
+
+def rows_of_each(arrays: list[Any], indices: Ints) -> list[Any]:
+    """Some rows of each array; None stays."""
+    return [None if array is None else _safe_indexing(array, indices) for array in arrays]
+
+
+class Pilot(NamedTuple):
+    """Members that were fitted to few rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    seconds : dict of str to float
+        Those of each member.
+    other_seconds : float
+        Those of what is done for all members.
+    """
+
+    n_rows: int
+    seconds: dict[str, float]
+    other_seconds: float
+
+    @classmethod
+    def of(cls, mixture: Any, arrays: list[Any], n_rows: int) -> Self:
+        """Members of a mixture of all rows that are fitted to some of them."""
+        indices, began, pilot = pilot_rows(arrays, n_rows), perf_counter(), copy(mixture)
+        pilot.verbose, pilot.random_state_ = 0, np.random.RandomState(0)
+        pilot._fit_members(pilot._members(arrays[0]), *rows_of_each(arrays, indices))
+        other = perf_counter() - began - sum(pilot._seconds.values())
+        return cls(len(indices), pilot._seconds, other)
+
+    @classmethod
+    def largest(cls, mixture: Any, arrays: list[Any], seconds: float) -> Self:
+        """The pilot of most rows that takes little of so many seconds."""
+        n_rows = min(FIRST_PILOT, len(arrays[2]) // GROWTH)
+        while True:
+            pilot = cls.of(mixture, arrays, n_rows)
+            n_rows *= GROWTH
+            expected = GROWTH**1.5 * (sum(pilot.seconds.values()) + pilot.other_seconds)
+            if n_rows > min(LAST_PILOT, len(arrays[2]) / GROWTH) or expected > FOR_PILOT * seconds:
+                return pilot
+
+
+def pilot_rows(arrays: list[Any], n_rows: int) -> Ints:
+    """Rows, or groups of them, spread evenly over all."""
+    *_, packed, _, groups = arrays
+    if groups is None:
+        return np.linspace(0, len(packed) - 1, n_rows).astype(int)
+    names, places = np.unique(groups, return_inverse=True)
+    n_groups = max(FEWEST_GROUPS, len(names) * n_rows // len(packed))
+    chosen = np.linspace(0, len(names) - 1, min(n_groups, len(names))).astype(int)
+    return np.flatnonzero(np.isin(places, chosen))
+
+
+def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: float) -> list[Any]:
+    """The members that can be fitted until a time, as large as they can be.
+
+    All are smaller by the same factor; if that is not enough, the slowest ones are left out.
+    """
+    n = len(arrays[2])
+    if n < FEWEST * GROWTH:
+        return members
+    pilot = Pilot.largest(mixture, arrays, end - perf_counter())
+    other = pilot.other_seconds * (n + SETUP_ROWS) / (pilot.n_rows + SETUP_ROWS)
+    left = FOR_MEMBERS * (end - perf_counter()) - other
+    speeds = {name: member.work(pilot.n_rows) / pilot.seconds[name] for name, member in members}
+    for size in SIZES:
+        planned = [(name, member.smaller(size)) for name, member in members]
+        expected = {name: member.work(n) / speeds[name] for name, member in planned}
+        if sum(expected.values()) <= left:
+            break
+    while len(expected) > 1 and sum(expected.values()) > left:
+        del expected[max(expected, key=expected.__getitem__)]
+    if is_verbose(mixture):
+        absent = [name for name, _ in members if name not in expected]
+        print(
+            f"{type(mixture).__name__}: members of {size:.0%} of their size, "
+            f"{', '.join(absent) or 'none'} left out, {sum(expected.values()):.1f} s expected"
+        )
+    return [pair for pair in planned if pair[0] in expected]
