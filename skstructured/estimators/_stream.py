@@ -98,14 +98,17 @@ class StreamMember(State):
         """A member with its own learner."""
         return StreamMember(snapshot(self.learner, self.learner.__getstate__()), self.bins)
 
-    def _rows(self, X: Features) -> Any:
-        return X if self.bins is None else self.bins.transform(as_dense(X))
-
     def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
         """The `Batch` of rows that come first or next."""
         began = hasattr(self.learner, "space_")
         read = self.learner._next_rounds if began else self.learner._first_rounds
-        return read(self._rows(X), y, classes, weight)
+        return read(X, y, classes, weight)
+
+    def binned(self, batch: Batch) -> Batch:
+        """Rounds that were read, with rows in the bins of the member, if it has any."""
+        if self.bins is None:
+            return batch
+        return batch._replace(rows=Rows.from_array(self.bins.transform(as_dense(batch.X))))
 
     def learned_means(self, batch: Batch) -> Floats:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
@@ -127,8 +130,7 @@ class StreamMember(State):
 
     def means_of(self, batch: Batch) -> Floats:
         """Mean predictions (n, dim) of rounds that were read."""
-        rows = batch.rows if self.bins is None else Rows.from_array(self._rows(batch.X))
-        return self.learner.loss_.mean(self.learner._thetas(batch._replace(rows=rows)))
+        return self.learner.loss_.mean(self.learner._thetas(self.binned(batch)))
 
 
 class FrozenMember:
@@ -143,9 +145,9 @@ class FrozenMember:
 
     learned_means = means_of
 
-    def read(self, X: Features, y: Outputs, classes: Given, weight: Given) -> Batch:
-        """A `Batch` of rows that the first member has checked."""
-        return Batch(Rows.from_array(X), None)
+    def binned(self, batch: Batch) -> Batch:
+        """Rounds that were read, unchanged."""
+        return batch
 
 
 class StreamMixture(State):
@@ -188,22 +190,18 @@ class StreamMixture(State):
                 member.read(X, y, classes, weight)
         return batch
 
-    def learn(self, batch: Batch, y: Any) -> Floats:
+    def learn(self, batch: Batch) -> Floats:
         """Learn rounds; the predictions (n, dim) of the mixture before each."""
-        X, weight = batch.rows.matrix, batch.weights
-        V = self.members[0].learner.space_.unpack(batch.packed)
-        given = None if (weight == 1.0).all() else weight
-        reads = [batch, *(m.read(X, y, None, given) for m in self.members[1:])]
-        means = np.array([m.learned_means(r) for m, r in zip(self.members, reads, strict=True)])
+        V, weight = self.members[0].learner.space_.unpack(batch.packed), batch.weights
+        means = np.array([member.learned_means(member.binned(batch)) for member in self.members])
         early, known = self._before_bins(batch)
         mixed = [self._mix(means[:, :early], V[:early], weight[:early])]
         if early > 0:
-            self._wait(X[known], y[known], weight[known])
+            self._wait(batch.take(known))
         if early < len(V):
-            means = means[:, early:]
-            for bins in self.members[len(means) :]:
-                rest = bins.read(X[early:], y[early:], None, weight[early:])
-                means = np.concatenate([means, bins.learned_means(rest)[None]])
+            later, means = batch.take(slice(early, None)), means[:, early:]
+            for member in self.members[len(means) :]:
+                means = np.concatenate([means, member.learned_means(member.binned(later))[None]])
             mixed.append(self._mix(means, V[early:], weight[early:]))
         return np.concatenate(mixed)
 
@@ -226,14 +224,16 @@ class StreamMixture(State):
         known = batch.learned[:room]
         return (int(known[-1]) + 1 if len(known) == room else batch.n_rounds), known
 
-    def _wait(self, X: Any, y: Any, weight: Floats) -> None:
+    def _wait(self, batch: Batch) -> None:
         """Keep the first rows; if they are enough, begin with bins."""
-        self._waiting.append((as_dense(X), y, weight))
+        space = self.members[0].learner.space_
+        y = space.decode(space.unpack(batch.packed))
+        self._waiting.append((as_dense(batch.X), y, batch.weights))
         if sum(len(X) for X, *_ in self._waiting) == FIRST:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
-            member = StreamMember(clone(self.binned), QuantileBins(X, self.rng))
-            classes = getattr(self.members[0].learner.space_, "classes_", None)
-            member.learned_means(member.read(X, outputs, classes, weight))
+            bins, classes = QuantileBins(X, self.rng), getattr(space, "classes_", None)
+            member = StreamMember(clone(self.binned), bins)
+            member.learned_means(member.read(bins.transform(X), outputs, classes, weight))
             self.members.append(member)
             share = 1.0 / len(self.members)
             self.weights = np.append((1.0 - share) * self.weights, share)

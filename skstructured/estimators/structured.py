@@ -471,14 +471,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _learn_stream(self, rounds):
         """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""
-        y, means = self.space_.decode(self.space_.unpack(rounds.packed)), []
-        blocks = np.split(np.arange(len(y)), range(BLOCK, len(y), BLOCK))
+        n, means = rounds.n_rounds, []
+        blocks = np.split(np.arange(n), range(BLOCK, n, BLOCK))
         for block in blocks:
             with learning_aside(self, True, draws=self._model.binned is not None) as new:
                 model, new.t_ = new._model, self.t_ + len(block)
                 model.rng = new.random_state_
                 part = rounds.take(block) if len(blocks) > 1 else rounds
-                means.append(model.learn(part, y[block]))
+                means.append(model.learn(part))
                 new.estimators_, new.weights_ = model.members, model.weights
         return np.concatenate(means)
 

@@ -71,6 +71,10 @@ class FourierMap(State):
         self.amplitudes = np.sqrt(BALANCE * p * shares)
         self.frequencies = np.hstack([frequencies_of(p, size, rng) for size in sizes])
 
+    def copy(self):
+        """The map itself: learning rows does not change it."""
+        return self
+
     def set_width(self, gamma):
         """Take the frequencies of γ."""
         self.gamma = gamma
