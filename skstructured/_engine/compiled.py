@@ -163,7 +163,11 @@ class Kernel:
 
     def _compile(self) -> None:
         if self.signature is not None and not self.dispatcher.signatures:
-            self.dispatcher.compile(self.signature)
+            try:
+                self.dispatcher.compile(self.signature)
+            except RuntimeError:  # as it is once another thread has compiled it for its signature
+                if not self.dispatcher.signatures:
+                    raise
             self.dispatcher.disable_compile()
         self.is_warm = True
 

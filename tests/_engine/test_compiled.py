@@ -338,3 +338,36 @@ def test_an_address_is_the_kernel():
     assert value == pytest.approx(np.log(np.exp(theta).sum()))
     np.testing.assert_array_equal(g, again)
     assert address(softmax, types.FunctionType(types.float64(*5 * [VECTOR]))) > 0
+
+
+class TestThreads:
+    """The one that compiles a kernel for its signature lets no other compile it."""
+
+    def test_a_kernel_that_another_thread_has_compiled_meanwhile_is_compiled(self):
+        @kernel(signature=types.float64(types.float64))
+        def double(x):
+            return 2.0 * x
+
+        compile_first = double.dispatcher.compile
+
+        def compile_second(signature):
+            compile_first(signature)
+            double.dispatcher.disable_compile()
+            return compile_first(signature)
+
+        double.dispatcher.compile = compile_second
+        double._compile()
+        assert double.is_warm and double(3.0) == 6.0
+
+    def test_other_errors_are_raised(self):
+        @kernel(signature=types.float64(types.float64))
+        def double(x):
+            return 2.0 * x
+
+        def fail(signature):
+            raise RuntimeError("no room")
+
+        double.dispatcher.compile = fail
+        with pytest.raises(RuntimeError, match="no room"):
+            double._compile()
+        assert not double.is_warm
