@@ -3,10 +3,10 @@
 ``python -m benchmarks.speed.cold COMMIT`` makes a work tree of COMMIT and starts a process in each
 in turns, with an empty folder for kernels: it imports the package, learns 300 rows with ten
 features and three classes (40 sentences of five words for sequences, 40 queries of five items) and
-predicts them, or runs the first command of the README. "again" is a second process of each,
-which finds the code of the first on disk. Seconds are those of the processor, without the imports of scikit-learn,
-numba and the package; a ratio is that of two processes one after the other, its median, the least
-and the largest. Of what COMMIT does not have there is none.
+predicts them, or runs the first command of the README. "again" is a second process of each, which
+finds the code of the first on disk. Seconds are those of the processor, without the imports of
+scikit-learn, numba and the package; a ratio is that of two processes one after the other, its
+median, the least and the largest. Of what COMMIT does not have there is none.
 """
 
 import argparse
@@ -100,7 +100,8 @@ def compared(out, learner, folders, repeat):
     imported = np.median(pairs[:, 0, 0])
     ratios = pairs[:, 0, 1] / pairs[:, 1, 1]
     middle, low, high = np.median(ratios), ratios.min(), ratios.max()
-    line = f"{learner:36s} {imported:6.2f} {now:8.2f} {again:8.2f} {then:8.2f} {then_again:8.2f}   {middle:.2f}"
+    medians = " ".join(f"{median:8.2f}" for median in (now, again, then, then_again))
+    line = f"{learner:36s} {imported:6.2f} {medians}   {middle:.2f}"
     out.add(
         f"{line}  ({low:.2f} to {high:.2f})",
         learner=learner,
