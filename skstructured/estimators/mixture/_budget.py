@@ -1,4 +1,4 @@
-"""Mixtures that keep to a time: fits of few rows say how long members take."""
+"""Mixtures that keep to a time: members of few rows are timed first."""
 
 from copy import copy
 from time import perf_counter
@@ -35,7 +35,7 @@ class Pilot(NamedTuple):
     seconds : dict of str to float
         Those of each member.
     other_seconds : float
-        Those of what is done for all members.
+        Those of reading, standardizing and weighing members.
     """
 
     n_rows: int
