@@ -117,7 +117,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     max_seconds : float or None, default=None
         Seconds that `fit` may take, and at most a fifth more. Members are fitted to few rows first;
         then they get as many landmarks, rows and trees as there is time for, and the slowest are
-        left out if they take too long with few. `verbose` says so. None is no limit.
+        left out if they take too long with few. `verbose` prints this. None sets no limit.
 
     Attributes
     ----------
