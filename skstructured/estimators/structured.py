@@ -115,9 +115,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     random_state : int, RandomState instance or None, default=None
         Seeds the members of "auto", the parts of the rows, and `sample`.
     max_seconds : float or None, default=None
-        Seconds that `fit` may take, and at most a fifth more. Members are fitted to few rows first;
+        Seconds that `fit` of rows may take, about. Members of "auto" are fitted to few rows first;
         then they get as many landmarks, rows and trees as there is time for, and the slowest are
-        left out if they take too long with few. `verbose` prints this. None sets no limit.
+        left out if they take too long with few. `verbose` prints this. For label sequences the
+        mixtures of positions keep to it; the random fields behind take longer. None sets no limit.
 
     Attributes
     ----------

@@ -64,10 +64,12 @@ class Pilot(NamedTuple):
 
 
 def pilot_rows(arrays: list[Any], n_rows: int) -> Ints:
-    """Rows, or groups of them, spread evenly over all."""
+    """Rows, or groups of them, spread evenly over all; a row of each class is among them."""
     *_, packed, _, groups = arrays
     if groups is None:
-        return np.linspace(0, len(packed) - 1, n_rows).astype(int)
+        indices = np.linspace(0, len(packed) - 1, n_rows).astype(int)
+        is_class = np.ndim(packed) == 1 and packed.dtype.kind in "iu"
+        return np.union1d(indices, np.unique(packed, return_index=True)[1]) if is_class else indices
     names, places = np.unique(groups, return_inverse=True)
     n_groups = max(FEWEST_GROUPS, len(names) * n_rows // len(packed))
     chosen = np.linspace(0, len(names) - 1, min(n_groups, len(names))).astype(int)
@@ -85,10 +87,10 @@ def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: fl
     pilot = Pilot.largest(mixture, arrays, end - perf_counter())
     other = pilot.other_seconds * (n + SETUP_ROWS) / (pilot.n_rows + SETUP_ROWS)
     left = FOR_MEMBERS * (end - perf_counter()) - other
-    speeds = {name: member.work(pilot.n_rows) / pilot.seconds[name] for name, member in members}
+    rates = {name: pilot.seconds[name] / member.work(pilot.n_rows) for name, member in members}
     for size in SIZES:
         planned = [(name, member.smaller(size)) for name, member in members]
-        expected = {name: member.work(n) / speeds[name] for name, member in planned}
+        expected = {name: rates[name] * member.work(n) for name, member in planned}
         if sum(expected.values()) <= left:
             break
     while len(expected) > 1 and sum(expected.values()) > left:
@@ -96,7 +98,8 @@ def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: fl
     if is_verbose(mixture):
         absent = [name for name, _ in members if name not in expected]
         print(
-            f"{type(mixture).__name__}: members of {size:.0%} of their size, "
-            f"{', '.join(absent) or 'none'} left out, {sum(expected.values()):.1f} s expected"
+            f"{type(mixture).__name__}: for max_seconds members have "
+            f"{size:.0%} of their size, {', '.join(absent) or 'none'} left out, "
+            f"{sum(expected.values()):.1f} s expected"
         )
     return [pair for pair in planned if pair[0] in expected]

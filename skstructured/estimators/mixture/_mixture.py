@@ -174,6 +174,8 @@ class Mixture(BaseEstimator):
         is_verbose(self)  # refuses a bad value before anything is learned
         if self.max_seconds is not None:
             check_positive("max_seconds", self.max_seconds)
+            if not self._is_auto():
+                raise ValueError("max_seconds is only supported for estimators='auto'.")
         self.random_state_ = check_random_state(self.random_state)
 
     def _is_auto(self):

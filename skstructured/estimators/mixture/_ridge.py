@@ -37,7 +37,7 @@ JITTER, TINY = 1e-6, 1e-20
 
 #: Times of a kernel, of m³ in the solutions for all penalties and folds, and of the rest, in units
 #: of the product of two numbers in each fold, as measured.
-KERNEL_WORK, SOLVE_WORK, SETUP_WORK = 1000, 1.5, 9e7
+KERNEL_WORK, SOLVE_WORK, KERNEL_SETUP = 1000, 1.5, 9e7
 
 #: Rows with a smaller share of cells that are not 0 are compared by these cells alone.
 SPARSE = 0.1
@@ -186,9 +186,9 @@ class KernelRidge(Member):
     def work(self, n: int) -> float:
         """See `Member`."""
         if n <= EXACT * self.n_landmarks:
-            return n * n * (n + KERNEL_WORK) + SETUP_WORK
+            return n * n * (n + KERNEL_WORK) + KERNEL_SETUP
         m = self.n_landmarks  # all folds share kernels and products
-        return n * m * (m + KERNEL_WORK) / (PARTS + 1) + SOLVE_WORK * m**3 + SETUP_WORK
+        return n * m * (m + KERNEL_WORK) / (PARTS + 1) + SOLVE_WORK * m**3 + KERNEL_SETUP
 
     def smaller(self, size: float) -> "KernelRidge":
         """See `Member`."""

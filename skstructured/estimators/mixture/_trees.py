@@ -17,7 +17,7 @@ from skstructured.extend._types import Floats
 TREES, FEW, ROWS = 20, 3_000, 100_000
 
 #: Time of the first node of a tree, in units of n log n, as measured.
-SETUP_WORK = 2500
+TREE_SETUP = 2500
 
 #: Options of trees that take the best threshold of few columns, and do not draw it.
 BEST = {"best_thresholds": True, "max_features": "sqrt"}
@@ -81,7 +81,7 @@ class VertexTrees(Member):
     def work(self, n: int) -> float:
         """See `Member`."""
         n_groups = PARTS * (2 if n > FEW else 1)
-        return n_groups * self.n_trees * (n * math.log(n) + SETUP_WORK)
+        return n_groups * self.n_trees * (n * math.log(n) + TREE_SETUP)
 
     def smaller(self, size: float) -> "VertexTrees":
         """See `Member`."""
