@@ -20,6 +20,7 @@ _MODULES = {
     "ConditionalRandomField": "estimators.crf.estimator",
     "ConfiditClassifier": "bandits",
     "FenchelYoung": "losses",
+    "FenchelYoungBoosting": "estimators.boosting.fenchel_young",
     "FolkloreClassifier": "estimators.logistic.folklore",
     "GaptronClassifier": "estimators.online",
     "GaussianAggregatingForecaster": "estimators.logistic.forecasters",

@@ -72,6 +72,11 @@ class QueryLoss:
 
     objective = value_and_gradient
 
+    def curvature(self, theta: Floats, truth: Floats, slopes: Floats) -> Floats:
+        """Second derivatives (N, 1) of the losses of queries in each score."""
+        shares = slopes + truth[:, :1]
+        return shares * (1.0 - shares)
+
 
 class CrossFittedRanker(CrossFitted):
     """A ranker as a member: others like it score the queries that they have not learned."""

@@ -68,6 +68,14 @@ def _tsallis_link(mu, regularizer):
     return mu ** (alpha - 1.0) / (alpha - 1.0)
 
 
+def _variance(mu):
+    return mu * (1.0 - mu)
+
+
+def _variance_of_differences(mu):  # scores of classes move against each other
+    return _variance(mu) * mu.shape[1] / max(mu.shape[1] - 1, 1)
+
+
 def _one(dim):
     return 1.0
 
@@ -86,6 +94,7 @@ ORACLES |= {
         log_proba=simplex.log_softmax,
         link=_logarithms,
         batch=simplex.softmax_rows,
+        curvature=_variance_of_differences,
     ),
     (Simplex, SquaredNorm): _projection(simplex.sparsemax),
     (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
@@ -98,6 +107,7 @@ ORACLES |= {
         log_proba=log_expit,
         link=_log_odds,
         batch=hypercube.sigmoid_rows,
+        curvature=_variance,
     ),
     (Hypercube, SquaredNorm): _projection(hypercube.clip),
     (OrdinalChain, Shannon): Oracle(
@@ -109,6 +119,7 @@ ORACLES |= {
         log_proba=ordinal.log_staircase,
         link=_staircase_link,
         batch=ordinal.staircase_rows,
+        curvature=_variance,
     ),
     (OrdinalChain, SquaredNorm): _projection(ordinal.staircase_projection),
     (Permutahedron, SquaredNorm): _projection(
@@ -123,6 +134,7 @@ ORACLES |= {
         matching.matching_work,
         True,
         link=_logarithms,
+        curvature=_variance,
     ),
     (Birkhoff, SquaredNorm): _projection(
         matching.matching_projection, work=matching.matching_work, iterative=True

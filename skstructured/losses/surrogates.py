@@ -166,6 +166,9 @@ class IndicatorMargins(MarginLoss):
 RESIDUAL_KINDS = {"absolute": 0.0, "epsilon_insensitive": 1.0, "huber": 2.0, "quantile": 3.0}
 ABSOLUTE, INSENSITIVE, HUBER, QUANTILE = RESIDUAL_KINDS.values()
 
+#: Residuals below this have its curvature, which would be infinite at 0.
+SMALLEST_RESIDUAL = 0.05
+
 #: ε where none is given.
 EPSILON = {"huber": 0.2, "epsilon_insensitive": 0.1}
 
@@ -265,6 +268,10 @@ class ResidualLoss(Surrogate):
             return (slope * (r - 0.5 * epsilon * slope))[:, 0], slope
         slope = np.sign(r) * (np.abs(r) > epsilon)
         return (np.abs(r) - epsilon)[:, 0].clip(0.0), slope
+
+    def curvature(self, theta, V, slopes):
+        """|ℓ'(r)/r| (n, 1): a parabola in r with this curvature is nowhere below the loss."""
+        return np.abs(slopes) / np.maximum(np.abs(theta - V), SMALLEST_RESIDUAL)
 
     def mean(self, theta):
         """θ itself."""

@@ -22,6 +22,7 @@ from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
+from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, rows_of_each
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
@@ -253,6 +254,9 @@ class Mixture(BaseEstimator):
         *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
+        if not issparse(X) and not getattr(self.loss_, "calls_python", False):
+            boosted = BoostedTrees(self.loss_, self._truths, last, self.n_jobs)
+            members.append(("boosting", boosted))
         return [*members, ("trees", self._trees(last))]
 
     def _as_member(self, learner):

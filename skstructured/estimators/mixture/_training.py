@@ -13,7 +13,7 @@ from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
 #: Parts of the rows. With fewer effective rows, or groups of them, none is left out; with more than
 #: `MOST` rows only so many are.
-PARTS, FEWEST, FEWEST_GROUPS, MOST = 5, 20, 10, 20_000
+PARTS, FEWEST, FEWEST_GROUPS, MOST = 5, 20, 10, 5_000
 
 #: Rows, in units of `n_landmarks`, up to which kernel ridge regressions have a coefficient per row.
 EXACT = 1.5

@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from skstructured.estimators.mixture._forest import Forest
-from skstructured.estimators.mixture._training import PARTS, Member, StandardRows, Training
+from skstructured.estimators._forest import Forest
+from skstructured.estimators.mixture._training import MOST, PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 #: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
@@ -105,7 +105,7 @@ class VertexTrees(Member):
             rows = training.reserved
             forest = self._fitted(2 * PARTS, *(array[rows] for array in given))
             self.stretches = [stretch_of(forest)] * PARTS
-        if FEW < len(V) <= ROWS or not self.forests:
+        if FEW < len(V) <= 2 * MOST or not self.forests:
             self.forests = [self._fitted(PARTS + part, *given) for part in range(PARTS)]
             self.stretches = self.stretches or [stretch_of(forest) for forest in self.forests]
         return self.loss.link(means[training.judged])

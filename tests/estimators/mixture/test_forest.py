@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from skstructured.estimators.mixture._forest import Forest, rounded_down
+from skstructured.estimators._forest import Forest, rounded_down
 
 ROWS = np.random.RandomState(0).randn(300, 5)
 

@@ -1,0 +1,49 @@
+"""Columns as ranks: steps between values do not depend on how far apart these are."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from skstructured.extend._types import Array, Floats
+
+#: Values of a column whose ranks are kept, at most.
+MOST_KNOTS = 1000
+
+
+class ColumnRanks(NamedTuple):
+    """Mid-ranks of the values of columns among training rows, from 0 to 1, and linear between.
+
+    Values beyond the range of a column have the rank of its end; missing values stay missing.
+
+    Attributes
+    ----------
+    knots : list of (values, ranks)
+        Increasing values of each column, and their ranks.
+    """
+
+    knots: list[tuple[Floats, Floats]]
+
+    @classmethod
+    def of(cls, X: Array) -> Self:
+        """The ranks of dense training rows."""
+        return cls([knots_of(column) for column in np.asarray(X).T])
+
+    def transform(self, X: Array) -> Array:
+        """Ranks (n, p) of rows, of 32 bits."""
+        ranks = np.empty(X.shape, dtype=np.float32)
+        for j, (values, knots) in enumerate(self.knots):
+            ranks[:, j] = np.interp(X[:, j], values, knots)
+        return ranks
+
+
+def knots_of(column: Array) -> tuple[Floats, Floats]:
+    """Values of a column and their mid-ranks; evenly many of them if there are too many."""
+    known = np.sort(column[~np.isnan(column)]).astype(np.float64)
+    if len(known) == 0:
+        return np.zeros(1), np.full(1, 0.5)
+    values, firsts = np.unique(known, return_index=True)
+    ranks = (firsts + np.append(firsts[1:], len(known))) / (2.0 * len(known))
+    if len(values) > MOST_KNOTS:
+        places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], MOST_KNOTS))
+        values, ranks = values[np.unique(places)], ranks[np.unique(places)]
+    return values, ranks

@@ -1,0 +1,226 @@
+"""Scores that are sums of trees, one more each round, by the slopes of any loss."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skstructured.estimators._forest import Forest
+from skstructured.estimators._ranks import ColumnRanks
+from skstructured.estimators.boosting._trees import TreeGrower
+from skstructured.extend._types import Array, Floats, Ints
+
+#: The longest step of a leaf, in units of scores.
+LONGEST = 2.0
+
+
+class BoostingOptions(NamedTuple):
+    """Which trees there are; see `FenchelYoungBoosting`.
+
+    Attributes
+    ----------
+    max_iter : int
+    n_iter_no_change : int
+    learning_rate : float
+    max_leaf_nodes, min_samples_leaf : int
+    max_features : float
+    """
+
+    max_iter: int
+    n_iter_no_change: int
+    learning_rate: float
+    max_leaf_nodes: int
+    min_samples_leaf: int
+    max_features: float
+
+
+class BoostingTask(NamedTuple):
+    """What models of additive trees learn from.
+
+    Attributes
+    ----------
+    V : ndarray of shape (n, ...)
+        Outputs, as the loss takes them.
+    weight : ndarray of shape (n,)
+    loss : FenchelYoung, ResidualLoss or QueryLoss
+    dim : int
+        Scores of a row.
+    """
+
+    V: Floats
+    weight: Floats
+    loss: Any
+    dim: int
+
+    def best_constant(self, rows: Ints) -> Floats:
+        """Scores (dim,) of some rows if their features tell nothing; 0 if the mean does not say."""
+        if not self.loss.linear_in_outputs:
+            return np.zeros(self.dim)
+        mean = np.average(self.V[rows], axis=0, weights=self.weight[rows])
+        return self.loss.link(mean[None])[0]
+
+
+class AdditiveModel:
+    """Scores of all rows by the trees so far, which learn some of the rows.
+
+    Each round fits a tree to the negative slopes of the loss. A leaf with slopes g_i and curvatures
+    h_i in a coordinate of the scores takes the step ``−η Σ w_i g_i / (Σ w_i h_i + c)`` in it, of
+    length 2 at most, with the scale c of the loss.
+
+    Parameters
+    ----------
+    task : BoostingTask
+    grower : TreeGrower
+    learning_rate : float
+        η.
+    is_learned : ndarray of bool of shape (n,)
+    seed : int
+    """
+
+    def __init__(
+        self, task: BoostingTask, grower: TreeGrower, learning_rate: float,
+        is_learned: Array, seed: int,
+    ) -> None:  # fmt: skip
+        self.task, self.grower, self.learning_rate, self.seed = task, grower, learning_rate, seed
+        self.learned, self.left_out = np.flatnonzero(is_learned), np.flatnonzero(~is_learned)
+        self.start, self.trees = task.best_constant(self.learned), []
+        self.theta = np.tile(self.start, (len(task.V), 1))
+        self.losses, self.slopes = task.loss.objective(self.theta, task.V)
+
+    def add_tree(self) -> None:
+        """Learn one more tree."""
+        seed, weight = self.seed + len(self.trees), self.task.weight
+        tree, leaves = self.grower.grow(-self.slopes, weight, self.learned, seed)
+        steps = self._steps(leaves[self.learned], weight[self.learned, None])
+        self.theta += steps[leaves]
+        self.trees.append((tree, steps.astype(np.float32)))
+        self.losses, self.slopes = self.task.loss.objective(self.theta, self.task.V)
+
+    def _steps(self, leaves, weight):
+        """Steps (n_leaves, dim), by the leaves of the learned rows."""
+        task, slopes = self.task, self.slopes
+        curvatures = task.loss.curvature(self.theta, task.V, slopes)[self.learned]
+        falls = sums_of_leaves(leaves, -weight * slopes[self.learned])
+        curves = sums_of_leaves(leaves, weight * curvatures) + getattr(task.loss, "scale_", 1.0)
+        return np.clip(self.learning_rate * falls / curves, -LONGEST, LONGEST)
+
+    def grow(self, n_rounds: int) -> None:
+        """Learn trees until there are so many."""
+        while len(self.trees) < n_rounds:
+            self.add_tree()
+        self.honest = self.theta[self.left_out]
+
+    def seek_rounds(self, max_iter: int, n_iter_no_change: int) -> list[float]:
+        """Learn trees until so many do not lower the held-out loss; the losses after each number.
+
+        The trees up to the lowest loss are kept.
+        """
+        losses, n_rounds = [self._held_out_loss()], 0
+        self.honest = self.theta[self.left_out]
+        while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
+            self.add_tree()
+            losses.append(self._held_out_loss())
+            if losses[-1] <= min(losses):
+                n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
+        del self.trees[n_rounds:]
+        return losses
+
+    def _held_out_loss(self):
+        return np.average(self.losses[self.left_out], weights=self.task.weight[self.left_out])
+
+
+def sums_of_leaves(leaves: Ints, values: Floats) -> Floats:
+    """Sums (n_leaves, dim) of the values of the rows of each leaf."""
+    return np.column_stack([np.bincount(leaves, column) for column in values.T])
+
+
+class AdditiveTrees(NamedTuple):
+    """Models of additive trees, whose scores are averaged.
+
+    Attributes
+    ----------
+    ranks : ColumnRanks
+    start : ndarray of shape (dim,)
+        Mean scores of the models before the first round.
+    forest : Forest
+        The trees of all models, one model after the other; leaves have steps.
+    n_models, n_rounds : int
+        Each model has as many trees as there are rounds.
+    held_out_losses : ndarray of shape (n,)
+        Mean losses of the rows that the first model leaves out, after 0, 1, … rounds.
+    """
+
+    ranks: ColumnRanks
+    start: Floats
+    forest: Forest
+    n_models: int
+    n_rounds: int
+    held_out_losses: Floats
+
+    @classmethod
+    def fitted(
+        cls, X: Array, task: BoostingTask, folds: Ints, options: BoostingOptions, seed: int,
+        n_jobs: int | None,
+    ) -> tuple[Self, Floats]:  # fmt: skip
+        """One model per fold, which it leaves out, and the scores of rows by that model.
+
+        The first model seeks the number of rounds. Rows of fold −1 are learned by all models, and
+        their scores are NaN. If there are no others, one model learns `max_iter` rounds.
+        """
+        max_iter, n_iter_no_change, learning_rate, *limits = options
+        ranks, losses = ColumnRanks.of(X), []
+        grower = TreeGrower(ranks.transform(X), *limits)
+        models = [
+            AdditiveModel(task, grower, learning_rate, folds != fold, seed + fold * max_iter)
+            for fold in range(max(folds.max() + 1, 1))
+        ]
+        first, *others = models
+        if others:
+            losses = first.seek_rounds(max_iter, n_iter_no_change)
+            max_iter = len(first.trees)
+        grow = delayed(AdditiveModel.grow)
+        Parallel(n_jobs, prefer="threads")(grow(model, max_iter) for model in others or models)
+        honest = np.full((len(X), task.dim), np.nan)
+        for model in models:
+            honest[model.left_out] = model.honest
+        forest = forest_of([tree for model in models for tree in model.trees], task.dim, X.shape[1])
+        start = np.mean([model.start for model in models], axis=0)
+        return cls(ranks, start, forest, len(models), max_iter, np.array(losses)), honest
+
+    def scores(self, X: Array) -> Floats:
+        """Mean scores (n, dim) of the models."""
+        return self.staged_scores(X, [self.n_rounds])[0]
+
+    def staged_scores(self, X: Array, n_rounds: Sequence[int]) -> list[Floats]:
+        """`scores` after some numbers of rounds, in order."""
+        steps = [*self.forest.predictions(self.ranks.transform(X))]
+        scores, staged = np.tile(self.n_models * self.start, (len(X), 1)), []
+        for start, end in itertools.pairwise([0, *n_rounds]):
+            for i in range(start, end):
+                scores = sum(steps[i :: self.n_rounds], scores)
+            staged.append(scores / self.n_models)
+        return staged
+
+
+def forest_of(trees: list[Any], dim: int, p: int) -> Forest:
+    """Trees, each with the steps of its leaves, as one forest."""
+    roots, nodes, n_nodes, n_leaves = [], [np.zeros((0, 3), np.int32)], 0, 0
+    for tree, steps in trees:
+        starts = n_nodes, n_leaves
+        roots.append(moved(tree.root, *starts))
+        nodes.append(np.column_stack([tree.nodes[:, 0], moved(tree.nodes[:, 1:], *starts)]))
+        n_nodes, n_leaves = n_nodes + len(tree.nodes), n_leaves + len(steps)
+    return Forest(
+        np.concatenate([np.zeros(0, np.int32), *roots]),
+        np.vstack(nodes),
+        np.concatenate([np.zeros(0, np.float32), *(tree.thresholds for tree, _ in trees)]),
+        np.vstack([np.zeros((0, dim), np.float32), *(steps for _, steps in trees)]),
+        sum((tree.importances for tree, _ in trees), np.zeros(p)),
+    )
+
+
+def moved(places: Array, n_nodes: int, n_leaves: int) -> Array:
+    """Places of nodes and leaves behind those of earlier trees."""
+    return np.where(places < 0, places - n_leaves, places + n_nodes).astype(np.int32)

@@ -1,0 +1,76 @@
+"""Boosted trees as a member."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skstructured.estimators.boosting._additive import (
+    AdditiveTrees,
+    BoostingOptions,
+    BoostingTask,
+)
+from skstructured.estimators.boosting._trees import FEW
+from skstructured.estimators.mixture._training import MOST, Member, StandardRows, Training
+from skstructured.extend._types import Array, Floats
+
+#: Trees of few rows, and of many, by which the tables of `benchmarks.defaults` are best.
+QUICK = BoostingOptions(100, 8, 0.3, 31, 5, 0.4)
+SLOW = BoostingOptions(150, 8, 0.2, 31, 20, 1.0)
+
+#: Columns that are tried for each split, at most.
+MOST_COLUMNS = 64
+
+
+class BoostedTrees(Member):
+    """Boosted trees of all outputs; see `FenchelYoungBoosting`.
+
+    The honest score of a row is that of the model that has not learned its part. With more than
+    10,000 rows there are two models, which leave out the even and the odd parts.
+
+    Parameters
+    ----------
+    loss : FenchelYoung, ResidualLoss or QueryLoss
+    truths : callable
+        ``truths(training)``, outputs as the loss takes them.
+    seed : int
+    n_jobs : int or None
+        Threads.
+    size : float, default=1.0
+        Rounds at most, in units of the usual ones.
+    """
+
+    def __init__(
+        self, loss: Any, truths: Callable, seed: int, n_jobs: Any, size: float = 1.0
+    ) -> None:
+        self.loss, self.truths, self.seed, self.n_jobs = loss, truths, seed, n_jobs
+        self.size = size
+
+    def work(self, n: int) -> float:
+        """See `Member`."""
+        return self.size * (n + FEW) * (2 if n > 2 * MOST else 5)
+
+    def smaller(self, size: float) -> "BoostedTrees":
+        """See `Member`."""
+        return BoostedTrees(self.loss, self.truths, self.seed, self.n_jobs, self.size * size)
+
+    def fit(self, training: Training) -> Floats:
+        """See `Member`."""
+        (n, p), dim = training.rows.unchanged.shape, training.dim
+        task = BoostingTask(self.truths(training), training.weight, self.loss, dim)
+        parts = training.parts
+        folds = np.where(parts >= 0, parts % 2, -1) if n > 2 * MOST else parts
+        options = QUICK if n <= FEW else SLOW
+        self.model, honest = AdditiveTrees.fitted(
+            training.rows.unchanged, task, folds, self._options(options, p), self.seed, self.n_jobs
+        )
+        return honest[training.judged]
+
+    def _options(self, options, p):
+        max_features = min(options.max_features, MOST_COLUMNS / p)
+        max_iter = max(1, int(self.size * options.max_iter))
+        return options._replace(max_iter=max_iter, max_features=max_features)
+
+    def scores(self, rows: StandardRows) -> Array:
+        """See `Member`."""
+        return self.model.scores(rows.unchanged)
