@@ -305,17 +305,17 @@ class ItemRounds(RoundKind):
     def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
         """See `RoundKind`."""
         lengths = truth.lengths
-        terms = np.column_stack(loss.geometries(lengths))
-        return loss.omegas(truth), terms, loss.work_sizes(lengths)
+        sizes = loss.sizes_of(lengths)
+        return loss.omegas(truth), sizes[:, :2], sizes[:, 2].astype(np.int64)
 
     def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
         """See `RoundKind`: √M D, or M/λ."""
-        spread, flat = loss.geometries(lengths)
+        spread, flat, _ = loss.sizes_of(lengths).T
         return lengths * flat if by_ratio else np.sqrt(lengths * spread)
 
     def scratch(self, loss: Any, truth: Ragged) -> int:
         """See `RoundKind`."""
-        return int(loss.work_sizes(truth.lengths).max())
+        return int(loss.sizes_of(truth.lengths)[:, 2].max())
 
     def played(self, loss: Any, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
         """See `RoundKind`."""

@@ -26,7 +26,7 @@ ROUTING = (
 )
 
 
-class Items:
+class Items(Ragged):
     """Rounds of items, stacked: those of a round stand together, in the order they were given in.
 
     Rounds are in the order of their first items. Items that are not available are left out.
@@ -50,7 +50,7 @@ class Items:
         The items that are available, round by round.
     offsets : ndarray of shape (n + 1,)
         Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
-    places : ndarray of shape (N',)
+    indices : ndarray of shape (N',)
         Index of each of these rows among the N.
     """
 
@@ -66,18 +66,10 @@ class Items:
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
             raise ValueError(f"Round {qid[lengths == 0].tolist()[0]!r} has no available item.")
-        self.places = order
-        self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self.indices = order
         same = len(order) == self.n_given and bool((np.diff(order) > 0).all())
-        self.values = values if same else _safe_indexing(values, order)
-
-    def __len__(self) -> int:
-        return len(self.qid)
-
-    @property
-    def lengths(self) -> Ints:
-        """Available items (n,) of the rounds."""
-        return np.diff(self.offsets)
+        values = values if same else _safe_indexing(values, order)
+        super().__init__(values, np.concatenate([[0], np.cumsum(lengths)]))
 
     @property
     def rounds(self) -> list[slice]:
@@ -91,7 +83,7 @@ class Items:
         order = np.argsort(self._codes, kind="stable")
         starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
         within[order] = np.arange(self.n_given) - starts
-        return within[self.places]
+        return within[self.indices]
 
     def sums(self, numbers: Floats) -> Floats:
         """Sums (n,) over the available items of each round, of numbers (N',)."""
@@ -105,7 +97,7 @@ class Items:
         else:
             flat = self._joined(given, name)
         check_lengths(self.n_given, len(flat))
-        return flat[self.places]
+        return flat[self.indices]
 
     def _joined(self, given: Any, name: str) -> Array:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
@@ -123,7 +115,7 @@ class Items:
         """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
         if given is None or not self.flat or _num_samples(given) != self.n_given:
             return given
-        flat = column_or_1d(given, warn=True)[self.places]
+        flat = column_or_1d(given, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
         if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
             raise ValueError(f"{name} must be the same for all items of a round.")
@@ -137,9 +129,9 @@ class Items:
         numbers = np.asarray(numbers)
         shape = (self.n_given, *numbers.shape[1:])
         full = np.empty(shape, dtype=numbers.dtype)
-        if len(self.places) < self.n_given:
+        if len(self.indices) < self.n_given:
             full = np.full(shape, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
-        full[self.places] = numbers
+        full[self.indices] = numbers
         if self.flat:
             return full
         return np.split(full, np.cumsum(self.given_lengths)[:-1])
@@ -321,7 +313,7 @@ def _placed(items: Items, y: Any) -> Ragged:
         )
     full = np.zeros(items.n_given)
     full[np.cumsum(counts) - counts + places.astype(np.int64)] = 1.0
-    marks = full[items.places]
+    marks = full[items.indices]
     hidden = items.sums(marks) == 0.0
     if hidden.any():
         at = np.flatnonzero(hidden)[0]

@@ -44,7 +44,7 @@ def check_entries(matrix: Matrix, items: Items) -> None:
 
 def places_of(items: Items, rows: Ints) -> Ints:
     """Rows (n,) of available items, one per round, as y has them: 0/1 per item, or places."""
-    given = items.places[rows]
+    given = items.indices[rows]
     if not items.flat:
         return given - (np.cumsum(items.given_lengths) - items.given_lengths)
     marks = np.zeros(items.n_given, dtype=np.int64)

@@ -113,12 +113,13 @@ class SequenceLoss(RoundLoss):
         """The `ChainRule` of a decoder."""
         return ChainRule(rule_of(decoder))
 
-    def score_weights(self, lengths, weight):
-        """Weights of sequences in a score: every position of one counts as much."""
-        return lengths * (1.0 if weight is None else np.asarray(weight))
-
     def check_residual(self, work):
         """Nothing here warns of residuals."""
+
+
+def fenchel_young_over(space, *terms):
+    """The loss of a regularizer, scale and constants over a space."""
+    return (SequenceLoss if space.reader.is_ragged else FenchelYoung)(space, *terms)
 
 
 #: Decoders that sequences know, by the name of their rule.

@@ -348,6 +348,5 @@ class ChainRounds(RoundKind):
         unary = np.asarray(model.scale.imputed(batch.rows).matrix @ W[:, :p].T)
         if model.intercept:
             unary = unary + W[:, p]
-        unary[batch.offsets[:-1]] += W[:, -k - 2]
-        unary[batch.offsets[1:] - 1] += W[:, -k - 1]
-        return Chains(unary, batch.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
+        pair = np.ascontiguousarray(W[:, -k:].T)[None]
+        return Chains.of_rows(unary, batch.offsets, W[:, -k - 2 : -k].T, pair)

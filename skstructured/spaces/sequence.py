@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
+from skstructured.extend._readers import SEQUENCES
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
@@ -36,6 +37,14 @@ class Chains(Ragged):
     def arrays(self):
         """The arguments of functions of `skstructured._chains.batch`."""
         return self.unary, self.offsets, self.pair
+
+    @classmethod
+    def of_rows(cls, unary, offsets, edges, pair):
+        """Of the scores of positions (N, k), to which those of starts and ends are added."""
+        unary = unary.copy()
+        unary[offsets[:-1]] += edges[0]
+        unary[offsets[1:] - 1] += edges[1]
+        return cls(unary, offsets, pair)
 
     def one(self, i):
         """Sequence i alone."""
@@ -140,6 +149,7 @@ class LabelSequence(LabelSpace):
     """
 
     task = None
+    reader = SEQUENCES
     instead_of_probabilities = " predict_marginals has those of every position."
     default_regularizer = "shannon"
 
@@ -270,6 +280,11 @@ class LabelSequence(LabelSpace):
         check_same_lengths(predicted, truth)
         costs = self.costs_[predicted.values, truth.values]
         return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
+
+    def score_weights(self, y: Outputs, sample_weight: Given) -> Given:
+        """Every position of a sequence counts as much as the sequence's weight."""
+        lengths = np.array([*map(len, y)])
+        return lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.
