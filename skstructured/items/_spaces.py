@@ -77,11 +77,6 @@ class OverItems(OutputSpace):
     #: Truths are packed as they are, `Ragged` points of the polytopes.
     pack = decode = OutputSpace.unpack  # type: ignore[assignment]
 
-    def codes(self, V: Any) -> Ragged:
-        """Vertices (m, dim) of rounds of one length, as `Ragged`."""
-        n, dim = np.shape(V)
-        return Ragged(np.asarray(V, dtype=np.float64).ravel(), np.arange(n + 1) * dim)
-
     def expected_loss(self, mu: Any, V: Any) -> Floats:
         """Target losses (n,) of the means mu at the truths V, both `Ragged`."""
         return by_length(lambda m, *rows: self.over(m).expected_loss(*rows), mu, V)
