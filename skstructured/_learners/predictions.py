@@ -10,7 +10,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.available import available_if
-from skstructured._base.ragged import around_empty
+from skstructured._base.ragged import around_empty, has_empty
 from skstructured._base.validation import (
     check_finite,
     first_bad,
@@ -45,7 +45,7 @@ def reader_of(learner: Any, fresh: bool = False) -> RowReader:
 
 def has_empty_sequence(learner: Any, X: Any) -> bool:
     """Whether one of the label sequences to be predicted is empty."""
-    return isinstance(X, list) and reader_of(learner).has_empty(X)
+    return isinstance(X, list) and has_empty(X) and reader_of(learner).is_ragged
 
 
 def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import check_weights, read_rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
@@ -294,7 +294,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """Checked sequences, `Ragged`."""
         batch = read_batch(self, X, reset)
         check_batch(self, batch, reset)
-        return Ragged(batch.rows.matrix, batch.offsets)
+        return batch.X
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._base.ragged import has_empty, stack_labels, stack_rows
+from skstructured._base.ragged import stack_labels, stack_rows
 from skstructured._base.validation import check_features, read_rows
 from skstructured._engine.rows import Rows
 from skstructured.extend._types import Features, Outputs
@@ -25,10 +25,6 @@ class RowReader:
         """Outputs in the form that spaces read fastest."""
         return y
 
-    def has_empty(self, X: list[Any]) -> bool:
-        """Whether one of the inputs is an empty sequence."""
-        return False
-
     def require_rows(self, message: str) -> None:
         """Raise a ValueError with this message unless outputs have one row each."""
 
@@ -45,10 +41,6 @@ class SequenceReader(RowReader):
     def stack(self, y: Outputs) -> Any:
         """Labels, `Ragged`."""
         return stack_labels(y)
-
-    def has_empty(self, X: list[Any]) -> bool:
-        """See `RowReader`."""
-        return has_empty(X)
 
     def require_rows(self, message: str) -> None:
         """Raise the ValueError."""

@@ -230,7 +230,7 @@ class OutputSpace(Component, ABC):
         space.dim_ = length
         return space
 
-    def score_weights(self, y: Outputs, sample_weight: Given) -> Given:
+    def score_weights(self, y: Any, sample_weight: Given) -> Given:
         """Weights of outputs in a score, which is a mean over them."""
         return sample_weight
 

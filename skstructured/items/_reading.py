@@ -26,6 +26,11 @@ ROUTING = (
 )
 
 
+def values_of(numbers: Any) -> Any:
+    """Values of `Ragged` numbers; others are unchanged."""
+    return numbers.values if isinstance(numbers, Ragged) else numbers
+
+
 class Items(Ragged):
     """Rounds of items, stacked: those of a round stand together, in the order they were given in.
 
@@ -91,8 +96,8 @@ class Items(Ragged):
 
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
-        if self.flat or isinstance(given, Ragged):
-            flat = given.values if isinstance(given, Ragged) else given
+        flat = values_of(given)
+        if self.flat or flat is not given:
             flat = column_or_1d(flat, warn=True)
         else:
             flat = self._joined(given, name)
@@ -275,7 +280,7 @@ def mean_ranks(numbers: Floats, offsets: Ints, method: Any = "average") -> Float
 
 def chosen_of(items: Items, y: Any) -> Ragged:
     """Vertices of chosen items: y marks one per round with 1, or has its place in each round."""
-    y = y.values if isinstance(y, Ragged) else y
+    y = values_of(y)
     if items.flat or (len(y) and np.ndim(next(iter(y))) > 0):
         return _marked(items, items.stacked(y))
     return _placed(items, y)
@@ -311,9 +316,7 @@ def _placed(items: Items, y: Any) -> Ragged:
             "y must be the place of the chosen item in its round, from 0: round "
             f"{at} has {counts[at]} items, but y is {places[at]:g}."
         )
-    full = np.zeros(items.n_given)
-    full[np.cumsum(counts) - counts + places.astype(np.int64)] = 1.0
-    marks = full[items.indices]
+    marks = (items.places_in_rounds == np.repeat(places, items.lengths)).astype(np.float64)
     hidden = items.sums(marks) == 0.0
     if hidden.any():
         at = np.flatnonzero(hidden)[0]

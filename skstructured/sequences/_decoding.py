@@ -113,9 +113,6 @@ class SequenceLoss(RoundLoss):
         """The `ChainRule` of a decoder."""
         return ChainRule(rule_of(decoder))
 
-    def check_residual(self, work):
-        """Nothing here warns of residuals."""
-
 
 def fenchel_young_over(space, *terms):
     """The loss of a regularizer, scale and constants over a space."""
@@ -162,11 +159,11 @@ class ChainRule(Decoder):
 
     def _anchor(self, theta, mu, loss):
         if self.rule == "map":
-            return Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets)
+            return theta.best()
         if self.rule == "min_risk":
             return _least_risk(theta, mu, loss)
         # vertices have one norm, so the largest product with the mean is nearest to it
-        return Ragged(batch.viterbi(*mu.arrays)[0], mu.offsets)
+        return mu.best()
 
     def _chances(self, anchor, mu, loss):
         if self.rule != "randomized":

@@ -111,7 +111,7 @@ def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
         For unknown labels, and lengths that differ.
     """
     theta, V = self._scores(X), self.space_.pack(y)
-    check_same_lengths(Ragged(theta.unary, theta.offsets), V)
+    check_same_lengths(theta, V)
     return batch.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
 
 

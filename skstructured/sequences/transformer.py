@@ -223,7 +223,7 @@ def _labels(rows, y):
     if y is None:
         return None
     labels = stack_labels(y)
-    check_same_lengths(Ragged(np.empty(rows.offsets[-1]), rows.offsets), labels)
+    check_same_lengths(rows, labels)
     return labels.values
 
 

@@ -46,6 +46,10 @@ class Chains(Ragged):
         unary[offsets[1:] - 1] += edges[1]
         return cls(unary, offsets, pair)
 
+    def best(self):
+        """Labels of the largest scores, `Ragged` positions among the labels."""
+        return Ragged(batch.viterbi(*self.arrays)[0], self.offsets)
+
     def one(self, i):
         """Sequence i alone."""
         rows = slice(self.offsets[i], self.offsets[i + 1])
@@ -222,8 +226,7 @@ class LabelSequence(LabelSpace):
 
     def argmax(self, theta: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of the labels of the largest score, by Viterbi's algorithm."""
-        unary, offsets, pair = self.chains(theta)
-        return self.unpack(Ragged(batch.viterbi(unary, offsets, pair)[0], offsets))
+        return self.unpack(Chains(*self.chains(theta)).best())
 
     def nearest(self, mu: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """The vertex nearest to every mean, in ℓ1 and ℓ2: argmax <2μ − 1, y> (Prop. 3.2)."""
@@ -281,7 +284,7 @@ class LabelSequence(LabelSpace):
         costs = self.costs_[predicted.values, truth.values]
         return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
 
-    def score_weights(self, y: Outputs, sample_weight: Given) -> Given:
+    def score_weights(self, y: Any, sample_weight: Given) -> Given:
         """Every position of a sequence counts as much as the sequence's weight."""
         lengths = np.array([*map(len, y)])
         return lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
