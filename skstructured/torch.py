@@ -7,12 +7,12 @@ import torch
 
 from skstructured._base.ragged import Stacked
 from skstructured._base.validation import check_choice
+from skstructured._chains import batch
 from skstructured.extend import OutputSpace
 from skstructured.extend._types import Array, Ints, Outputs
 from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import find_oracle
-from skstructured.regularizers import Shannon, resolve_regularizer
-from skstructured.sequences._decoding import SequenceLoss
+from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import LabelSequence, hypercube, ordinal, permutahedron, simplex
 from skstructured.spaces.sequence import Chains, indicators
 
@@ -253,7 +253,6 @@ class LabelSequenceLoss(_Loss):
 
     def __init__(self, space: LabelSequence, reduction: str = "mean") -> None:
         super().__init__(space, reduction, isinstance(space, LabelSequence), "a LabelSequence")
-        self._loss = SequenceLoss(space, Shannon(), scale=1.0)
 
     def _chains(self, unary, pair, offsets):
         k, N = self.space.dim_, int(offsets[-1])
@@ -282,14 +281,16 @@ class LabelSequenceLoss(_Loss):
             A number, or losses (n,) without a reduction.
         """
         codes = self.space.pack([*map(_labels, y)])  # type: ignore[arg-type]
-        theta = self._chains(unary, pair, codes.offsets)
-        gap = self._loss.mean(theta).less(indicators(codes, self.space.dim_))
+        scores = self._chains(unary, pair, codes.offsets).arrays
+        mu, log_z, pairs = batch.marginals(*scores, pairs="each")  # type: ignore[misc]
+        batch.check_possible(log_z)
+        gap = Chains(mu, codes.offsets, pairs).less(indicators(codes, self.space.dim_))
 
         def products(weights):
             w = np.repeat(weights, codes.lengths)
             return w[:, None] * gap.unary, np.einsum("n,nij->ij", w, gap.pair)
 
-        values = self._loss.value(theta, codes)
+        values = -batch.log_probability(*scores, codes.values)  # type: ignore[call-arg]
         return self._reduced(_Computed.apply(values, products, unary, pair))
 
     def predict(self, unary: torch.Tensor, pair: torch.Tensor, lengths: Ints) -> list[Array]:
