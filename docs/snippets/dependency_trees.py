@@ -23,7 +23,7 @@ class DependencyTrees(OutputSpace):
         return self
 
     def encode(self, y):
-        """Vertices (n, m²) of heads (n, m); a ValueError for heads that are no tree."""
+        """Vertices (n, m²) of heads (n, m); a ValueError for heads that are not a tree."""
         y = check_array(y, input_name="y")
         m = y.shape[1]
         if m**2 != self._dimension():

@@ -162,7 +162,17 @@ class FenchelYoung(Component):
         return clone(resolve_regularizer(chosen, space)), self.scale, self.constants
 
     def rule(self, decoder):
-        """The decoder in the form that it plays outputs of this loss in."""
+        """The decoder in the form that plays outputs of this loss.
+
+        Parameters
+        ----------
+        decoder : Decoder
+            The decoder of a learner.
+
+        Returns
+        -------
+        Decoder
+        """
         return decoder
 
     def _terms(self):

@@ -64,5 +64,5 @@ ax.legend()
 plt.show()
 
 # %%
-# What we see: whole trees have more right heads than words alone, whose predictions are often no
-# trees at all.
+# What we see: whole trees have more right heads than words alone, whose predictions are often
+# not trees.
