@@ -212,7 +212,7 @@ class _Refused(OverItems):
 
 
 #: How rounds are read, by the space over their items; as 0/1 vectors for others.
-KINDS = {
+ITEM_SPACES = {
     Simplex: ChosenItem,
     Hypercube: MarkedItems,
     Permutahedron: OrderedItems,
@@ -223,5 +223,5 @@ KINDS = {
 def over_items(space: OutputSpace) -> OverItems:
     """The space over rounds of items of a space over any number of them."""
     default = PairedItems if space.over_pairs else OverItems
-    kind = next((kind for of, kind in KINDS.items() if isinstance(space, of)), default)
+    kind = next((kind for of, kind in ITEM_SPACES.items() if isinstance(space, of)), default)
     return kind(TiedRanks() if type(space) is Permutahedron else space)
