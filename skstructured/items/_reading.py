@@ -90,10 +90,6 @@ class Items(Ragged):
         within[order] = np.arange(self.n_given) - starts
         return within[self.indices]
 
-    def sums(self, numbers: Floats) -> Floats:
-        """Sums (n,) over the available items of each round, of numbers (N',)."""
-        return np.add.reduceat(numbers, self.offsets[:-1])
-
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
         flat = values_of(given)

@@ -113,7 +113,7 @@ class OverItems(OutputSpace):
         """0/1 vectors; a ValueError names a round whose output the space does not have."""
         V = Ragged(check_numbers("y", items.stacked(y)), items.offsets)
         nearest = by_length(lambda m, rows: self.over(m).argmax(2.0 * rows - 1.0), V)
-        wrong = np.flatnonzero(np.add.reduceat(nearest.values != V.values, V.offsets[:-1]))
+        wrong = np.flatnonzero(V.sums(nearest.values != V.values))
         for i in wrong[np.argsort(V.lengths[wrong], kind="stable")][:1]:
             name, row = items.qid[i : i + 1].tolist()[0], V[i]
             refusal = self.over(len(row)).refusal(row)
@@ -200,7 +200,7 @@ class PairedItems(OverItems):
         return [self.over(len(part)).decode(part[None].astype(float))[0] for part in marks]
 
 
-class _Refused(OverItems):
+class OrderedClasses(OverItems):
     """Ordered classes, which items do not have."""
 
     def targets(self, items: Items, y: Any) -> NoReturn:
@@ -216,7 +216,7 @@ ITEM_SPACES = {
     Simplex: ChosenItem,
     Hypercube: MarkedItems,
     Permutahedron: OrderedItems,
-    OrdinalChain: _Refused,
+    OrdinalChain: OrderedClasses,
 }
 
 

@@ -67,9 +67,7 @@ class Chains(Ragged):
         """<scores, differences> (n,) with `other`, which has the pairs of every step."""
         single = np.einsum("nk,nk->n", self.unary, other.unary)
         pair = np.broadcast_to(self.pair, other.pair.shape) if len(self.pair) == 1 else self.pair
-        return np.add.reduceat(
-            single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
-        )
+        return self.sums(single + np.einsum("nij,nij->n", pair, other.pair))
 
     def less(self, other):
         """The difference from `other`, as `Chains`."""
@@ -79,7 +77,7 @@ class Chains(Ragged):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
         power = np.abs if order == 1 else np.square
         rows = power(self.unary).sum(axis=1) + power(self.pair).sum(axis=(1, 2))
-        return np.add.reduceat(rows, self.offsets[:-1])
+        return self.sums(rows)
 
 
 def indicators(codes, k):
