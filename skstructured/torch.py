@@ -160,7 +160,7 @@ class FenchelYoungLoss(_Loss):
     """
 
     def __init__(self, space: Any, regularizer: Any = None, reduction: str = "mean") -> None:
-        serves = isinstance(space, OutputSpace) and not space.reader.is_ragged
+        serves = isinstance(space, OutputSpace) and not space.reader.has_sequences
         super().__init__(space, reduction, serves, "an OutputSpace, not of label sequences")
         self.regularizer = resolve_regularizer(regularizer, space)
         find_oracle(space, self.regularizer)

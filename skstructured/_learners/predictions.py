@@ -45,7 +45,7 @@ def reader_of(learner: Any, fresh: bool = False) -> RowReader:
 
 def has_empty_sequence(learner: Any, X: Any) -> bool:
     """Whether one of the label sequences to be predicted is empty."""
-    return isinstance(X, list) and has_empty(X) and reader_of(learner).is_ragged
+    return isinstance(X, list) and has_empty(X) and reader_of(learner).has_sequences
 
 
 def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: Any) -> list[Any]:

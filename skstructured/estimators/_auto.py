@@ -38,5 +38,5 @@ def parts_of(learner, space, columns, mixes=True):
     if is_auto(optimizer):
         few = space.dim_ * (columns + 1) <= MOST_WEIGHTS and not learner._many_passes
         optimizer = "mixture" if few and mixes else "parameter_free"
-    resolve = sequence_optimizer if space.reader.is_ragged else resolve_optimizer
+    resolve = sequence_optimizer if space.reader.has_sequences else resolve_optimizer
     return loss, resolve(optimizer)

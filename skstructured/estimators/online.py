@@ -275,7 +275,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return parts_of(self, space, self.n_features_in_ * (1 + (self.missing == "indicator")))
 
     def _new_model(self):
-        if self.space_.reader.is_ragged:
+        if self.space_.reader.has_sequences:
             return RoundModel(self, ChainRounds(self))
         return LinearModel(self)
 

@@ -240,7 +240,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _fit(self, X, y, sample_weight, groups=None):
         """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
-        if not reader_of(self, fresh=True).is_ragged:
+        if not reader_of(self, fresh=True).has_sequences:
             return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
@@ -299,7 +299,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
-        self.loss_ = of_chains if self.space_.reader.is_ragged else FenchelYoung(self.space_)
+        self.loss_ = of_chains if self.space_.reader.has_sequences else FenchelYoung(self.space_)
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
             self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
         self._take_decoder()
@@ -502,7 +502,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         if hasattr(known, "_model"):
             _check_n_features(known, X, reset=False)
             return known._of_means(known._model.predict_mean(X))
-        if known.space_.reader.is_ragged:
+        if known.space_.reader.has_sequences:
             return known._decode(known._chain.scores(known._sequences(X)))
         X = known._checked_rows(X) if known._is_auto() else X
         return known._decode(known._mixed.scores(X))

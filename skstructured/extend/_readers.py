@@ -14,8 +14,8 @@ from skstructured.extend.learner import Batch
 class RowReader:
     """One row of X per output."""
 
-    #: Whether outputs have any number of rows.
-    is_ragged = False
+    #: Whether outputs are sequences, of any number of rows each.
+    has_sequences = False
 
     def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
         """The `Batch` of X without outputs; values are not yet checked to be finite."""
@@ -32,7 +32,7 @@ class RowReader:
 class SequenceReader(RowReader):
     """For X a list of matrices or `Ragged` sequences, for y a list of label arrays."""
 
-    is_ragged = True
+    has_sequences = True
 
     def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
         """See `RowReader`; ValueErrors name the sequence."""

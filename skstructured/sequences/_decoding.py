@@ -116,7 +116,7 @@ class SequenceLoss(RoundLoss):
 
 def fenchel_young_over(space, *terms):
     """The loss of a regularizer, scale and constants over a space."""
-    return (SequenceLoss if space.reader.is_ragged else FenchelYoung)(space, *terms)
+    return (SequenceLoss if space.reader.has_sequences else FenchelYoung)(space, *terms)
 
 
 #: Decoders that sequences know, by the name of their rule.

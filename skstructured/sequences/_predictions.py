@@ -12,7 +12,7 @@ from skstructured.extend._types import Array, Features, Floats, Outputs
 
 def _has_sequences(learner, subject="This method is"):
     """For `available_if`."""
-    if not reader_of(learner).is_ragged:
+    if not reader_of(learner).has_sequences:
         raise AttributeError(f"{subject} only available for space='sequence'.")
     return True
 
@@ -20,7 +20,7 @@ def _has_sequences(learner, subject="This method is"):
 def _has_log_proba(learner):
     """For `available_if`."""
     loss = getattr(learner, "loss_", None)
-    if not reader_of(learner).is_ragged or (loss is not None and loss.projects):
+    if not reader_of(learner).has_sequences or (loss is not None and loss.projects):
         raise AttributeError(
             "This method is only available for space='sequence' with regularizer='shannon'."
         )

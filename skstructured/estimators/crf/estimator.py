@@ -273,7 +273,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self._is_linear():
             self._solve_kernels(Z, batch.packed, share)
             return
-        is_chain = self.space_.reader.is_ragged
+        is_chain = self.space_.reader.has_sequences
         layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
         first = self._first_weights(before, layout)
         if sparse.issparse(Z):

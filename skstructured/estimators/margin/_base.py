@@ -138,7 +138,7 @@ class MarginLearner(BatchPredictor):
         the scores of starts and ends; `transitions_` come on top.
         """
         theta = self._scores(X)
-        if self.space_.reader.is_ragged:
+        if self.space_.reader.has_sequences:
             return theta.unstack()
         if self.space_.task == "multiclass" and theta.shape[1] == 2:
             return theta[:, 1] - theta[:, 0]
@@ -163,7 +163,7 @@ class MarginLearner(BatchPredictor):
 
     def __sklearn_tags__(self):
         tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)
-        tags.input_tags.two_d_array = tags.input_tags.sparse = not reader_of(self).is_ragged
+        tags.input_tags.two_d_array = tags.input_tags.sparse = not reader_of(self).has_sequences
         tags.input_tags.pairwise = computed
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
         tags.target_tags.required = True
