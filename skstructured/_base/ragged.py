@@ -63,7 +63,17 @@ class Ragged:
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
     def sums(self, numbers: Array) -> Array:
-        """Sums (n,) of numbers (N,) over the rows of each sequence."""
+        """Sums over the rows of each sequence.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (N,)
+            Numbers of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         return np.add.reduceat(numbers, self.offsets[:-1])
 
     def unstack(self) -> list[Any]:
