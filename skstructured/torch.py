@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from skstructured._base.ragged import Ragged, Stacked
+from skstructured._base.ragged import Stacked
 from skstructured._base.validation import check_choice
 from skstructured._chains import batch
 from skstructured.extend import OutputSpace
@@ -160,7 +160,7 @@ class FenchelYoungLoss(_Loss):
     """
 
     def __init__(self, space: Any, regularizer: Any = None, reduction: str = "mean") -> None:
-        serves = isinstance(space, OutputSpace) and not isinstance(space, LabelSequence)
+        serves = isinstance(space, OutputSpace) and not space.reader.has_sequences
         super().__init__(space, reduction, serves, "an OutputSpace, not of label sequences")
         self.regularizer = resolve_regularizer(regularizer, space)
         find_oracle(space, self.regularizer)
@@ -314,4 +314,4 @@ class LabelSequenceLoss(_Loss):
             For scores of other lengths, and for lengths that are not positive integers.
         """
         chains = self._chains(unary, pair, Stacked(_floats("unary", unary), lengths).offsets)
-        return self.space.decode(Ragged(batch.viterbi(*chains.arrays)[0], chains.offsets))
+        return self.space.decode(chains.best())

@@ -62,6 +62,20 @@ class Ragged:
         shift = np.repeat(self.offsets[which] - ends + lengths, lengths)
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
+    def sums(self, numbers: Array) -> Array:
+        """Sums over the rows of each sequence.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (N,)
+            Numbers of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.add.reduceat(numbers, self.offsets[:-1])
+
     def unstack(self) -> list[Any]:
         """The sequences as a list."""
         return [self[i] for i in range(len(self))]

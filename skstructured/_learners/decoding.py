@@ -102,10 +102,9 @@ class Decoding:
 
     def score(self, y: Outputs, sample_weight: Given) -> float:
         """1 − mean target loss of the most likely outputs; that of sequences is of positions."""
-        loss = self.space.target_loss(self.most_likely(), y)
-        if self._ragged:
-            sample_weight = self.loss.score_weights(self.theta.lengths, sample_weight)
-        return 1.0 - weighted_mean(loss, sample_weight)
+        y_pred = self.most_likely()
+        weight = self.space.score_weights(y_pred, sample_weight)
+        return 1.0 - weighted_mean(self.space.target_loss(y_pred, y), weight)
 
 
 def answered(decoding: Any, V: Any) -> Losses:

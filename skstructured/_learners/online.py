@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import check_dimension
-from skstructured._base.ragged import stack_labels
 from skstructured._base.validation import (
     ITEMS,
     check_bool,
@@ -50,7 +49,7 @@ from skstructured._learners.models import (
 from skstructured._learners.pass_selection import PASSES, learned_rows, tried_passes
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.platt_calibration import Calibrator
-from skstructured._learners.predictions import over_sequences
+from skstructured._learners.predictions import reader_of
 from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
@@ -154,8 +153,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with self.turn, learning_aside(self) as new:
             batch = new._read_first(X)
-            if over_sequences(new, fresh=True):  # once, for the space and for the rounds
-                y = stack_labels(y)
+            y = reader_of(new, fresh=True).stack(y)  # once, for the space and for the rounds
             new._start(new._space_of(batch, y, sample_weight), new._most_passes())
             new._make_passes(new._with_outputs(batch, y, sample_weight))
         self._warn_diagnostics()

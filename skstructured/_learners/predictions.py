@@ -10,41 +10,42 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.available import available_if
-from skstructured._base.ragged import around_empty, has_empty, stack_rows
+from skstructured._base.ragged import around_empty, has_empty
 from skstructured._base.validation import (
-    check_features,
     check_finite,
     first_bad,
     is_precomputed,
     is_ready,
     norms_of,
     raise_bad_row,
-    read_rows,
     takes_gaps,
 )
-from skstructured._engine.rows import DOUBLE, Rows
+from skstructured._engine.rows import DOUBLE
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of, snapshot
 from skstructured._learners.platt_calibration import Calibrator, calibrator_for
+from skstructured.extend._readers import ROWS, RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import fenchel_young_of, resolve_surrogate
-from skstructured.spaces import SPACES, LabelSequence, resolve_space
+from skstructured.spaces import SPACES, resolve_space
 
 
-def over_sequences(learner: Any, fresh: bool = False) -> bool:
-    """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
-    known = {} if fresh else vars(learner)
-    space = known["space_"] if "space_" in known else getattr(learner, "space", None)
-    return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
+def reader_of(learner: Any, fresh: bool = False) -> RowReader:
+    """How a learner reads X and y, by its fitted space; `fresh` by its parameter."""
+    space = None if fresh else vars(learner).get("space_")
+    if space is None:
+        space = getattr(learner, "space", None)
+        space = SPACES.get(space) if isinstance(space, str) else space
+    return getattr(space, "reader", ROWS)
 
 
 def has_empty_sequence(learner: Any, X: Any) -> bool:
     """Whether one of the label sequences to be predicted is empty."""
-    return isinstance(X, list) and has_empty(X) and over_sequences(learner)
+    return isinstance(X, list) and has_empty(X) and reader_of(learner).has_sequences
 
 
 def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: Any) -> list[Any]:
@@ -59,17 +60,7 @@ def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:
 
     Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
     """
-    if not over_sequences(learner, fresh=reset):
-        return Batch(read_rows(learner, X, reset=reset), None)
-    return stacked_batch(learner, stack_rows(X), reset)
-
-
-def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
-    """The `Batch` of rounds of several rows: `Ragged` sequences, or items."""
-    values = check_features(learner, stacked.values, reset)
-    values = values if values.dtype == np.float64 else values.astype(np.float64)
-    learner._dtype = np.dtype(np.float64)
-    return Batch(Rows.from_array(values), None, None, stacked.offsets)
+    return reader_of(learner, reset).read(learner, X, reset)
 
 
 def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:

@@ -11,7 +11,7 @@ from skstructured._learners.platt_calibration import Calibration
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.losses.gap import GapSurrogate
-from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+from skstructured.spaces import Hypercube, Simplex
 from skstructured.spaces.hypercube import best_label_sets
 
 
@@ -170,7 +170,7 @@ def _nearest(mu, loss):
 def _least_risk(mu, loss):
     """argmin of the expected target loss: of the costs, or the nearest vertex without costs."""
     space = loss.space
-    costs = space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
+    costs = getattr(space, "costs_", None)  # spaces of classes have them
     if costs is None:
         return _nearest(mu, loss)
     return space.unpack(np.argmin(space.vertex_proba(np.asarray(mu)) @ costs.T, axis=1))

@@ -1,11 +1,10 @@
 """The loss and the optimizer of learners over any space, by their parameters."""
 
 from skstructured.decoders import resolve_decoder
-from skstructured.losses import FenchelYoung, fenchel_young_of, resolve_surrogate
+from skstructured.losses import fenchel_young_of, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
-from skstructured.sequences._decoding import SequenceLoss
+from skstructured.sequences._decoding import fenchel_young_over
 from skstructured.sequences._model import sequence_optimizer
-from skstructured.spaces import LabelSequence
 
 #: The optimizer that is chosen by what is to be learned.
 AUTO = "auto"
@@ -30,13 +29,14 @@ def parts_of(learner, space, columns, mixes=True):
     Unless it `mixes`, "auto" is not a mixture.
     """
     given_decoder(learner)
-    chains, given, optimizer = isinstance(space, LabelSequence), learner.loss, learner.optimizer
+    given, optimizer = learner.loss, learner.optimizer
     if fenchel_young_of(given) is None:
         loss = resolve_surrogate(given, space)
     else:
-        kind = SequenceLoss if chains else FenchelYoung
-        loss = kind(space, *fenchel_young_of(given).terms(space, learner.regularizer))
+        terms = fenchel_young_of(given).terms(space, learner.regularizer)
+        loss = fenchel_young_over(space, *terms)
     if is_auto(optimizer):
         few = space.dim_ * (columns + 1) <= MOST_WEIGHTS and not learner._many_passes
         optimizer = "mixture" if few and mixes else "parameter_free"
-    return loss, (sequence_optimizer if chains else resolve_optimizer)(optimizer)
+    resolve = sequence_optimizer if space.reader.has_sequences else resolve_optimizer
+    return loss, resolve(optimizer)

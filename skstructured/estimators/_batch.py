@@ -21,7 +21,7 @@ from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import check_batch, over_sequences, read_batch
+from skstructured._learners.predictions import check_batch, read_batch, reader_of
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._values import (
     PairwiseKernel,
@@ -65,14 +65,6 @@ def check_run(learner):
     check_integer("max_iter", learner.max_iter)
     check_bool("warm_start", learner.warm_start)
     is_verbose(learner)
-
-
-def chains_of(V, offsets, ends, pair):
-    """`Chains` of the scores of positions alone, with those of edges."""
-    unary = V.copy()
-    unary[offsets[:-1]] += ends[0]
-    unary[offsets[1:] - 1] += ends[1]
-    return Chains(unary, offsets, pair)
 
 
 class BatchPredictor(BaseEstimator):
@@ -156,8 +148,8 @@ class BatchPredictor(BaseEstimator):
         return None
 
     def _read(self, X, reset=False):
-        if over_sequences(self, fresh=reset) and is_precomputed(self.kernel):
-            raise ValueError(
+        if is_precomputed(self.kernel):
+            reader_of(self, reset).require_rows(
                 "kernel='precomputed' is only supported for rows. For sequences give the name of a "
                 "kernel, or a callable."
             )
@@ -205,7 +197,7 @@ class BatchPredictor(BaseEstimator):
             V = self._kernel.scores(self._scaling.transform(X), self._kept, kept)
         if batch.offsets is None:
             return V
-        return chains_of(V, batch.offsets, (self.start_, self.end_), self.transitions_[None])
+        return Chains.of_rows(V, batch.offsets, (self.start_, self.end_), self.transitions_[None])
 
 
 def spread(values, offsets):
@@ -278,7 +270,9 @@ class Inputs(NamedTuple):
             V = self.K[np.ix_(rows, self.rows(train))] @ found.dual
         else:
             V = self.with_weights(found.W, rows)
-        return V if offsets is None else chains_of(V, offsets, found.edges[0], found.edges[1][None])
+        if offsets is None:
+            return V
+        return Chains.of_rows(V, offsets, found.edges[0], found.edges[1][None])
 
     def with_weights(self, W, rows=None):
         """Scores of rows, or of some, by weights (p + intercept, dim)."""

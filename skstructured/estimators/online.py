@@ -33,7 +33,6 @@ from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._model import ChainRounds
 from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.sequences._ragged import RoundModel
-from skstructured.spaces import LabelSequence
 
 
 @parameters
@@ -276,7 +275,7 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return parts_of(self, space, self.n_features_in_ * (1 + (self.missing == "indicator")))
 
     def _new_model(self):
-        if isinstance(self.space_, LabelSequence):
+        if self.space_.reader.has_sequences:
             return RoundModel(self, ChainRounds(self))
         return LinearModel(self)
 

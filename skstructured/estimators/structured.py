@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import check_weights, read_rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
@@ -17,8 +17,8 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import (
     DecodedPredictions,
     check_batch,
-    over_sequences,
     read_batch,
+    reader_of,
     warn_of_costs,
 )
 from skstructured._learners.weights import with_class_weights
@@ -240,7 +240,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _fit(self, X, y, sample_weight, groups=None):
         """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
-        if not over_sequences(self, fresh=True):
+        if not reader_of(self, fresh=True).has_sequences:
             return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
@@ -294,12 +294,12 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """Checked sequences, `Ragged`."""
         batch = read_batch(self, X, reset)
         check_batch(self, batch, reset)
-        return Ragged(batch.rows.matrix, batch.offsets)
+        return batch.X
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
-        self.loss_ = of_chains if over_sequences(self) else FenchelYoung(self.space_)
+        self.loss_ = of_chains if self.space_.reader.has_sequences else FenchelYoung(self.space_)
         if self.space_.task is not None or hasattr(self.space_, "classes_"):
             self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
         self._take_decoder()
@@ -422,11 +422,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
         """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
-        if over_sequences(self, fresh=True):
-            raise ValueError(
-                "StructuredPredictor only supports fit for label sequences. For streams use "
-                "OnlineStructuredPredictor('sequence')."
-            )
+        reader_of(self, fresh=True).require_rows(
+            "StructuredPredictor only supports fit for label sequences. For streams use "
+            "OnlineStructuredPredictor('sequence')."
+        )
         frozen = FrozenMember(self._mixed, self.loss_) if resumes else None
         if resumes:
             read_rows(self, X)  # of as many features
@@ -503,7 +502,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         if hasattr(known, "_model"):
             _check_n_features(known, X, reset=False)
             return known._of_means(known._model.predict_mean(X))
-        if over_sequences(known):
+        if known.space_.reader.has_sequences:
             return known._decode(known._chain.scores(known._sequences(X)))
         X = known._checked_rows(X) if known._is_auto() else X
         return known._decode(known._mixed.scores(X))

@@ -5,7 +5,7 @@ which is larger the more y contradicts P, and the set of all outputs whose score
 """
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -146,12 +146,21 @@ class OfNumbers(Kind):
         return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
 
 
+def refuse_sequences(estimator: Any, space: Any) -> NoReturn:
+    """Raise a TypeError that names what to use."""
+    raise TypeError(
+        f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
+        "predict_marginals with a threshold."
+    )
+
+
 #: Kinds of spaces, the first that fits.
 SPACES = (
     (spaces.OrdinalChain, OfOrderedClasses),
     (spaces.Permutahedron, OfRankings),
     (spaces.Birkhoff, OfAssignments),
     ((spaces.Hypercube, spaces.KSubsets), OfLabelSets),
+    (spaces.LabelSequence, refuse_sequences),
 )
 
 
@@ -161,11 +170,6 @@ def kind_of(estimator: Any) -> Any:
     for of, kind in SPACES:
         if isinstance(space, of):
             return kind(estimator, space)
-    if isinstance(space, spaces.LabelSequence):
-        raise TypeError(
-            f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
-            "predict_marginals with a threshold."
-        )
     labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
     if labels and hasattr(estimator, "predict_proba"):
         return OfClasses(estimator, space)

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
@@ -12,6 +13,7 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Component
 from skstructured._base.plugins import all_builtin, check_sign, check_vertices
 from skstructured.extend._by_vertices import project
+from skstructured.extend._readers import ROWS, RowReader
 from skstructured.extend._types import Array, Floats, Given, Kernel, Outputs, Packed, Seed
 
 
@@ -74,6 +76,11 @@ class OutputSpace(Component, ABC):
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
     #: one row: projections then run compiled. None calls `argmax` from Python.
     oracle_kernel: Kernel | None = None
+    #: Whether the rows of a round are the m² pairs of m items, those of the first item first: in
+    #: lists, outputs then have an integer for each item, as `encode` reads them.
+    over_pairs: bool = False
+    #: How learners read X and y: one row per output, unless the space has sequences.
+    reader: RowReader = ROWS
 
     @abstractmethod
     def argmax(self, theta: Floats) -> Floats:
@@ -216,6 +223,16 @@ class OutputSpace(Component, ABC):
     def _encoded(self, y: Outputs) -> Floats:
         """`encode`, which a subclass may have replaced, checked."""
         return check_vertices(self, "encode", self.encode(y), (_num_samples(y), self._dimension()))
+
+    def over(self, length: int) -> Self:
+        """The space of one output over so many rows, of rounds that have any number of them."""
+        space = clone(self)
+        space.dim_ = length
+        return space
+
+    def score_weights(self, y: Any, sample_weight: Given) -> Given:
+        """Weights of outputs in a score, which is a mean over them."""
+        return sample_weight
 
     def _dimension(self, dim: int | None = None) -> int:
         dim = getattr(self, "dim_", None) if dim is None else dim

@@ -302,20 +302,12 @@ class ItemRounds(RoundKind):
         less_first(ready.data, ready.width, found.places, offsets, out)
         return found._replace(rows=Rows.from_array(out), places=np.arange(len(places)))
 
-    def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
-        """See `RoundKind`."""
+    def terms(self, loss: Any, truth: Ragged, by_ratio: bool) -> tuple[Floats, Floats, Ints]:
+        """See `RoundKind`; gradients grow with √M D, C²/λ with M/λ."""
         lengths = truth.lengths
-        terms = np.column_stack(loss.geometries(lengths))
-        return loss.omegas(truth), terms, loss.work_sizes(lengths)
-
-    def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
-        """See `RoundKind`: √M D, or M/λ."""
-        spread, flat = loss.geometries(lengths)
-        return lengths * flat if by_ratio else np.sqrt(lengths * spread)
-
-    def scratch(self, loss: Any, truth: Ragged) -> int:
-        """See `RoundKind`."""
-        return int(loss.work_sizes(truth.lengths).max())
+        spread, flat, sizes = loss.sizes_of(lengths).T
+        reach = lengths * flat if by_ratio else np.sqrt(lengths * spread)
+        return loss.omegas(truth), np.column_stack([spread, flat, reach]), sizes.astype(np.int64)
 
     def played(self, loss: Any, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
         """See `RoundKind`."""

@@ -11,23 +11,20 @@ from skstructured._base.ragged import Ragged
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import (
-    DecodedPredictions,
-    check_batch,
-    stacked_batch,
-    with_rows,
-)
+from skstructured._learners.predictions import DecodedPredictions, check_batch, with_rows
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
+from skstructured.extend._readers import stacked_batch
 from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.learner import Batch
-from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
+from skstructured.items._loss import ItemLoss
 from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
+from skstructured.items._spaces import OverItems, over_items
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import resolve_optimizer
 from skstructured.sequences._ragged import RoundModel
-from skstructured.spaces import Permutahedron, resolve_space
+from skstructured.spaces import resolve_space
 
 
 class ItemLearner(OnlineEstimator):
@@ -53,8 +50,7 @@ class ItemLearner(OnlineEstimator):
         """Truths of the rounds, points of the polytopes."""
 
     def _unfitted_space(self) -> OverItems:
-        space = clone(resolve_space(self._over()[0]))
-        return OverItems(TiedRanks() if type(space) is Permutahedron else space)
+        return over_items(clone(resolve_space(self._over()[0])))
 
     def _unfitted_loss(self) -> ItemLoss:
         return self._loss_over(self._unfitted_space())

@@ -26,7 +26,12 @@ ROUTING = (
 )
 
 
-class Items:
+def values_of(numbers: Any) -> Any:
+    """Values of `Ragged` numbers; others are unchanged."""
+    return numbers.values if isinstance(numbers, Ragged) else numbers
+
+
+class Items(Ragged):
     """Rounds of items, stacked: those of a round stand together, in the order they were given in.
 
     Rounds are in the order of their first items. Items that are not available are left out.
@@ -50,7 +55,7 @@ class Items:
         The items that are available, round by round.
     offsets : ndarray of shape (n + 1,)
         Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
-    places : ndarray of shape (N',)
+    indices : ndarray of shape (N',)
         Index of each of these rows among the N.
     """
 
@@ -66,18 +71,10 @@ class Items:
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
             raise ValueError(f"Round {qid[lengths == 0].tolist()[0]!r} has no available item.")
-        self.places = order
-        self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self.indices = order
         same = len(order) == self.n_given and bool((np.diff(order) > 0).all())
-        self.values = values if same else _safe_indexing(values, order)
-
-    def __len__(self) -> int:
-        return len(self.qid)
-
-    @property
-    def lengths(self) -> Ints:
-        """Available items (n,) of the rounds."""
-        return np.diff(self.offsets)
+        values = values if same else _safe_indexing(values, order)
+        super().__init__(values, np.concatenate([[0], np.cumsum(lengths)]))
 
     @property
     def rounds(self) -> list[slice]:
@@ -91,21 +88,17 @@ class Items:
         order = np.argsort(self._codes, kind="stable")
         starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
         within[order] = np.arange(self.n_given) - starts
-        return within[self.places]
-
-    def sums(self, numbers: Floats) -> Floats:
-        """Sums (n,) over the available items of each round, of numbers (N',)."""
-        return np.add.reduceat(numbers, self.offsets[:-1])
+        return within[self.indices]
 
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
-        if self.flat or isinstance(given, Ragged):
-            flat = given.values if isinstance(given, Ragged) else given
+        flat = values_of(given)
+        if self.flat or flat is not given:
             flat = column_or_1d(flat, warn=True)
         else:
             flat = self._joined(given, name)
         check_lengths(self.n_given, len(flat))
-        return flat[self.places]
+        return flat[self.indices]
 
     def _joined(self, given: Any, name: str) -> Array:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
@@ -123,7 +116,7 @@ class Items:
         """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
         if given is None or not self.flat or _num_samples(given) != self.n_given:
             return given
-        flat = column_or_1d(given, warn=True)[self.places]
+        flat = column_or_1d(given, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
         if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
             raise ValueError(f"{name} must be the same for all items of a round.")
@@ -137,9 +130,9 @@ class Items:
         numbers = np.asarray(numbers)
         shape = (self.n_given, *numbers.shape[1:])
         full = np.empty(shape, dtype=numbers.dtype)
-        if len(self.places) < self.n_given:
+        if len(self.indices) < self.n_given:
             full = np.full(shape, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
-        full[self.places] = numbers
+        full[self.indices] = numbers
         if self.flat:
             return full
         return np.split(full, np.cumsum(self.given_lengths)[:-1])
@@ -283,7 +276,7 @@ def mean_ranks(numbers: Floats, offsets: Ints, method: Any = "average") -> Float
 
 def chosen_of(items: Items, y: Any) -> Ragged:
     """Vertices of chosen items: y marks one per round with 1, or has its place in each round."""
-    y = y.values if isinstance(y, Ragged) else y
+    y = values_of(y)
     if items.flat or (len(y) and np.ndim(next(iter(y))) > 0):
         return _marked(items, items.stacked(y))
     return _placed(items, y)
@@ -319,9 +312,7 @@ def _placed(items: Items, y: Any) -> Ragged:
             "y must be the place of the chosen item in its round, from 0: round "
             f"{at} has {counts[at]} items, but y is {places[at]:g}."
         )
-    full = np.zeros(items.n_given)
-    full[np.cumsum(counts) - counts + places.astype(np.int64)] = 1.0
-    marks = full[items.places]
+    marks = (items.places_in_rounds == np.repeat(places, items.lengths)).astype(np.float64)
     hidden = items.sums(marks) == 0.0
     if hidden.any():
         at = np.flatnonzero(hidden)[0]

@@ -44,12 +44,9 @@ def check_entries(matrix: Matrix, items: Items) -> None:
 
 def places_of(items: Items, rows: Ints) -> Ints:
     """Rows (n,) of available items, one per round, as y has them: 0/1 per item, or places."""
-    given = items.places[rows]
     if not items.flat:
-        return given - (np.cumsum(items.given_lengths) - items.given_lengths)
-    marks = np.zeros(items.n_given, dtype=np.int64)
-    marks[given] = 1
-    return marks
+        return items.places_in_rounds[rows]
+    return items.unstacked(np.isin(np.arange(len(items.indices)), rows).astype(np.int64), 0)
 
 
 def first_largest(numbers: Array, offsets: Ints) -> Ints:

@@ -2,32 +2,23 @@
 
 from typing import Any
 
-import numpy as np
-
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, inherit_parameters, parameters_with
-from skstructured._base.ragged import Ragged, by_length
+from skstructured._base.ragged import Ragged
 from skstructured.estimators.online import OnlineParameters, OnlineStructuredPredictor
 from skstructured.extend._types import Given
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
-from skstructured.items._loss import OverItems
 from skstructured.items._online import ItemLearner
-from skstructured.items._reading import Items, check_numbers, chosen_of, ranks_of
+from skstructured.items._reading import Items
+from skstructured.items._spaces import over_items
 from skstructured.losses import FenchelYoung, fenchel_young_of
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    OrdinalChain,
-    Permutahedron,
-    Simplex,
-    resolve_space,
-)
+from skstructured.spaces import resolve_space
 
 
 def _has_probabilities(learner: Any) -> bool:
     """Whether means of items are probabilities; for `available_if`."""
-    if not isinstance(resolve_space(learner.space), (Simplex, Hypercube, Birkhoff)):
+    if not over_items(resolve_space(learner.space)).has_probabilities:
         raise AttributeError(f"means of {learner.space!r} are not probabilities. Use predict_mean.")
     return True
 
@@ -155,39 +146,10 @@ class ItemStructuredPredictor(ItemLearner):
         return given
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
-        """Rounds as a user gives them; pairs (m, m, p) of assignments become rows (m², p)."""
-        is_assignment = isinstance(resolve_space(self.space), Birkhoff)
-        has_pairs = isinstance(X, list) or (not hasattr(X, "columns") and np.ndim(X) == 4)
-        if is_assignment and has_pairs:
-            X = [np.reshape(x, (-1, np.shape(x)[-1])) if np.ndim(x) == 3 else x for x in X]
-        return super()._items(X, qid, available)
+        return over_items(resolve_space(self.space)).read(X, qid, available)
 
     def _targets(self, items: Items, y: Any) -> Ragged:
-        """Truths of rounds from y as users give it."""
-        over = self._unfitted_space()
-        if isinstance(over.space, OrdinalChain):
-            raise ValueError(
-                "space='ordinal' is not supported for items: it has one label per round. Use "
-                "OnlineStructuredPredictor('ordinal')."
-            )
-        if isinstance(over.space, Simplex):
-            return chosen_of(items, y)
-        if isinstance(over.space, Permutahedron):
-            return ranks_of(items, y)
-        if isinstance(over.space, Birkhoff):
-            _check_pairs(items)
-            if not items.flat:
-                return _of_places(over, items, y)
-        return _checked(over, items, Ragged(check_numbers("y", items.stacked(y)), items.offsets))
-
-    def _outputs(self, items: Items, V: Ragged) -> Any:
-        """Vertices of rounds as users see them."""
-        over, marks = self.space_, items.unstacked(np.rint(V.values).astype(np.int64), 0)
-        if isinstance(over.space, Simplex) and not items.flat:
-            return np.array([int(np.argmax(part)) for part in marks])
-        if isinstance(over.space, Birkhoff) and not items.flat:
-            return [over.over(len(part)).decode(part[None].astype(float))[0] for part in marks]
-        return marks
+        return self._unfitted_space().targets(items, y)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Predict the decoder's most likely output of every round; deterministic.
@@ -206,7 +168,7 @@ class ItemStructuredPredictor(ItemLearner):
             In the form of y; 0 for items that are not available.
         """
         items = self._items(X, qid, available)
-        return self._outputs(items, self._decoding(items).most_likely())
+        return self.space_.outputs(items, self._decoding(items).most_likely())
 
     def sample(
         self, X: Any, qid: Given = None, *, available: Any = None, random_state: Seed = None
@@ -230,7 +192,7 @@ class ItemStructuredPredictor(ItemLearner):
         """
         items = self._items(X, qid, available)
         rng = self.random_state_ if random_state is None else random_state
-        return self._outputs(items, self._decoding(items).draw(rng))
+        return self.space_.outputs(items, self._decoding(items).draw(rng))
 
     def predict_mean(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Regularized predictions ŷ_Ω(θ), a number per item.
@@ -293,38 +255,3 @@ class ItemStructuredPredictor(ItemLearner):
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         return self._decoding(items).score(self._targets(items, y), weight)
-
-
-def _check_pairs(items: Items) -> None:
-    """A ValueError names a round that does not have m² pairs of m items, two at least."""
-    sides = np.sqrt(items.lengths).astype(np.int64)
-    wrong = np.flatnonzero((sides < 2) | (sides**2 != items.lengths))
-    if len(wrong):
-        name, pairs = items.qid[wrong].tolist()[0], items.lengths[wrong[0]]
-        raise ValueError(f"Round {name!r} must have m² pairs of m ≥ 2 items, got {pairs}.")
-
-
-def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
-    """0/1 vectors; a ValueError names a round whose output the space does not have."""
-    nearest = by_length(lambda m, rows: over.over(m).argmax(2.0 * rows - 1.0), V)
-    wrong = np.flatnonzero(np.add.reduceat(nearest.values != V.values, V.offsets[:-1]))
-    for i in wrong[np.argsort(V.lengths[wrong], kind="stable")][:1]:
-        name, row = items.qid[i : i + 1].tolist()[0], V[i]
-        refusal = over.over(len(row)).refusal(row)
-        raise ValueError(f"y of round {name!r}, {row.tolist()[:20]}, {refusal}.")
-    return V
-
-
-def _of_places(over: OverItems, items: Items, y: Any) -> Ragged:
-    """Assignments from the places of their items; y has one array (m,) per round of m² pairs."""
-    values = np.empty(len(items.places))
-    V = Ragged(values, items.offsets)
-    sizes = np.sqrt(items.lengths).astype(np.int64)
-    for i, (m, places) in enumerate(zip(sizes, y, strict=True)):
-        if np.shape(places) != (m,):
-            raise ValueError(
-                f"Round {i} has {m} items, and y must contain their places; got an array of shape "
-                f"{np.shape(places)}."
-            )
-        values[V.places(slice(i, i + 1))] = over.over(m * m).encode(np.asarray(places)[None])[0]
-    return V

@@ -113,12 +113,10 @@ class SequenceLoss(RoundLoss):
         """The `ChainRule` of a decoder."""
         return ChainRule(rule_of(decoder))
 
-    def score_weights(self, lengths, weight):
-        """Weights of sequences in a score: every position of one counts as much."""
-        return lengths * (1.0 if weight is None else np.asarray(weight))
 
-    def check_residual(self, work):
-        """Nothing here warns of residuals."""
+def fenchel_young_over(space, *terms):
+    """The loss of a regularizer, scale and constants over a space."""
+    return (SequenceLoss if space.reader.has_sequences else FenchelYoung)(space, *terms)
 
 
 #: Decoders that sequences know, by the name of their rule.
@@ -161,11 +159,11 @@ class ChainRule(Decoder):
 
     def _anchor(self, theta, mu, loss):
         if self.rule == "map":
-            return Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets)
+            return theta.best()
         if self.rule == "min_risk":
             return _least_risk(theta, mu, loss)
         # vertices have one norm, so the largest product with the mean is nearest to it
-        return Ragged(batch.viterbi(*mu.arrays)[0], mu.offsets)
+        return mu.best()
 
     def _chances(self, anchor, mu, loss):
         if self.rule != "randomized":

@@ -289,10 +289,13 @@ class ChainRounds(RoundKind):
         """See `RoundKind`."""
         return projection_loss if loss.projects else log_loss, prepare_sequence, gather_sequence
 
-    def reach(self, loss, lengths, by_ratio):
-        """See `RoundKind`: M, or M/λ."""
+    def terms(self, loss, truth, by_ratio):
+        """See `RoundKind`; gradients grow with M, C²/λ with M/λ."""
+        lengths, terms = truth.lengths, np.zeros((len(truth), 3))
         power = 0 if loss.projects or not by_ratio else 1 if loss.constants == "sharp" else 2
-        return lengths * (2.0 * lengths - 1.0) ** power
+        terms[:, 2] = lengths * (2.0 * lengths - 1.0) ** power
+        size = 1 if loss.projects else scratch_size(int(lengths.max()), self.k)
+        return NO_FLOATS, terms, np.full(len(truth), size)
 
     def rows_behind(self, k):
         """See `RoundKind`."""
@@ -308,10 +311,6 @@ class ChainRounds(RoundKind):
     def numbers(self, model, record):
         """See `RoundKind`."""
         return self.k**2 if record > NOTHING else 0
-
-    def scratch(self, loss, truth):
-        """See `RoundKind`."""
-        return 1 if loss.projects else scratch_size(int(truth.lengths.max()), self.k)
 
     def results(self, truth, record):
         """See `RoundKind`; gradients and losses, too."""
@@ -348,6 +347,5 @@ class ChainRounds(RoundKind):
         unary = np.asarray(model.scale.imputed(batch.rows).matrix @ W[:, :p].T)
         if model.intercept:
             unary = unary + W[:, p]
-        unary[batch.offsets[:-1]] += W[:, -k - 2]
-        unary[batch.offsets[1:] - 1] += W[:, -k - 1]
-        return Chains(unary, batch.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
+        pair = np.ascontiguousarray(W[:, -k:].T)[None]
+        return Chains.of_rows(unary, batch.offsets, W[:, -k - 2 : -k].T, pair)

@@ -6,21 +6,21 @@ from skstructured._base.available import available_if
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
-from skstructured._learners.predictions import answer_empty, has_empty_sequence, over_sequences
+from skstructured._learners.predictions import answer_empty, has_empty_sequence, reader_of
 from skstructured.extend._types import Array, Features, Floats, Outputs
 
 
-def _has_sequences(learner):
+def _has_sequences(learner, subject="This method is"):
     """For `available_if`."""
-    if not over_sequences(learner):
-        raise AttributeError("This method is only available for space='sequence'.")
+    if not reader_of(learner).has_sequences:
+        raise AttributeError(f"{subject} only available for space='sequence'.")
     return True
 
 
 def _has_log_proba(learner):
     """For `available_if`."""
     loss = getattr(learner, "loss_", None)
-    if not over_sequences(learner) or (loss is not None and loss.projects):
+    if not reader_of(learner).has_sequences or (loss is not None and loss.projects):
         raise AttributeError(
             "This method is only available for space='sequence' with regularizer='shannon'."
         )
@@ -32,10 +32,7 @@ def weights_of_sequences(what, part):
 
     def read(learner):
         learner._fitted_model("weights are")
-        if not over_sequences(learner):
-            raise AttributeError(
-                "transitions_, start_ and end_ are only available for space='sequence'."
-            )
+        _has_sequences(learner, "transitions_, start_ and end_ are")
         return part(learner._weights()).copy()
 
     return property(read, doc=f'Scores {what}; for space="sequence".')
@@ -114,7 +111,7 @@ def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
         For unknown labels, and lengths that differ.
     """
     theta, V = self._scores(X), self.space_.pack(y)
-    check_same_lengths(Ragged(theta.unary, theta.offsets), V)
+    check_same_lengths(theta, V)
     return batch.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
 
 

@@ -13,7 +13,7 @@ from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._engine.mixing import ALONE, SCORES
-from skstructured._engine.rounds import NO_FLOATS, NO_INTS
+from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import (
@@ -120,8 +120,8 @@ class RoundKind:
 
     A subclass has `names`, the user's words for the rounds (plural and singular), and defines
     ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, to compute the
-    loss, to prepare and to gather; ``numbers(model, record)`` of scratch per row, and the
-    ``scratch(loss, truth)`` of the loss; the outputs ``played(loss, truth, results)``;
+    loss, to prepare and to gather; ``numbers(model, record)`` of scratch per row; the outputs
+    ``played(loss, truth, results)``;
     ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
     """
 
@@ -146,16 +146,16 @@ class RoundKind:
         """Rows of rounds of weights (n,), transformed for learning."""
         return scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
 
-    def terms(self, loss: Any, truth: Ragged) -> tuple[Floats, Floats, Ints]:
-        """Ω of the truths, what `prepare` has to know of rounds, and lengths of scratch."""
-        return NO_FLOATS, np.zeros((len(truth), 2)), NO_INTS
+    @abstractmethod
+    def terms(self, loss: Any, truth: Ragged, by_ratio: bool) -> tuple[Floats, Floats, Ints]:
+        """Ω of the truths or nothing, terms (n, 3) and lengths (n,) of the loss's scratch.
+
+        The first two terms are what `prepare` reads of rounds. The third is how the norm of
+        gradients, or C²/λ if `by_ratio`, can grow with the length of a round.
+        """
 
     def prepare(self, scale: Any, learner: Any, batch: Batch) -> None:
         """Prepare the scale for all rows of `fit`."""
-
-    @abstractmethod
-    def reach(self, loss: Any, lengths: Ints, by_ratio: bool) -> Floats:
-        """How the norm of gradients, or C²/λ if `by_ratio`, can grow with the length (n,)."""
 
     def results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
         """Scores, gradients and losses that the loop writes."""
@@ -238,11 +238,9 @@ class RoundModel(LinearModel):
         counted = kind.counted(scale, rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
         values = np.asarray(truth.values, dtype=np.float64)
-        omegas, terms, sizes = kind.terms(self.loss, truth)
-        reach = kind.reach(self.loss, truth.lengths, isinstance(self.optimizer, GradientDescent))
-        terms = np.column_stack([terms, reach])
-        rounds = (firsts, truth.lengths, values, weight, omegas, terms, sizes)
-        results, work = kind.results(truth, record), np.zeros((1, kind.scratch(self.loss, truth)))
+        terms = kind.terms(self.loss, truth, isinstance(self.optimizer, GradientDescent))
+        rounds = (firsts, truth.lengths, values, weight, *terms)
+        results, work = kind.results(truth, record), np.zeros((1, int(terms[-1].max())))
         given = ((self.params, self.options), (work, *results))
         kernels = self._bound()
         stopped = self._learn_at_once(

@@ -186,7 +186,7 @@ class Birkhoff(OutputSpace):
     """
 
     default_regularizer = "shannon"
-    constant_sum = True
+    constant_sum = over_pairs = True
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of items from positions (n, m); returns self."""

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
+from skstructured.extend._readers import SEQUENCES
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
@@ -37,6 +38,18 @@ class Chains(Ragged):
         """The arguments of functions of `skstructured._chains.batch`."""
         return self.unary, self.offsets, self.pair
 
+    @classmethod
+    def of_rows(cls, unary, offsets, edges, pair):
+        """Of the scores of positions (N, k), to which those of starts and ends are added."""
+        unary = unary.copy()
+        unary[offsets[:-1]] += edges[0]
+        unary[offsets[1:] - 1] += edges[1]
+        return cls(unary, offsets, pair)
+
+    def best(self):
+        """Labels of the largest scores, `Ragged` positions among the labels."""
+        return Ragged(batch.viterbi(*self.arrays)[0], self.offsets)
+
     def one(self, i):
         """Sequence i alone."""
         rows = slice(self.offsets[i], self.offsets[i + 1])
@@ -54,9 +67,7 @@ class Chains(Ragged):
         """<scores, differences> (n,) with `other`, which has the pairs of every step."""
         single = np.einsum("nk,nk->n", self.unary, other.unary)
         pair = np.broadcast_to(self.pair, other.pair.shape) if len(self.pair) == 1 else self.pair
-        return np.add.reduceat(
-            single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
-        )
+        return self.sums(single + np.einsum("nij,nij->n", pair, other.pair))
 
     def less(self, other):
         """The difference from `other`, as `Chains`."""
@@ -66,7 +77,7 @@ class Chains(Ragged):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
         power = np.abs if order == 1 else np.square
         rows = power(self.unary).sum(axis=1) + power(self.pair).sum(axis=(1, 2))
-        return np.add.reduceat(rows, self.offsets[:-1])
+        return self.sums(rows)
 
 
 def indicators(codes, k):
@@ -140,6 +151,7 @@ class LabelSequence(LabelSpace):
     """
 
     task = None
+    reader = SEQUENCES
     instead_of_probabilities = " predict_marginals has those of every position."
     default_regularizer = "shannon"
 
@@ -212,8 +224,7 @@ class LabelSequence(LabelSpace):
 
     def argmax(self, theta: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of the labels of the largest score, by Viterbi's algorithm."""
-        unary, offsets, pair = self.chains(theta)
-        return self.unpack(Ragged(batch.viterbi(unary, offsets, pair)[0], offsets))
+        return self.unpack(Chains(*self.chains(theta)).best())
 
     def nearest(self, mu: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """The vertex nearest to every mean, in ℓ1 and ℓ2: argmax <2μ − 1, y> (Prop. 3.2)."""
@@ -270,6 +281,11 @@ class LabelSequence(LabelSpace):
         check_same_lengths(predicted, truth)
         costs = self.costs_[predicted.values, truth.values]
         return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
+
+    def score_weights(self, y: Any, sample_weight: Given) -> Given:
+        """Every position of a sequence counts as much as the sequence's weight."""
+        lengths = np.array([*map(len, y)])
+        return lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
 
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.

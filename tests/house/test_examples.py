@@ -43,6 +43,7 @@ CLAIMS = {
         for name, values in names["error"].items()
     ),
     "matchings": lambda names: np.abs(names["P"].sum(axis=1) - 1).max() < 1e-9,
+    "dependency_trees": lambda names: names["curve"][-1][0] < names["curve"][-1][1],
     "sequences": lambda names: np.argmax(names["right"]) == 1,
     "network": lambda names: (
         max(names["curve"][-5:]) < names["linear"]

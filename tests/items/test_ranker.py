@@ -20,9 +20,9 @@ from skstructured import ConditionalLogit, ItemStructuredPredictor, ListwiseRank
 from skstructured._base.ragged import Ragged
 from skstructured.evaluation import progressive_validate
 from skstructured.items import metrics
-from skstructured.items._loss import TiedRanks
 from skstructured.items._model import MappedRounds
 from skstructured.items._reading import mean_ranks, read_items, shares_of
+from skstructured.items._spaces import TiedRanks
 from skstructured.items.ranker import QuantileBinner
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skstructured._chains import batch
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.estimators._batch import chains_of
+from skstructured.spaces.sequence import Chains
 
 
 class Layout:
@@ -248,7 +248,7 @@ class ChainObjective(Objective):
         """Scores of the sequences of a block: unary, offsets, pair."""
         block, (*ends, pair) = self.blocks[i], self.layout.edges(Theta)
         offsets = self.offsets[block.start : block.stop + 1] - self.offsets[block.start]
-        return chains_of(self.scores(i, Theta), offsets, ends, pair[None]).arrays
+        return Chains.of_rows(self.scores(i, Theta), offsets, ends, pair[None]).arrays
 
     def _losses(self, i, Theta, gaps):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""

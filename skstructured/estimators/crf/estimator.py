@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_positive, check_real
-from skstructured._learners.predictions import DecodedPredictions, over_sequences
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
 from skstructured.estimators.crf._columns import MergedColumns
@@ -23,10 +23,9 @@ from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
-from skstructured.regularizers import Shannon, resolve_regularizer
-from skstructured.sequences._decoding import SequenceLoss, rule_of
+from skstructured.regularizers import resolve_regularizer
+from skstructured.sequences._decoding import fenchel_young_over
 from skstructured.sequences._predictions import SequencePredictions
-from skstructured.spaces import LabelSequence
 
 
 @parameters
@@ -231,24 +230,20 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
                 )
             space.set_params(cost_matrix=self.cost_matrix)
         self.loss_ = self._loss_over(space.fit(y))
-        decoder = self._decoder()
-        if isinstance(space, LabelSequence):
-            rule_of(decoder)
+        self.loss_.rule(self._decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
 
     def _loss_over(self, space):
         """The loss of scale 1 over a fitted space."""
-        if isinstance(space, LabelSequence):
-            return SequenceLoss(space, Shannon(), scale=1.0)
-        loss = FenchelYoung(space, resolve_regularizer(None, space), scale=1.0)
+        loss = fenchel_young_over(space, resolve_regularizer(None, space), 1.0)
         loss.constants_of()  # refuses a pair without an oracle
         return loss
 
     def _learn(self, batch, share, before):
         if not self._is_linear():
-            if over_sequences(self):
-                raise ValueError(f"kernel={self.kernel!r} is not supported for space='sequence'.")
+            message = f"kernel={self.kernel!r} is not supported for space='sequence'."
+            self.space_.reader.require_rows(message)
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
@@ -278,8 +273,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self._is_linear():
             self._solve_kernels(Z, batch.packed, share)
             return
-        chains = over_sequences(self)
-        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains)
+        is_chain = self.space_.reader.has_sequences
+        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
         first = self._first_weights(before, layout)
         if sparse.issparse(Z):
             Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)

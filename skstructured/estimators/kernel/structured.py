@@ -5,7 +5,7 @@ from typing import Literal
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, over_sequences
+from skstructured._learners.predictions import DecodedPredictions, reader_of
 from skstructured.estimators._auto import given_decoder, parts_of
 from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
@@ -227,10 +227,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         return (FeatureModel if count_of(self) > 0 else KernelModel)(self)
 
     def _read(self, X, reset=False):
-        if over_sequences(self, fresh=reset):
-            raise ValueError(
-                "Kernels are not supported for space='sequence'. Approximate one with "
-                "make_pipeline(SequenceTransformer(Nystroem()), "
-                "OnlineStructuredPredictor('sequence'))."
-            )
+        reader_of(self, reset).require_rows(
+            "Kernels are not supported for space='sequence'. Approximate one with "
+            "make_pipeline(SequenceTransformer(Nystroem()), OnlineStructuredPredictor('sequence'))."
+        )
         return super()._read(X, reset)

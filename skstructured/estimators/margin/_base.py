@@ -11,7 +11,7 @@ from skstructured._base.validation import takes_gaps, weighted_mean
 from skstructured._learners.predictions import (
     answer_empty,
     has_empty_sequence,
-    over_sequences,
+    reader_of,
     with_task,
 )
 from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
@@ -19,7 +19,6 @@ from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import SPACES
-from skstructured.spaces.sequence import Chains
 
 #: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
 ALPHAS = tuple(2.0**-j for j in range(1, 21))
@@ -139,7 +138,7 @@ class MarginLearner(BatchPredictor):
         the scores of starts and ends; `transitions_` come on top.
         """
         theta = self._scores(X)
-        if isinstance(theta, Chains):
+        if self.space_.reader.has_sequences:
             return theta.unstack()
         if self.space_.task == "multiclass" and theta.shape[1] == 2:
             return theta[:, 1] - theta[:, 0]
@@ -159,14 +158,12 @@ class MarginLearner(BatchPredictor):
         Of sequences it is that of all their positions, of which those of weight w count w times.
         """
         predicted = self.predict(X)
-        if over_sequences(self):
-            lengths = np.array([*map(len, predicted)])
-            sample_weight = lengths * (1.0 if sample_weight is None else np.asarray(sample_weight))
-        return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
+        weight = self.space_.score_weights(predicted, sample_weight)
+        return 1.0 - weighted_mean(self._outputs.loss(predicted, y), weight)
 
     def __sklearn_tags__(self):
         tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)
-        tags.input_tags.two_d_array = tags.input_tags.sparse = not over_sequences(self)
+        tags.input_tags.two_d_array = tags.input_tags.sparse = not reader_of(self).has_sequences
         tags.input_tags.pairwise = computed
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
         tags.target_tags.required = True

@@ -7,8 +7,6 @@ from sklearn.base import clone
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
-from skstructured._base.ragged import Ragged
-from skstructured._chains import batch
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
@@ -181,7 +179,7 @@ class SequenceOutputs:
 
     def decode(self, theta):
         """The label sequences of the largest scores."""
-        return self.space.decode(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
+        return self.space.decode(theta.best())
 
     def loss(self, predicted, y):
         """Mean costs of sequences as shares of the largest, (n,)."""

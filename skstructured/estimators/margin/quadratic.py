@@ -8,9 +8,10 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters_with
-from skstructured.estimators._batch import Found, chains_of, check_memory, spread
+from skstructured.estimators._batch import Found, check_memory, spread
 from skstructured.estimators.margin._base import ALPHAS, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner, MarginParameters
+from skstructured.spaces.sequence import Chains
 
 
 def solve(C, inputs, alpha, cache_size):
@@ -91,7 +92,7 @@ def left_out(C, inputs, cache_size):
         rest = _without(U, damped, E, offsets, ridge)
         V = np.where(root > 0.0, (T - rest) / np.where(root > 0.0, root, 1.0), 0.0)
         edges = np.zeros((2, k)), np.zeros((1, k, k))
-        yield V if offsets is None else chains_of(V, offsets, *edges)
+        yield V if offsets is None else Chains.of_rows(V, offsets, *edges)
 
 
 def _spectrum(inputs, share, root, cache_size):
