@@ -66,7 +66,12 @@ class PageHinkley:
         return alarms
 
 
-METHODS = {"RiskMonitor": Monitor, "per 50,000": RareMonitor, "ADWIN": Adwin, "Page-Hinkley": PageHinkley}
+METHODS = {
+    "RiskMonitor": Monitor,
+    "per 50,000": RareMonitor,
+    "ADWIN": Adwin,
+    "Page-Hinkley": PageHinkley,
+}
 
 
 def mistakes(risks):

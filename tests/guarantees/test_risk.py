@@ -480,7 +480,7 @@ class TestTheTest:
             start = len(risk) - parts[-1][1]
             delays = []
             for losses in (rng.random_sample((100, len(risk))) < risk).astype(float):
-                alarms = RiseTest(0.05, 30_000).update(losses)
+                alarms = RiseTest(0.05, 15_000).update(losses)
                 delays.append(min([t - start for t in alarms if t > start], default=np.inf))
             assert np.median(delays) <= delay, parts
 
@@ -642,7 +642,7 @@ def test_the_numbers_of_the_page():
         smaller = sk.RiskMonitor().update(drifting(15000, 15000, 0.3, 0.35))
     assert (round(monitor.bound_, 3), round(window.bound_, 3)) == (0.630, 0.661)
     assert monitor.changed_ and window.changed_
-    assert (monitor.last_change_, smaller.last_change_) == (15025, 15000 + 2060)
+    assert (monitor.last_change_, smaller.last_change_) == (15025, 15000 + 2065)
 
 
 class TestOrder:
