@@ -15,13 +15,13 @@ HEAVIEST = 0.75
 WEIGHTS = HEAVIEST * 0.5 ** np.arange(8)
 PRICES = -np.log1p(-WEIGHTS) / WEIGHTS - 1.0
 #: Evidence, in nats, that earlier risks were below the levels; the last level is 1.
-EVIDENCE = np.array([1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.5, 14.0])
+EVIDENCE = np.arange(0.5, 14.5, 0.5)
 LEVELS = len(EVIDENCE) + 1
 #: Stakes of bets on a rise, in standard deviations of the losses, and how starts are divided.
 STAKES = np.array([0.0, 0.7, 0.35, 0.175, 0.0875, 0.04375])
 SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
 #: Bases of comparison in use, the rows of the first, and how they grow.
-BASES, FIRST_BASE, GROWTH = 5, 8, 1.4
+BASES, FIRST_BASE, GROWTH = 3, 8, 1.4
 #: Evidence that the risk fell, after which the bases restart.
 FALL = 6.0
 #: Added to bets without starts: numbers so small that they lose digits are slow.
@@ -72,11 +72,11 @@ class RiseTest:
     their number n, sum S and ``V = Σ(L − m)²`` the evidence that their risks are below r is
     ``G(r) = max(1, exp(λ(n r − S) − ψ(λ)V))/(l + 1)``, at its largest over the l of the values
     λ = ¾, ⅜, … that are at least 2/√n. Level k is the least p_k ≤ 1 with
-    ``(l + 1) G(p_k) = exp(e_k)``, for e_k = 1, 2, 3, 4.5, …; the last level is 1. In each later
+    ``(l + 1) G(p_k) = exp(e_k)``, for e_k = 0.5, 1, …, 14; the last level is 1. In each later
     round, until the next base, a share of δ starts to bet against every level. It is divided among
     stakes c, which every round multiplies by ``1 − c + c L/p_k``. A base supports a rise by the
     least of the products ``G(p_{k−1}) W_k``, W_k the worth of the bets against p_k; G is 1/(l+1)
-    before the first level. A rise is reported when the last five bases support it by 1 in sum.
+    before the first level. A rise is reported when the last three bases support it by 1 in sum.
 
     If the risk does not rise after a restart, let r be the risk of the first round after a base.
     All risks of the base are at least r, so ``E[G(r)] ≤ 1``, by Theorem 4 of Howard et al. (2021).

@@ -230,8 +230,8 @@ class RiskMonitor(BaseEstimator):
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So you may look after
-    every row, and stop depending on the results. The monitor keeps about 700 numbers, for
-    any number of losses.
+    every row, and stop depending on the results. The monitor keeps about 1,300 numbers,
+    for any number of losses.
 
     Parameters
     ----------
@@ -243,9 +243,9 @@ class RiskMonitor(BaseEstimator):
         alarm. A number m bounds that of the last m to 2m − 1, for rows that change. A sum restarts
         every m rounds, the k-th with ``1/((k+1)(k+2))`` of delta and λ_t for n = 3m/2 rounds, so
         all of them hold together.
-    run_length : int or None, default=15000
+    run_length : int or None, default=30000
         Number of losses for which `delta` is the mean number of false alarms. By default there
-        are at least 300,000 losses per false alarm, in the mean. None: delta is the probability of
+        are at least 600,000 losses per false alarm, in the mean. None: delta is the probability of
         any false alarm, for streams of any length; alarms are then later.
     latch : bool, default=False
         Whether the monitor stops at its first alarm: `changed_` stays True, the bound stays that of
@@ -285,10 +285,10 @@ class RiskMonitor(BaseEstimator):
     [3]_.
 
     *The test.* The losses so far become a base of comparison after 8, 12, 17, … losses. A base has
-    nine levels: eight upper bounds on its risk, with more and more evidence, and 1. Every later
-    loss is a bet against each level, in units of its standard deviation. A rise is reported if
-    the bets against each level are worth enough, at a level with less evidence more. Then, and
-    after a fall, the bases restart.
+    29 levels: 28 upper bounds on its risk, with more and more evidence, and 1. Every later loss
+    is a bet against each level, in units of its standard deviation. A rise is reported if the bets
+    against each level are worth enough, at a level with less evidence more. Then, and after a fall,
+    the bases restart.
 
     If the risk does not rise (a fixed rule, or a learner that gets no worse, on independent rows),
     the mean number of alarms in n losses is at most ``delta n/run_length``. So a rise is reported
@@ -320,7 +320,7 @@ class RiskMonitor(BaseEstimator):
 
     delta: float = 0.05
     window: int | None = None
-    run_length: int | None = 15_000
+    run_length: int | None = 30_000
     latch: bool = False
 
     def update(self, losses: ArrayLike) -> Self:

@@ -114,7 +114,7 @@ class TestRiskMonitor:
         assert monitor.get_params() == {
             "delta": 0.1,
             "latch": False,
-            "run_length": 15_000,
+            "run_length": 30_000,
             "window": None,
         }
         assert not hasattr(clone(monitor), "n_")
@@ -391,7 +391,7 @@ class TestTheTest:
         """Read from what every round starts: delta in all, or per run length."""
         test, total = RiseTest(0.3, run_length), 0.0
         for loss in rng.random_sample(3000) < np.repeat([0.5, 0.02, 0.9], 1000):
-            total += test._starts.sum() / 9.0
+            total += test._starts.sum() / LEVELS
             test.update(np.array([float(loss)]))
         assert test.n_rises == 1
         limit = 0.3 if run_length is None else 0.3 * 3000 / run_length
@@ -399,7 +399,7 @@ class TestTheTest:
 
     def test_bets_neither_win_nor_lose_if_the_risk_is_the_level(self):
         """The mean of what they are worth after a loss, over both values, is what was bet."""
-        test = RiseTest(0.3)
+        test = RiseTest(0.01)
         for loss in drifting(60, 15, 0.02, 0.3):
             bets = test._bets.sum(axis=0) + test._starts
             after = [deepcopy(test) for _ in range(2)]
@@ -488,7 +488,7 @@ class TestTheTest:
 class TestMonitor:
     def test_every_rise_is_warned_of_once(self):
         losses, monitor = np.tile(drifting(3000, 2000, 0.05, 0.3), 2), sk.RiskMonitor()
-        places = RiseTest(0.05, 15_000).update(losses)
+        places = RiseTest(0.05, 30_000).update(losses)
         assert len(places) == 2 and 3000 < places[0] < 3200 and 8000 < places[1] < 8200
         changed = []
         for start in range(0, 10_000, 100):
@@ -642,7 +642,7 @@ def test_the_numbers_of_the_page():
         smaller = sk.RiskMonitor().update(drifting(15000, 15000, 0.3, 0.35))
     assert (round(monitor.bound_, 3), round(window.bound_, 3)) == (0.630, 0.661)
     assert monitor.changed_ and window.changed_
-    assert (monitor.last_change_, smaller.last_change_) == (15025, 15000 + 2060)
+    assert (monitor.last_change_, smaller.last_change_) == (15025, 15000 + 2065)
 
 
 class TestOrder:

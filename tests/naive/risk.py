@@ -42,12 +42,12 @@ def rises(losses, delta, run_length=None):
 
 
 def first_rise(losses, offset, delta, run_length):
-    """Losses until the last five bases support a rise by 1, each by its worst level."""
+    """Losses until the last three bases support a rise by 1, each by its worst level."""
     bases, start, earlier, due, share = [], 0, 0, 8, 0.0
     for t, loss in enumerate(losses, 1):
         if bases:
             bases[-1].begin(share)
-        bases = bases[-5:]
+        bases = bases[-3:]
         if sum(base.support(loss) for base in bases) >= 1.0:
             return t
         if t == due:
@@ -93,7 +93,7 @@ class Base:
         squares, n = sum_of_squares(tuple(losses)), len(losses)
         deviation = math.sqrt((0.25 + squares) / (n + 1))
         self.prior, self.starts = 1.0 / (len(lambdas(n)) + 1), []
-        evidences = (1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.5, 14.0)
+        evidences = [k / 2.0 for k in range(1, 29)]
         self.risks = [level(losses, squares, evidence) for evidence in evidences]
         below = next((k for k, risk in enumerate(self.risks) if risk == 1.0), len(evidences))
         self.risks = np.array([*self.risks[:below], 1.0])
