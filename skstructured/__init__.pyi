@@ -7,6 +7,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.estimators.boosting.fenchel_young import FenchelYoungBoosting
 from skstructured.estimators.boosting.olm import AdaBoostOLMClassifier
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
 from skstructured.estimators.crf.estimator import ConditionalRandomField
@@ -62,6 +63,7 @@ __all__ = [
     "ConditionalRandomField",
     "ConfiditClassifier",
     "FenchelYoung",
+    "FenchelYoungBoosting",
     "FolkloreClassifier",
     "GaptronClassifier",
     "GaussianAggregatingForecaster",

@@ -21,7 +21,7 @@ from skstructured._base.validation import (
 )
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import DecodedPredictions, over_sequences
+from skstructured._learners.predictions import DecodedPredictions, reader_of
 from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.boosting._additive import (
@@ -202,8 +202,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
 
     def _checked_options(self):
         """The `BoostingOptions` of the parameters."""
-        if over_sequences(self, fresh=True):
-            raise ValueError("space='sequence' is not supported; use StructuredPredictor.")
+        reader_of(self, fresh=True).require_rows(
+            "FenchelYoungBoosting does not support space='sequence': use StructuredPredictor."
+        )
         for name in ("max_iter", "n_iter_no_change", "min_samples_leaf"):
             check_integer(name, getattr(self, name))
         check_integer("max_leaf_nodes", self.max_leaf_nodes, 2)

@@ -10,6 +10,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from skstructured.estimators._forest import Forest
+from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.mixture._training import MOST, PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
@@ -25,9 +26,6 @@ BEST = {"best_thresholds": True, "max_features": "sqrt"}
 #: Share of the columns of CSR rows among which trees look for each threshold.
 OF_SPARSE = 0.2
 
-#: Values farther from the training rows, in units of their range, are as far as this.
-FAR = 1e6
-
 
 class VertexTrees(Member):
     """Trees whose leaves have the mean vertex of their rows, a point of conv(Y).
@@ -35,7 +33,7 @@ class VertexTrees(Member):
     The honest score of a row is that of the group of trees that has not learned its part. All
     groups predict; with more than 3,000 rows as many other trees predict, which learn all rows.
     Above 100,000 rows each tree learns as many, drawn with replacement, and the groups predict.
-    Trees see missing values.
+    Trees see ranks of dense columns, and missing values.
 
     Parameters
     ----------
@@ -74,8 +72,11 @@ class VertexTrees(Member):
         self.best_thresholds, self.n_trees, self.options = best_thresholds, n_trees, options
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Read a saved object; older ones have forests of scikit-learn."""
+        """Read a saved object; older ones have forests of scikit-learn, and units for ranks."""
         vars(self).update(state)
+        if "_low" in state:
+            ends = np.transpose([state["_low"], state["_low"] + state["_span"]])
+            self.ranks = ColumnRanks([(values, np.array([0.0, 1.0])) for values in ends])
         self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
 
     def work(self, n: int) -> float:
@@ -140,21 +141,19 @@ class VertexTrees(Member):
 
     def _learn_units(self, X):
         if issparse(X):
-            low, high = min_max_axis(X, axis=0)
-            self._low, span = np.zeros(X.shape[1]), np.maximum(np.abs(low), np.abs(high))
+            span = np.maximum(*map(np.abs, min_max_axis(X, axis=0)))
+            self._span = np.where(span > 0.0, span, 1.0)
         else:
-            self._low = np.nan_to_num(np.fmin.reduce(X, axis=0))
-            span = np.nan_to_num(np.fmax.reduce(X, axis=0)) - self._low
-        self._span = np.where(span > 0.0, span, 1.0)
+            self.ranks = ColumnRanks.of(X)
         return self._units(X)
 
     def _units(self, X):
-        """Columns in units of their range, because trees have 32 bits."""
+        """Ranks of dense columns, and CSR ones in units of their range: trees have 32 bits."""
         if issparse(X):
             X = X.copy()
             X.data = X.data / self._span[X.indices]
             return X.astype(np.float32)
-        return np.clip((X - self._low) / self._span, -FAR, FAR).astype(np.float32)
+        return self.ranks.transform(X)
 
 
 def stretch_of(forest: Any) -> Floats:
