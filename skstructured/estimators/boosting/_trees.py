@@ -1,6 +1,6 @@
 """Trees of all outputs at once: scikit-learn's for few rows, histograms of bins for many."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
