@@ -13,7 +13,8 @@ MOST_KNOTS = 1000
 class ColumnRanks(NamedTuple):
     """Mid-ranks of the values of columns among training rows, from 0 to 1, and linear between.
 
-    Values beyond the range of a column have the rank of its end; missing values stay missing.
+    With a share s, it is s of the value in units of the range, and 1 − s of the rank. Values beyond
+    the range of a column have the rank of its end; missing values stay missing.
 
     Attributes
     ----------
@@ -24,9 +25,9 @@ class ColumnRanks(NamedTuple):
     knots: list[tuple[Floats, Floats]]
 
     @classmethod
-    def of(cls, X: Array) -> Self:
+    def of(cls, X: Array, share_of_range: float = 0.0) -> Self:
         """The ranks of dense training rows."""
-        return cls([knots_of(column) for column in np.asarray(X).T])
+        return cls([knots_of(column, share_of_range) for column in np.asarray(X).T])
 
     def transform(self, X: Array) -> Array:
         """Ranks (n, p) of rows, of 32 bits."""
@@ -36,13 +37,16 @@ class ColumnRanks(NamedTuple):
         return ranks
 
 
-def knots_of(column: Array) -> tuple[Floats, Floats]:
+def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:
     """Values of a column and their mid-ranks; evenly many of them if there are too many."""
     known = np.sort(column[~np.isnan(column)]).astype(np.float64)
     if len(known) == 0:
         return np.zeros(1), np.full(1, 0.5)
     values, firsts = np.unique(known, return_index=True)
     ranks = (firsts + np.append(firsts[1:], len(known))) / (2.0 * len(known))
+    if share_of_range > 0.0:
+        units = (values - values[0]) / (values[-1] - values[0] or 1.0)
+        ranks = (1.0 - share_of_range) * ranks + share_of_range * units
     if len(values) > MOST_KNOTS:
         places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], MOST_KNOTS))
         values, ranks = values[np.unique(places)], ranks[np.unique(places)]

@@ -1,7 +1,7 @@
 """Scores that are sums of trees, one more each round, by the slopes of any loss."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +11,9 @@ from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.extend._types import Array, Floats, Ints
+
+#: After so many rounds, a loss in units of a rival's above which there are no more.
+TRIAL_ROUNDS, HOPELESS = 15, 2.0
 
 #: The longest step of a leaf, in units of scores.
 LONGEST = 2.0
@@ -112,10 +115,11 @@ class AdditiveModel:
             self.add_tree()
         self.honest = self.theta[self.left_out]
 
-    def seek_rounds(self, max_iter: int, n_iter_no_change: int) -> list[float]:
+    def seek_rounds(self, max_iter: int, n_iter_no_change: int, ratio: Callable) -> list[float]:
         """Learn trees until so many do not lower the held-out loss; the losses after each number.
 
-        The trees up to the lowest loss are kept.
+        The trees up to the lowest loss are kept. There are few if the `ratio` to a rival's loss
+        is then hopeless.
         """
         losses, n_rounds = [self._held_out_loss()], 0
         self.honest = self.theta[self.left_out]
@@ -124,6 +128,8 @@ class AdditiveModel:
             losses.append(self._held_out_loss())
             if losses[-1] <= min(losses):
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
+            if len(self.trees) == TRIAL_ROUNDS and ratio(self) > HOPELESS:
+                break
         del self.trees[n_rounds:]
         return losses
 
@@ -162,12 +168,14 @@ class AdditiveTrees(NamedTuple):
     @classmethod
     def fitted(
         cls, X: Array, task: BoostingTask, folds: Ints, options: BoostingOptions, seed: int,
-        n_jobs: int | None,
-    ) -> tuple[Self, Floats]:  # fmt: skip
+        n_jobs: int | None, ratio: Callable[[AdditiveModel], float] = lambda first: 0.0,
+        worth: float = 1.0,
+    ) -> tuple[Self, Floats] | None:  # fmt: skip
         """One model per fold, which it leaves out, and the scores of rows by that model.
 
         The first model seeks the number of rounds. Rows of fold −1 are learned by all models, and
-        their scores are NaN. If there are no others, one model learns `max_iter` rounds.
+        their scores are NaN. If there are no others, one model learns `max_iter` rounds. None if
+        the `ratio` of the first model's loss to that of a rival is above `worth`.
         """
         max_iter, n_iter_no_change, learning_rate, *limits = options
         ranks, losses = ColumnRanks.of(X), []
@@ -178,8 +186,10 @@ class AdditiveTrees(NamedTuple):
         ]
         first, *others = models
         if others:
-            losses = first.seek_rounds(max_iter, n_iter_no_change)
+            losses = first.seek_rounds(max_iter, n_iter_no_change, ratio)
             max_iter = len(first.trees)
+            if ratio(first) > worth:
+                return None
         grow = delayed(AdditiveModel.grow)
         Parallel(n_jobs, prefer="threads")(grow(model, max_iter) for model in others or models)
         honest = np.full((len(X), task.dim), np.nan)

@@ -1,5 +1,6 @@
 """Boosted trees as a member."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,13 @@ from skstructured.extend._types import Array, Floats
 
 #: Trees of few rows, and of many, by which the tables of `benchmarks.defaults` are best.
 QUICK = BoostingOptions(100, 8, 0.3, 31, 5, 0.4)
-SLOW = BoostingOptions(150, 8, 0.2, 31, 20, 1.0)
+SLOW = BoostingOptions(150, 8, 0.2, 64, 20, 1.0)
+
+#: Loss, in units of that of the best other member, above which it is left out: few rows, and many.
+WORTH_OF_FEW, WORTH = 1.05, 1.3
+
+#: Losses of others are not less: nobody can be better.
+SMALLEST_LOSS = 1e-12
 
 #: Columns that are tried for each split, at most.
 MOST_COLUMNS = 64
@@ -40,6 +47,8 @@ class BoostedTrees(Member):
         Rounds at most, in units of the usual ones.
     """
 
+    stage = 2
+
     def __init__(
         self, loss: Any, truths: Callable, seed: int, n_jobs: Any, size: float = 1.0
     ) -> None:
@@ -54,17 +63,28 @@ class BoostedTrees(Member):
         """See `Member`."""
         return BoostedTrees(self.loss, self.truths, self.seed, self.n_jobs, self.size * size)
 
-    def fit(self, training: Training) -> Floats:
+    def fit(self, training: Training) -> Floats | None:
         """See `Member`."""
         (n, p), dim = training.rows.unchanged.shape, training.dim
         task = BoostingTask(self.truths(training), training.weight, self.loss, dim)
         parts = training.parts
         folds = np.where(parts >= 0, parts % 2, -1) if n > 2 * MOST else parts
-        options = QUICK if n <= FEW else SLOW
-        self.model, honest = AdditiveTrees.fitted(
-            training.rows.unchanged, task, folds, self._options(options, p), self.seed, self.n_jobs
-        )
+        options, worth = (QUICK, WORTH_OF_FEW) if n <= FEW else (SLOW, WORTH)
+        fitted = AdditiveTrees.fitted(
+            training.rows.unchanged, task, folds, self._options(options, p), self.seed,
+            self.n_jobs, functools.partial(self._ratio, training), worth,
+        )  # fmt: skip
+        if fitted is None:
+            return None
+        self.model, honest = fitted
         return honest[training.judged]
+
+    def _ratio(self, training, model):
+        """Held-out loss of a model, in units of that of the best other member."""
+        rows, weight = model.left_out, training.weight[model.left_out]
+        losses = self.loss.value_and_gradient(model.honest, model.task.V[rows])[0]
+        others = training.least_losses[np.searchsorted(training.judged, rows)]
+        return weight @ losses / max(weight @ others, SMALLEST_LOSS)
 
     def _options(self, options, p):
         max_features = min(options.max_features, MOST_COLUMNS / p)

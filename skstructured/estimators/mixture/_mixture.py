@@ -44,6 +44,9 @@ from skstructured.extend._types import Features, Floats, Given, Outputs
 #: Kernels of ridge regressions.
 KERNELS = ("rbf", "laplacian", "arc-cosine")
 
+#: Trees tell the others what columns are worth; boosting learns last, if it may be worth it.
+STAGES = range(3)
+
 #: Seeds of members are below this.
 SEEDS = 2**31 - 1
 
@@ -150,7 +153,7 @@ class Mixture(BaseEstimator):
         members = self._members(arrays[0])
         if self.max_seconds is not None:
             members = members_in_time(self, members, arrays, end)
-        honest, training = self._fit_members(members, *arrays)
+        members, honest, training = self._fit_members(members, *arrays)
         fitted_members = [member for _, member in members]
         if training.folds:
             weights = self._weights(honest, training, arrays[2])
@@ -274,31 +277,44 @@ class Mixture(BaseEstimator):
         return list(given)
 
     def _fit_members(self, members, X, y, packed, weight, groups):
-        """Honest scores of each member, and the `Training`, whose rows trees have stretched."""
+        """Members that are worth having, their honest scores, and the `Training` at the end."""
         training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
-        done, self._seconds = [], {}
-        if isinstance(members[-1][1], VertexTrees):
-            *members, (name, trees) = members
-            done.append(self._learned(name, trees, training, packed))
-            training = trees.stretched(training)
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._learned)(*pair, training, packed) for pair in members
-        )
-        honest, scores = zip(*found, *done, strict=True)
+        results, self._seconds = {}, {}
+        for stage in STAGES:
+            own = [pair for pair in members if pair[1].stage == stage]
+            results |= Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._learned)(*pair, training, packed) for pair in own
+            )
+            training = self._informed(training, [member for _, member in own], results)
+        members = [pair for pair in members if results[pair[0]] is not None]
+        honest, scores, _ = zip(*(results[name] for name, _ in members), strict=True)
         self.validation_scores_ = np.array(scores)
-        return honest, training
+        return members, honest, training
+
+    def _informed(self, training, members, results):
+        """The `Training` with what its members tell later ones: importances, and losses."""
+        for trees in members:
+            if isinstance(trees, VertexTrees):
+                training = trees.stretched(training)
+        losses = [result[2] for result in results.values() if result is not None]
+        if training.folds and losses:
+            totals = [training.weight[training.judged] @ each for each in losses]
+            training = training._replace(least_losses=losses[int(np.argmin(totals))])
+        return training
 
     def _learned(self, name, member, training, packed):
-        """Honest scores of a member that learns now, and its score by itself."""
+        """The name of a member, and its honest scores, its own score, and losses of rows."""
         began, judged = perf_counter(), training.judged
-        honest, score = member.fit(training), np.nan
-        if len(judged) > 0:
+        honest, score, losses = member.fit(training), np.nan, None
+        if honest is not None and len(judged) > 0:
             a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
-            score = self._judge(a * honest + b, packed[judged], training.weight[judged])
+            theta = a * honest + b
+            score = self._judge(theta, packed[judged], training.weight[judged])
+            losses = self.loss_.value_and_gradient(theta, self._truths(training)[judged])[0]
         seconds = self._seconds[name] = perf_counter() - began
         if is_verbose(self):
             print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out score {score:.4f}")
-        return honest, score
+        return name, None if honest is None else (honest, score, losses)
 
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""

@@ -95,6 +95,8 @@ class Training(NamedTuple):
     reserved : ndarray or None
         Rows that no part leaves out, from which stretches are learned; None if there are few rows,
         and each part has its own stretch.
+    least_losses : ndarray of shape (m,) or None
+        Held-out losses of `judged` by the best member so far.
     """
 
     rows: StandardRows
@@ -108,6 +110,7 @@ class Training(NamedTuple):
     effective_share: float = 1.0
     stretches: list[Floats] | None = None
     reserved: Ints | None = None
+    least_losses: Floats | None = None
 
     @property
     def dim(self) -> int:
@@ -136,9 +139,12 @@ class Member(ABC):
     A score of a training row is honest if the row, or the part that it is in, was not learned.
     """
 
+    #: Members of a lower stage learn before.
+    stage = 1
+
     @abstractmethod
-    def fit(self, training: Training) -> Floats:
-        """Learn; the honest scores (m, dim) of `training.judged`."""
+    def fit(self, training: Training) -> Floats | None:
+        """Learn; the honest scores (m, dim) of `training.judged`, or None if it is not worth it."""
 
     @abstractmethod
     def scores(self, rows: StandardRows) -> Floats:

@@ -17,6 +17,9 @@ from skstructured.extend._types import Floats
 #: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
 TREES, FEW, ROWS = 20, 3_000, 100_000
 
+#: Thresholds are drawn half by ranks and half by values.
+SHARE_OF_RANGE = 0.5
+
 #: Time of the first node of a tree, in units of n log n, as measured.
 TREE_SETUP = 2500
 
@@ -57,6 +60,8 @@ class VertexTrees(Member):
     Breiman (2001), "Random forests"; Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees";
     Meinshausen (2006), "Quantile regression forests".
     """
+
+    stage = 0
 
     def __init__(
         self,
@@ -144,7 +149,7 @@ class VertexTrees(Member):
             span = np.maximum(*map(np.abs, min_max_axis(X, axis=0)))
             self._span = np.where(span > 0.0, span, 1.0)
         else:
-            self.ranks = ColumnRanks.of(X)
+            self.ranks = ColumnRanks.of(X, SHARE_OF_RANGE)
         return self._units(X)
 
     def _units(self, X):
