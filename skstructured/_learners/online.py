@@ -521,7 +521,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model: Any = getattr(self, "_model", None)
         if not getattr(model, "learns_alone", False):
             return False
-        model.check_can_learn()
+        model.state.check_can_learn()
         vector = model.state.vector
         owned = type(vector) is np.ndarray and vector.flags.writeable
         return owned and self.class_weight is None and self._calibrator is None

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
-from skstructured._base.validation import check_positive
+from skstructured._base.validation import check_positive, writable
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
@@ -490,6 +490,10 @@ class SecondOrderModel(Model):
             theta = self.learned.W @ x
             self.learned.learn(theta, x, code)
             self.n_mistakes += int(np.argmax(theta) != code)
+
+    def owns_arrays(self):
+        """Whether the arrays can be written to; all are as the weights are."""
+        return writable(self.learned.W) is self.learned.W
 
     def scores(self, batch, averaged):
         """Scores (n, K) of rows."""

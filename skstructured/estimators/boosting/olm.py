@@ -177,7 +177,7 @@ class BoostedModel(Model):
         given = batch.rows, indices, batch.packed, batch.weights, self.live, self.numbers
         at_once(self.weak.playing(*given, votes, logs), (vars(self).update, now))
         self.weak.teach(batch.rows, indices)
-        return BlockResult(-1, np.stack([votes, logs], axis=1), None)
+        return BlockResult(-1, np.stack([votes, logs], axis=1), None) if record else None
 
     @property
     def shares(self):

@@ -109,7 +109,12 @@ class TreeModel(Model):
         learned = batch.packed, batch.weights, self.patience, self.trees.arrays, 0
         count = vars(self).update, {"n_rounds": self.n_rounds + len(indices)}
         at_once((learn_rows, *batch.rows.arrays, indices, *learned, leaves, answers), count)
-        return BlockResult(-1, self._votes(answers), None)
+        return BlockResult(-1, self._votes(answers), None) if record else None
+
+    def owns_arrays(self):
+        """Whether the arrays can be written to; all are as the largest is."""
+        sides = self.trees.sides
+        return writable(sides) is sides
 
     def _votes(self, answers):
         votes = self.space.unpack(answers)
