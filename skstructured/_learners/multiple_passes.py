@@ -10,10 +10,13 @@ from skstructured._learners.pass_selection import PASSES, learned_rows, tried_pa
 from skstructured.extend._types import Floats
 from skstructured.extend.learner import Batch
 
+#: In the place of `max_iter` of learners that do not have it: `fit` makes one pass, unrecorded.
+SINGLE_PASS: Any = object()
+
 
 def make_passes(learner: Any, rounds: Batch) -> None:
     """Learn until `max_iter`, or until a pass does not improve on the best one."""
-    if learner.max_iter is None:
+    if learner.max_iter is SINGLE_PASS:
         learn_pass(learner, rounds)
         return
     curve, started = [], time.perf_counter()
@@ -39,7 +42,9 @@ def make_passes(learner: Any, rounds: Batch) -> None:
 
 def most_passes(learner: Any) -> int:
     """The most passes that `fit` may make."""
-    return PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter or 1
+    if learner.max_iter is SINGLE_PASS:
+        return 1
+    return PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter
 
 
 def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
@@ -67,9 +72,8 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
 
 def records_losses(learner: Any) -> bool:
     """Whether the losses of passes are of use to anybody."""
-    if learner.max_iter is None:
-        return False
-    return most_passes(learner) > 1 or learner.verbose > 0
+    several = most_passes(learner) > 1
+    return several or (learner.verbose > 0 and learner.max_iter is not SINGLE_PASS)
 
 
 def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:

@@ -41,7 +41,7 @@ from skstructured._learners.models import (
     BlockResult,
     Note,
 )
-from skstructured._learners.multiple_passes import make_passes, most_passes
+from skstructured._learners.multiple_passes import SINGLE_PASS, make_passes, most_passes
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.predictions import (
@@ -132,7 +132,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     space: Any = "simplex"
     average: Any = False
     class_weight: Any = None
-    max_iter: Any = None
+    max_iter: Any = SINGLE_PASS
     shuffle: Any = True
     random_state: Any = None
 
@@ -196,7 +196,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         if isinstance(self.max_iter, str):
             check_choice("max_iter", self.max_iter, (AUTO,))
-        elif self.max_iter is not None:
+        elif self.max_iter is not SINGLE_PASS:
             check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
@@ -262,7 +262,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))
-            if self.max_iter is not None:
+            if self.max_iter is not SINGLE_PASS:
                 self.n_iter_ = 1
         self._warn_diagnostics()
 
@@ -435,7 +435,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model, weight = self._model, batch.weights
         record = record if self._calibrator is None else SCORES
         blocks = model.blocks(batch, order, record)
-        if self.max_iter is None:
+        if self.max_iter is SINGLE_PASS:
             blocks = with_progress(self, blocks, len(order))
         with one_blas_thread(model.small_products and len(order) > 1):
             for block in blocks:
@@ -537,6 +537,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     @property
     def last_weights_(self) -> Array:
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        if not hasattr(self._fitted_model("weights are"), "averaged"):
+            raise AttributeError(f"{type(self).__name__} has no iterates other than coef_.")
         return self._weights(averaged=False)
 
     @property

@@ -121,7 +121,7 @@ class BanditModel(State, ABC):
 
     W: Floats
     scale: RunningScale
-    n_rounds = 0
+    n_rounds, scores_ahead = 0, False
 
     #: Whether rows are dense, with the 1 of the intercept.
     dense = True
@@ -165,7 +165,7 @@ class BanditModel(State, ABC):
         Returns positions of the actions, propensities, and the position of a row in the block that
         stopped it, or −1.
         """
-        Z = learner._ready(rows.X[block[0] : block[-1] + 1], self.scale)
+        Z = learner._ready(rows.X[block], self.scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []
         for i, u in enumerate(uniforms):
@@ -366,10 +366,10 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
                 batch = new._started(X, classes)
                 if classes is not None:
                     new.space_.check_classes(classes)
-                codes = new._with_outputs(batch, y).packed
+                batch = new._with_outputs(batch, y)
             self._await(None)
-            actions, propensities = self._simulate(batch.rows, codes)
-        rewards = (actions == codes).astype(np.float64)
+            actions, propensities = self._simulate(batch, np.arange(batch.n_rounds))
+        rewards = (actions == batch.packed).astype(np.float64)
         self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
@@ -425,7 +425,7 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def _learn(self, batch, order, note=None, record=0):
         """Simulate rounds one by one, with the learner's own draws."""
-        self._simulate(Rows.from_array(batch.X[order]), batch.packed[order])
+        self._simulate(batch, order)
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Simulate rounds; the `Losses` of the choices, drawn by the learner's own generator."""
@@ -433,7 +433,7 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         for i in np.asarray(which):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
             theta, P = self._played(x)
-            actions, _ = self._simulate(Rows.from_array(x), code)
+            actions, _ = self._simulate(rounds, np.array([i]))
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
 
@@ -447,17 +447,18 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         """Surrogate losses of scores; NaN for learners that have no bound against one."""
         return np.full(len(theta), np.nan)
 
-    def _simulate(self, rows, codes):
+    def _simulate(self, batch, order):
         """Play and learn row by row; returns positions of the actions, and propensities."""
-        n, size = len(codes), self._model.block_size(self, rows)
+        n, size = len(order), self._model.block_size(self, batch.rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
-            block = np.arange(start, min(start + size, n))
+            part = slice(start, start + size)
+            block = order[part]
             with self.lock, learning_aside(self, True, draws=True) as twin:
-                *played, stopped = twin._model.simulate(twin, rows, block, codes[block])
-                actions[block], propensities[block] = played
+                played = twin._model.simulate(twin, batch.rows, block, batch.packed[block])
+                actions[part], propensities[part], stopped = played
             if stopped >= 0:
-                raise_bad_row(self, rows.X, block[stopped])
+                raise_bad_row(self, batch.X, block[stopped])
         return actions, propensities
 
     def _count(self, wrong):

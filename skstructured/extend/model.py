@@ -88,11 +88,35 @@ class Model(State, ABC):
         """
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
-        """Parts of `order`, each to be learned by one call of `learn`."""
+        """Parts of `order`, each to be learned by one call of `learn`.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds.
+        order : ndarray of int
+            Positions of the rounds to learn, in order.
+        record : int
+            As in `learn`.
+
+        Returns
+        -------
+        list of ndarray
+        """
         return [order[start : start + self.block] for start in range(0, len(order), self.block)]
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Raise a ValueError for rounds that the model cannot learn, before any is."""
+        """Raise a ValueError for rounds that the model cannot learn, before any is.
+
+        Parameters
+        ----------
+        learner : OnlineEstimator
+            The estimator whose model this is.
+        batch : Batch
+            Rounds.
+        stream : bool
+            Whether they are of a stream, and not of `fit`.
+        """
         return None
 
     def owns_arrays(self) -> bool:
