@@ -129,7 +129,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     _learns_singles = False
 
     # Values of parameters that a subclass does not have.
-    space: Any = "simplex"
     average: Any = False
     class_weight: Any = None
     max_iter: Any = SINGLE_PASS
@@ -149,7 +148,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _unfitted_space(self) -> OutputSpace:
         """A new output space."""
-        return clone(resolve_space(self.space))
+        return clone(resolve_space(getattr(self, "space", "simplex")))
 
     def _parts(self, space: OutputSpace) -> tuple[Loss | None, OnlineOptimizer | None]:
         """The loss over a fitted space, and an optimizer, of estimators that have them."""
