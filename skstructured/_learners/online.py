@@ -254,14 +254,15 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         self._check_stream(False)
         with self.turn:
-            if not self._learned_alone(X, y, classes, sample_weight):
+            alone = self._learned_alone(X, y, classes, sample_weight)
+            if not alone:
                 with first_call(self, "space_") as new:
                     if new is self:
                         self._model.check_can_learn()
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))
-            if self.max_iter is not SINGLE_PASS:
+            if alone or self.max_iter is not SINGLE_PASS:
                 self.n_iter_ = 1
         self._warn_diagnostics()
 

@@ -179,6 +179,10 @@ class BoostedModel(Model):
         self.weak.teach(batch.rows, indices)
         return BlockResult(-1, np.stack([votes, logs], axis=1), None) if record else None
 
+    def owns_arrays(self):
+        """See `Model`."""
+        return isinstance(self.weak, TreeLearners) and self.weak.trees.owns_arrays()
+
     @property
     def shares(self):
         """Probabilities (N,) of the experts, and the place of the one with the fewest mistakes."""

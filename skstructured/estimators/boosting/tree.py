@@ -87,6 +87,10 @@ class Trees(State):
         learn_rows(*rows.arrays, *given, *found)
         return found
 
+    def owns_arrays(self):
+        """Whether the arrays can be written to; all are as the largest is."""
+        return writable(self.sides) is self.sides
+
     def one(self, i):
         """Tree i alone, a copy."""
         copy = object.__new__(type(self))
@@ -112,9 +116,8 @@ class TreeModel(Model):
         return BlockResult(-1, self._votes(answers), None) if record else None
 
     def owns_arrays(self):
-        """Whether the arrays can be written to; all are as the largest is."""
-        sides = self.trees.sides
-        return writable(sides) is sides
+        """See `Model`."""
+        return self.trees.owns_arrays()
 
     def _votes(self, answers):
         votes = self.space.unpack(answers)
