@@ -72,8 +72,8 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
 
 def records_losses(learner: Any) -> bool:
     """Whether the losses of passes are of use to anybody."""
-    several = most_passes(learner) > 1
-    return several or (learner.verbose > 0 and learner.max_iter is not SINGLE_PASS)
+    single = learner.max_iter is SINGLE_PASS
+    return not single and (most_passes(learner) > 1 or learner.verbose > 0)
 
 
 def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:
