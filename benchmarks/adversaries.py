@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.component import Component, Seed, parameters
 from skstructured._base.validation import check_integer, check_positive, check_real, check_share
 from skstructured._engine.rows import Rows
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import SCORES, Model
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation.validation import progressive_validate
 from skstructured.extend._types import Array, Floats
@@ -453,12 +453,14 @@ def next_losses(learner: Any, rounds: Batch) -> Floats:
 
     All have the same features. Models of rows score them once, because scores know no output.
     """
-    if getattr(learner, "_calibrator", learner) is None and rounds.offsets is None:
-        model = learner._model.copy()
+    model = getattr(learner, "_model", None)
+    compiled = isinstance(model, Model) and learner._calibrator is None
+    if compiled and rounds.offsets is None:
+        model = model.copy()
         (block,) = model.blocks(rounds, np.arange(1), SCORES)
         played = model.learn(rounds, block, rounds.weights[:1], SCORES)
         decoding = learner._decode(np.repeat(played.theta, rounds.n_rounds, axis=0))
-        return decoding.expected_loss(learner._model.truths(rounds.packed))
+        return decoding.expected_loss(model.truths(rounds.packed))
     found = []
     for i in range(rounds.n_rounds):
         played = deepcopy(learner).play_and_learn(rounds, np.array([i]), 0)

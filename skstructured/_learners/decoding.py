@@ -107,6 +107,26 @@ class Decoding:
         return 1.0 - weighted_mean(self.space.target_loss(y_pred, y), weight)
 
 
+class LargestScores:
+    """Outputs of the largest scores (n, dim), of estimators without a surrogate loss."""
+
+    def __init__(self, theta: Floats, space: Any) -> None:
+        self.theta, self.space = theta, space
+
+    def most_likely(self) -> Any:
+        """Outputs in the form of y."""
+        return self.space.decode(self.space.argmax(self.theta))
+
+    def point_losses(self, V: Floats) -> tuple[Floats, Floats]:
+        """NaN, and target losses (n,) if the vertices V are true."""
+        lost = self.space.expected_loss(self.space.argmax(self.theta), V)
+        return np.full(len(lost), np.nan), lost
+
+    def losses(self, V: Floats, random_state: Seed = None) -> Losses:
+        """The `Losses` if the vertices V are true; nothing is drawn."""
+        return answered(self, V)
+
+
 def answered(decoding: Any, V: Any) -> Losses:
     """The `Losses` of the most likely outputs if V is true."""
     surrogate, lost = decoding.point_losses(V)

@@ -23,6 +23,7 @@ from skstructured._engine.rounds import NO_FLOATS, STEPS_OF_ROW, Kernels, rounds
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import (
+    DECAYS,
     DIM,
     INNER,
     OPTIONS,
@@ -114,6 +115,8 @@ class Model(State, ABC):
     factor = 1.0
     #: What it has in the place of kernels, and where its weights are then.
     without_kernels = "a linear kernel: use coef_ and intercept_"
+    #: See `skstructured.extend.Model`: `learn` moves all at once, and records scores.
+    in_place = records = True
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
     #: Whether blocks are learned by small products, which take longer in several threads.
@@ -130,6 +133,21 @@ class Model(State, ABC):
         if not self.optimizer.mixes:
             vectors = check_state(self.optimizer, vectors)[None]
         self._set_up(learner, vectors)
+        self.state.vectors[:, DECAYS] = float(learner.average == "polynomial")
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of the stream so far, those of `fit` counted once."""
+        return int(self.state.vector[ROUNDS])
+
+    def check_can_learn(self) -> None:
+        """See `State`."""
+        self.state.check_can_learn()
+
+    def owns_arrays(self) -> bool:
+        """Whether the arrays can be written to; all are as the vector of numbers is."""
+        vector = self.state.vector
+        return writable(vector) is vector
 
     @abstractmethod
     def _set_up(self, learner: Any, vectors: Floats) -> None:
@@ -172,9 +190,6 @@ class Model(State, ABC):
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
-    def note_lengths(self, batch: Batch) -> None:
-        """Prepare the loss for rounds of these lengths."""
-
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
 
@@ -201,16 +216,21 @@ class Model(State, ABC):
         """Raise the ValueError for the round that stopped learning."""
         raise_bad_row(learner, batch.X, place)
 
-    def concatenated(self, scores: Sequence[Any]) -> Any:
-        """The scores of several blocks."""
-        return np.concatenate(scores)
-
     def certified_loss(self) -> Loss:
         """The loss that certificates are about."""
         return self.loss
 
     def certificate(self, delta: float | None) -> Any:
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
+        found, state = self._theorem(delta), self.state
+        if state.between > 0.0:
+            found.constants["left_out"] = state.between
+        if "deviation" in found.constants:
+            found.constants["deviation"] *= state.heaviest
+        return found
+
+    def _theorem(self, delta: float | None) -> Any:
+        """The theorem for rounds of weight 1 at most whose outputs are vertices."""
         state: Any = self.state if self.optimizer.mixes else self.state.vector
         return self.optimizer.certificate(self.certified_loss(), state, delta)
 

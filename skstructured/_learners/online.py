@@ -1,7 +1,6 @@
-"""The base of compiled online learners: rounds are read, a model moves, and predictions follow."""
+"""The driver of streams: rounds are read, a model learns them, and predictions follow."""
 
 import math
-import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -26,35 +25,47 @@ from skstructured._base.validation import (
     norms_of,
     own_arrays,
     raise_bad_row,
-    writable,
 )
 from skstructured._engine.one_row import REFUSED
-from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread
-from skstructured._learners.decoding import answered, check_keeps_bound
-from skstructured._learners.lock import first_call, learning_aside, locked
+from skstructured._learners.decoding import LargestScores, answered, check_keeps_bound
+from skstructured._learners.lock import first_call, learning_aside, lock_of, locked, snapshot
 from skstructured._learners.models import (
     AVERAGE,
     LAST,
-    LOSSES,
     NOTHING,
     SCORES,
     BlockResult,
-    LinearModel,
-    Model,
     Note,
 )
-from skstructured._learners.pass_selection import PASSES, learned_rows, tried_passes
-from skstructured._learners.passes import is_verbose
+from skstructured._learners.multiple_passes import SINGLE_PASS, make_passes, most_passes
+from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.platt_calibration import Calibrator
-from skstructured._learners.predictions import reader_of
+from skstructured._learners.predictions import (
+    check_batch,
+    read_batch,
+    reader_of,
+    scores_of_rows,
+    with_rows,
+)
 from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
-from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
+from skstructured.extend._types import (
+    Array,
+    Features,
+    Floats,
+    Given,
+    Ints,
+    Loss,
+    Outputs,
+    Packed,
+    Seed,
+)
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.spaces import resolve_space
 
 #: Averages outside of loops are updated once the number of rounds has grown by 1/REFRESH.
 REFRESH = 64
@@ -74,18 +85,54 @@ ONE = np.ones(1)
 
 @locked
 class OnlineEstimator(OnlineLearner, BaseEstimator):
-    """Rounds of a model with a loss and an optimizer; weights are W of shape (dim, p [+ 1]).
+    """An estimator that reads rounds, lets a model learn them, and decodes its scores.
 
-    A subclass has the parameters `max_iter`, maybe `tol`, `shuffle`, `class_weight`, `verbose`,
-    `average`, `standardize`, `fit_intercept` and `random_state`, and brings `_read`, `_check_rows`,
-    `_unfitted_space`, `_parts`, a `_new_model`.
+    A subclass returns its model from `new_model`. It then has `fit`, `partial_fit`, `predict`,
+    `decision_function`, the stream protocol of `OnlineLearner`, and the certificate of the model.
+    If it cannot read or learn rounds, or a signal handler raises, its fitted state is unchanged. It
+    may be used from several threads.
+
+    Outputs are classes, or those of a parameter `space`. Parameters of these names have their usual
+    meaning: `random_state`, `shuffle`, `verbose`, `class_weight`, `fit_intercept`, `standardize`,
+    `average`, `max_iter` and `tol`. Without `max_iter`, `fit` makes one pass in random order.
+
+    Attributes
+    ----------
+    space_ : OutputSpace
+        The space of outputs, fitted before `new_model` is called.
+    classes_ : ndarray
+        Labels, if outputs are classes or label sets.
+    random_state_ : RandomState
+        The generator of the shuffling.
+    t_ : int
+        Rounds learned.
+    n_features_in_ : int
+        Number of features, known before `new_model` is called.
+
+    See Also
+    --------
+    Model : The base of models.
+    OnlineLearner : The protocol alone.
+    skstructured.utils.learner_checks : Test a custom estimator.
+
+    Examples
+    --------
+    An estimator of 25 lines is in the guide, *Custom components*.
     """
 
     lock: Any
     turn: Any
     _decoder: Callable[[], Decoder]
-    _learns_singles = True
     _calibrator: Calibrator | None = None
+    #: Whether models learn float32 rows, in a loop that stops at rows that are out of range.
+    _learns_singles = False
+
+    # Values of parameters that a subclass does not have.
+    average: Any = False
+    class_weight: Any = None
+    max_iter: Any = SINGLE_PASS
+    shuffle: Any = True
+    random_state: Any = None
 
     coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
     missing_coef_, feature_ranges_ = LinearWeights.missing_coef_, property(ranges_of)
@@ -95,16 +142,18 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     expert_losses_, expert_names_ = weights.expert_losses_, weights.expert_names_
 
     @abstractmethod
+    def new_model(self) -> Any:
+        """Return a `Model` that has learned nothing, and check the parameters that it uses."""
+
     def _unfitted_space(self) -> OutputSpace:
         """A new output space."""
+        return clone(resolve_space(getattr(self, "space", "simplex")))
 
-    @abstractmethod
-    def _parts(self, space: OutputSpace) -> tuple[Loss, OnlineOptimizer]:
-        """The loss over a fitted space, and an optimizer; parameters are checked here."""
+    def _parts(self, space: OutputSpace) -> tuple[Loss | None, OnlineOptimizer | None]:
+        """The loss over a fitted space, and an optimizer, of estimators that have them."""
+        return None, None
 
-    def _new_model(self) -> Model:
-        """What is learned, with zero weights."""
-        return LinearModel(self)
+    _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
@@ -145,7 +194,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         if isinstance(self.max_iter, str):
             check_choice("max_iter", self.max_iter, (AUTO,))
-        else:
+        elif self.max_iter is not SINGLE_PASS:
             check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
@@ -154,89 +203,20 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         with self.turn, learning_aside(self) as new:
             batch = new._read_first(X)
             y = reader_of(new, fresh=True).stack(y)  # once, for the space and for the rounds
-            new._start(new._space_of(batch, y, sample_weight), new._most_passes())
-            new._make_passes(new._with_outputs(batch, y, sample_weight))
+            new._start(new._space_of(batch, y, sample_weight), most_passes(new))
+            make_passes(new, new._with_outputs(batch, y, sample_weight))
         self._warn_diagnostics()
 
     def _read_first(self, X: Features) -> Batch:
         """The `Batch` of the first rows, without outputs."""
         batch = self._read(X, reset=True)
-        if self.standardize:  # afterwards, what was out of range is not seen any more
+        if not self._learns_singles or self.standardize:  # standardizing hides what is out of range
             self._check_rows(batch, fresh=True)
         return batch
 
     def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
         """The space, fitted to the outputs of rounds."""
         return self._unfitted_space().fit(y)
-
-    def _make_passes(self, rounds: Batch) -> None:
-        """Learn until `max_iter`, or until a pass does not improve on the best one."""
-        curve, started = [], time.perf_counter()
-        self._model.prepare(self, rounds)
-        passes, tol = self._passes_for(rounds)
-        for _ in range(passes):
-            curve.append(self._learn_pass(rounds))
-            if self.verbose:
-                seconds = time.perf_counter() - started
-                loss, target = curve[-1]
-                print(
-                    f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
-                    f"{seconds:.2f} s"
-                )
-            *before, last = (loss for loss, _ in curve)
-            if tol is not None and before and not last < min(before) * (1.0 - tol):
-                break
-        self._model.finish_fit(rounds.n_rounds)
-        self.n_iter_ = len(curve)
-        recorded = curve if self._recorded() else []
-        self.loss_curve_ = np.array(recorded, dtype=np.float64).reshape(-1, 2)
-
-    def _most_passes(self) -> int:
-        """The most passes that `fit` may make."""
-        return PASSES[-1] if isinstance(self.max_iter, str) else self.max_iter
-
-    def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
-        """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
-
-        Without a parameter `tol` it is that of "auto", and None if the number of passes is given or
-        was chosen on held-out rows.
-        """
-        tried, most = None, self._most_passes()
-        in_python = getattr(self.loss_, "calls_python", False)
-        search = self._model.search.for_rows(learned_rows(rounds), in_python)
-        tol = getattr(self, "tol", search.tol if isinstance(self.max_iter, str) else None)
-        if isinstance(self.max_iter, str) and most > 1:
-            tried, most = tried_passes(self, rounds, search), search.usual
-        self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
-        if tried is None:
-            return most, tol
-        if self.verbose:
-            for passes, loss in tried.curve:
-                print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
-        chosen = tried.chosen(search)
-        self._model.factor = tried.factor(chosen)
-        return chosen, tol if chosen == self._model.search.usual else None
-
-    def _recorded(self) -> bool:
-        """Whether the losses of passes are of use to anybody."""
-        return self._most_passes() > 1 or self.verbose > 0
-
-    def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
-        """Learn every round once; the mean surrogate and target loss before learning."""
-        order, told = rounds.order(self.random_state_ if self.shuffle else None), []
-        if not self._recorded():
-            self._learn(rounds, order)
-            return np.nan, np.nan
-
-        def note(played: BlockResult, weight: Floats) -> None:
-            losses = played.losses
-            if losses is None:
-                losses = self._decode(played.theta, played.decoder).point_losses(played.truth)
-            told.append((weight @ losses[0], weight @ losses[1], weight.sum()))
-
-        self._learn(rounds, order, note, LOSSES)
-        surrogate, target, weight = np.sum(told, axis=0)
-        return surrogate / weight, target / weight
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -272,14 +252,16 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         self._check_stream(False)
         with self.turn:
-            if not self._learned_alone(X, y, classes, sample_weight):
+            alone = self._learned_alone(X, y, classes, sample_weight)
+            if not alone:
                 with first_call(self, "space_") as new:
                     if new is self:
-                        self._model.state.check_can_learn()
+                        self._model.check_can_learn()
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))
-            self.n_iter_ = 1
+            if alone or self.max_iter is not SINGLE_PASS:
+                self.n_iter_ = 1
         self._warn_diagnostics()
 
     def _check_stream(self, anew: bool) -> None:
@@ -291,9 +273,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._start(self._unfitted_space().fit_stream(y, classes))
         return self._with_outputs(batch, y, sample_weight, stream=True)
 
-    def _next_rounds(
-        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
-    ) -> Batch:
+    def _next_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
         batch = self._read(X)
         self._check_rows(batch)
@@ -309,9 +289,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             new._start(new._space_of_stream(y, classes))
             return new._with_outputs(batch, y, stream=True)
 
-    def resume(self, X: Features, y: Outputs) -> Batch:
+    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
-        return self._next_rounds(X, y)
+        return self._next_rounds(X, y, None, sample_weight)
 
     def _space_of_stream(self, y: Outputs, classes: Given) -> OutputSpace:
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
@@ -322,7 +302,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._scores_by(rounds, False)
-        return self._losses(theta, self._model.truths(rounds.packed), random_state)
+        return self._decode(theta).losses(self._truths(rounds.packed), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -330,6 +310,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights of the optimizer, then learn it; the `Losses`."""
+        if not self._model.records:
+            return super().play_and_learn(rounds, which, random_state)
         rng = check_random_state(random_state)
         return self._learned_losses(
             rounds, np.asarray(which), SCORES, lambda decoding, V: decoding.losses(V, rng)
@@ -338,7 +320,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        return answered(self._decode(self._thetas(rounds)), self._model.truths(rounds.packed))
+        return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
@@ -372,8 +354,17 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if len(played) and played[0].decoder is not None:
             losses = [judged(self._decode(b.theta, b.decoder), b.truth) for b in played]
             return Losses(*map(np.concatenate, zip(*losses, strict=True)))
-        theta = self._model.concatenated([block.theta for block in played])
-        return judged(self._decode(theta), self._model.truths(rounds.packed[which]))
+        scores = [block.theta for block in played]
+        theta = getattr(type(scores[0]), "joined", np.concatenate)(scores)
+        return judged(self._decode(theta), self._truths(rounds.packed[which]))
+
+    def _truths(self, packed: Packed) -> Any:
+        """What the scores of rounds are compared with: vertices (n, dim), or `Ragged`."""
+        return getattr(self._model, "truths", self.space_.unpack)(packed)
+
+    def _decode(self, theta: Any, decoder: Decoder | None = None) -> Any:
+        """How scores become outputs: by the largest score, without a surrogate loss."""
+        return LargestScores(theta, self.space_)
 
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
@@ -383,14 +374,16 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise ValueError(f"average must be a bool, {names}, got {average!r}.")
         self.space_ = check_dimension(space)
         self._many_passes = passes > 1
-        self.loss_, optimizer = self._parts(space)
-        self.optimizer_ = clone(optimizer).specialised()
+        loss, optimizer = self._parts(space)
+        if loss is not None:
+            self.loss_ = loss
+        if optimizer is not None:
+            self.optimizer_ = clone(optimizer).specialised()
         if space.task is not None or hasattr(space, "classes_"):
             self.classes_ = getattr(space, "classes_", space._names_of_labels())
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
-        self._model = self._new_model()
-        self._model.state.vectors[:, DECAYS] = float(self.average == "polynomial")
+        self._model = self.new_model()
         self._take_decoder()
 
     def _take_decoder(self) -> None:
@@ -404,20 +397,21 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         weights both sums, of target losses and of S(U), are weighted as the rounds were learned.
         With a `MarginLoss` or `ResidualLoss` they are sums of the surrogate losses themselves.
         """
+        if self._no_theorem:
+            return super().certificate(delta)
         check_is_fitted(self, "space_")
-        if not getattr(self.loss_, "bounds_surrogate", False):
-            check_keeps_bound(self._decoder(), self.loss_)
-        found, state = self._model.certificate(delta), self._model.state
-        if state.between > 0.0:
-            found.constants["left_out"] = state.between
-        if "deviation" in found.constants:
-            found.constants["deviation"] *= state.heaviest
-        return found
+        if not hasattr(self._model, "certificate"):
+            return super().certificate(delta)
+        loss = getattr(self, "loss_", None)
+        if loss is not None and not getattr(loss, "bounds_surrogate", False):
+            check_keeps_bound(self._decoder(), loss)
+        return self._model.certificate(delta)
 
     def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""
-        check_bool("fit_intercept", self.fit_intercept)
-        return bool(self.fit_intercept)
+        intercept = getattr(self, "fit_intercept", False)
+        check_bool("fit_intercept", intercept)
+        return bool(intercept)
 
     def _with_outputs(
         self, batch: Batch, y: Outputs, sample_weight: Given = None, stream: bool = False
@@ -430,28 +424,36 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._model.check(self, batch, stream)
         if self.class_weight is not None:
             batch = weights.with_class_weights(self, batch, stream)
-        self._model.note_lengths(batch)
-        self.loss_ = self._model.loss
         return batch
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is called for every block."""
-        model, vector = self._model, self._model.state.vector
-        if writable(vector) is not vector:  # the others are as it is
+        if not self._model.owns_arrays():
             own_arrays(self)
-        weight = batch.weights
+        model, weight = self._model, batch.weights
         record = record if self._calibrator is None else SCORES
+        blocks = model.blocks(batch, order, record)
+        if self.max_iter is SINGLE_PASS:
+            blocks = with_progress(self, blocks, len(order))
         with one_blas_thread(model.small_products and len(order) > 1):
-            for block in model.blocks(batch, order, record):
+            for block in blocks:
                 now = weight[block]
                 with self.lock:
-                    played = model.learn(batch, block, now, record)
+                    learn = model.learn if model.in_place else self._learn_aside
+                    played = learn(batch, block, now, record)
                     if self._calibrator is not None:
                         played = self._calibrated(played, now)
-                if played.stopped >= 0:
+                if played is not None and played.stopped >= 0:
                     model.refuse(self, batch, block[played.stopped])
                 if note is not None:
                     note(played, now)
+
+    def _learn_aside(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Any:
+        """Let a copy of the model learn a block, and replace the model by it."""
+        with learning_aside(self, continues=True) as twin:
+            played = twin._model.learn(batch, block, weight, record)
+            twin._model.n_rounds = self._model.n_rounds + len(block)
+        return played
 
     def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""
@@ -467,10 +469,12 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def t_(self) -> int:
         """Rows of the stream so far, those of `fit` counted once, by the model that learned."""
         with self.lock:
-            return int(self._fitted_model("t_ is").state.vector[ROUNDS])
+            return self._fitted_model("t_ is").n_rounds
 
-    def comparison(self, rounds: Batch) -> Comparison:
+    def comparison(self, rounds: Batch) -> Any:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
+        if not hasattr(self._model, "comparison"):
+            return super().comparison(rounds)
         return self._model.comparison(rounds, rounds.weights)
 
     def _warn_diagnostics(self) -> None:
@@ -518,18 +522,21 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model.state.check_can_learn()
         vector = model.state.vector
         owned = type(vector) is np.ndarray and vector.flags.writeable
-        plain = getattr(self, "class_weight", None) is None and self._calibrator is None
-        return owned and plain
+        return owned and self.class_weight is None and self._calibrator is None
 
     def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""
         with self.lock:
             model = self._fitted_model("weights are")
+            if not hasattr(model, "weights"):
+                raise AttributeError(f"{type(self).__name__} has no weights of features.")
             return model.weights(bool(self.average if averaged is None else averaged))
 
     @property
     def last_weights_(self) -> Array:
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        if not hasattr(self._fitted_model("weights are"), "averaged"):
+            raise AttributeError(f"{type(self).__name__} has no iterates other than coef_.")
         return self._weights(averaged=False)
 
     @property
@@ -539,9 +546,24 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
         return self._weights(averaged=True)
 
-    def _fitted_model(self, what: str) -> Model:
+    def decision_function(self, X: Features) -> Floats:
+        """Scores of the classes, (n, K); with two classes their difference, (n,)."""
+        known = snapshot(self)
+        theta = known._scores(X)
+        return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
+
+    def predict(self, X: Features) -> Any:
+        """The output of the largest score of every row, without randomness."""
+        known = snapshot(self)
+        with lock_of(known):
+            return known._decode(known._scores(X)).most_likely()
+
+    def _fitted_model(self, what: str) -> Any:
         if not hasattr(self, "_model"):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self._model
 
     _scale = property(lambda self: self._model.scale)
+
+    def __sklearn_tags__(self) -> Any:
+        return with_rows(super().__sklearn_tags__(), self)

@@ -27,7 +27,7 @@ from skstructured._learners.platt_calibration import Calibrator, calibrator_for
 from skstructured.extend._readers import ROWS, RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch, Losses
+from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import fenchel_young_of, resolve_surrogate
@@ -78,6 +78,15 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
         what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
         what = what.replace("row 0 of X", "this row")
         raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
+
+
+def scores_of_rows(learner: Any, X: Features) -> Any:
+    """θ of every row of a new X, (n, dim)."""
+    if not hasattr(learner, "space_"):  # the check takes longer than the rest of a call with a row
+        check_is_fitted(learner, "space_")
+    batch = learner._read(X)
+    learner._check_rows(batch)
+    return learner._thetas(batch)
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
@@ -182,15 +191,7 @@ class DecodedPredictions:
             return decoder
         return decoder.calibrated(self._calibrator.now())
 
-    def _scores(self, X: Features) -> Any:
-        """θ of every row of a new X, (n, dim)."""
-        if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
-            check_is_fitted(self, "space_")
-        batch = self._read(X)
-        self._check_rows(batch)
-        return self._thetas(batch)
-
-    _read, _check_rows = read_batch, check_batch
+    _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
 
     def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""
@@ -296,10 +297,6 @@ class DecodedPredictions:
         known = snapshot(self)
         theta = known._scores(X)
         return known.loss_.log_proba(theta)
-
-    def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
-        """The `Losses` of scores if V is true."""
-        return self._decode(theta).losses(V, random_state)
 
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.

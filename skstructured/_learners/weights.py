@@ -25,6 +25,12 @@ def linear_scores(W: Floats, X: Matrix) -> Floats:
     return theta + W[:, p] if W.shape[1] > p else theta
 
 
+def with_intercept(X: Matrix, intercept: bool) -> Array:
+    """Rows as a C-contiguous dense array, a constant 1 appended if there is an intercept."""
+    X = np.asarray(X.todense()) if hasattr(X, "todense") else X
+    return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
+
+
 def _products(X: Matrix, V: Floats) -> Floats:
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
@@ -20,14 +21,15 @@ from skstructured._base.validation import (
     raise_bad_row,
 )
 from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.classifier import ClassScores, with_intercept
-from skstructured._learners.lock import first_call, learning_aside, locked
+from skstructured._learners.lock import first_call, learning_aside
+from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.passes import is_verbose, with_progress
-from skstructured._learners.weights import LinearWeights
+from skstructured._learners.weights import with_intercept
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses
 from skstructured.spaces import Simplex
 
 
@@ -118,6 +120,8 @@ class BanditModel(State, ABC):
     """
 
     W: Floats
+    scale: RunningScale
+    n_rounds, scores_ahead = 0, False
 
     #: Whether rows are dense, with the 1 of the intercept.
     dense = True
@@ -142,6 +146,13 @@ class BanditModel(State, ABC):
     ) -> None:
         """Learn rounds of rows z; `codes` are the positions of the actions."""
 
+    def weights(self, averaged: bool) -> Floats:
+        """W for rows that are not standardized."""
+        return self.scale.fold(self.W.copy())
+
+    def check(self, learner: Any, batch: Batch, stream: bool) -> None:
+        """No rounds are refused."""
+
     def block_size(self, learner: "BanditClassifier", rows: Rows) -> int:
         """How many rounds are simulated at a time."""
         return self.block
@@ -154,7 +165,7 @@ class BanditModel(State, ABC):
         Returns positions of the actions, propensities, and the position of a row in the block that
         stopped it, or −1.
         """
-        Z = learner._ready(rows.X[block[0] : block[-1] + 1], learner._scale)
+        Z = learner._ready(rows.X[block], self.scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []
         for i, u in enumerate(uniforms):
@@ -184,8 +195,7 @@ class BanditParameters:
     random_state: Seed = None
 
 
-@locked
-class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class BanditClassifier(ClassifierMixin, OnlineEstimator):
     """Learn classes from the rewards of choices; the base class of bandit classifiers.
 
     It has the parameters `classes`, `fit_intercept` and `random_state`. A subclass makes its
@@ -201,6 +211,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     draws = 1
     #: Whether rewards between 0 and 1 are allowed, or only 0 and 1.
     fractional_rewards = False
+    shuffle = False
 
     exploration: float | None = None
     horizon: int | None = None
@@ -210,15 +221,12 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def _new_model(self, K, width):
         """The model for K classes and rows of `width` features, the intercept included."""
 
-    # What linear learners have; a model without weights has none.
-    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
-    missing_coef_ = LinearWeights.missing_coef_
-
-    def _weights(self):
-        if not hasattr(self, "classes_"):
-            raise AttributeError("coef_ and intercept_ are set by the first round.")
-        with self.lock:
-            return self._scale.fold(self._model.W.copy())
+    def new_model(self) -> BanditModel:
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
+        scale = scale_of(self, self.n_features_in_, self._intercept)
+        model = self._new_model(self.space_.dim_, scale.columns + self._intercept)
+        model.scale = scale
+        return model
 
     def _rho(self):
         """ρ as given, or ``min(½, √(K/T))``."""
@@ -234,9 +242,9 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """Transformed rows, in the form that the model needs."""
         return with_intercept(rows.matrix, self._intercept) if self._model.dense else rows.matrix
 
-    def _thetas(self, X):
-        rows = self._scale.transformed(Rows.from_array(X))
-        return self._model.predicted(self._formed(rows))
+    def _thetas(self, batch):
+        with self.lock:
+            return self._model.predicted(self._formed(self._scale.transformed(batch.rows)))
 
     def _played(self, X):
         """Scores of checked rows in the next round, and the probabilities of each class."""
@@ -266,7 +274,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         ValueError
             Before the first round, if the classes are not known.
         """
-        X, *_ = self._started(X)
+        X, *_ = self._choices(X)
         with self.lock:
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             _, P = self._played(X)
@@ -305,16 +313,17 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             not allowed; the message names the row, and the fitted state is unchanged.
         """
         with self.turn:
-            X, *checked = self._started(X, actions, rewards, propensities)
+            X, *checked = self._choices(X, actions, rewards, propensities)
             with self.lock, learning_aside(self, True, draws=self.draws > 1) as twin:
                 twin._account(X, checked[0], checked[2])
-                coins = twin.random_state_.random_sample((X.shape[0], self.draws - 1))
-                twin._model.learn(twin._ready(X, twin._scale), *checked, coins, twin._rho())
-                twin.t_ += X.shape[0]
+                model, size = twin._model, (X.shape[0], self.draws - 1)
+                coins = twin.random_state_.random_sample(size)
+                model.learn(twin._ready(X, model.scale), *checked, coins, twin._rho())
+                model.n_rounds += X.shape[0]
         self._warn_diagnostics()
         return self
 
-    def fit(self, X: Features, y: Outputs) -> Self:
+    def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # without weights
         """Restart and simulate one pass (epoch) of bandit feedback over labeled rows.
 
         Parameters
@@ -328,13 +337,9 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         -------
         self
         """
-        with self.turn, learning_aside(self) as new:
-            rounds = new._first(X, y, None, None, stream=False)
-            new._simulate(rounds.rows, rounds.packed)
-        self._warn_diagnostics()
-        return self
+        return super().fit(X, y)
 
-    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:  # type: ignore[override]
         """Simulate bandit feedback over labeled rows, one round each, in order.
 
         Parameters
@@ -358,14 +363,13 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         with self.turn:
             with first_call(self, "classes_") as new:
                 is_verbose(self)
-                rows = new._rows(X)
-                new._start_with(classes)
+                batch = new._started(X, classes)
                 if classes is not None:
                     new.space_.check_classes(classes)
-                codes = new._check_labels(rows, y)
+                batch = new._with_outputs(batch, y)
             self._await(None)
-            actions, propensities = self._simulate(rows, codes)
-        rewards = (actions == codes).astype(np.float64)
+            actions, propensities = self._simulate(batch, np.arange(batch.n_rounds))
+        rewards = (actions == batch.packed).astype(np.float64)
         self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
@@ -390,7 +394,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             scores), if the logging policy could choose every class. If all propensities are 1 it
             could not, and a GuaranteeWarning is issued.
         """
-        X, *checked = self._started(X, actions, rewards, propensities)
+        X, *checked = self._choices(X, actions, rewards, propensities)
         if len(self.classes_) > 1 and np.all(checked[2] == 1.0):
             warnings.warn(
                 "All propensities are 1: such a log has no information on other choices, and the "
@@ -408,8 +412,10 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
+        check_is_fitted(self, "classes_")
+        batch = self._started(X)
         with self.lock:
-            return self._played(self._fitted_rows(X))[1]
+            return self._played(batch.X)[1]
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of choices drawn with the current weights; no rows are learned."""
@@ -417,9 +423,9 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Simulate rounds one by one, in the order of `which`, with the learner's own draws."""
-        self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
+    def _learn(self, batch, order, note=None, record=0):
+        """Simulate rounds one by one, with the learner's own draws."""
+        self._simulate(batch, order)
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Simulate rounds; the `Losses` of the choices, drawn by the learner's own generator."""
@@ -427,7 +433,7 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         for i in np.asarray(which):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
             theta, P = self._played(x)
-            actions, _ = self._simulate(Rows.from_array(x), code)
+            actions, _ = self._simulate(rounds, np.array([i]))
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
 
@@ -441,22 +447,23 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         """Surrogate losses of scores; NaN for learners that have no bound against one."""
         return np.full(len(theta), np.nan)
 
-    def _simulate(self, rows, codes):
+    def _simulate(self, batch, order):
         """Play and learn row by row; returns positions of the actions, and propensities."""
-        n, size = len(codes), self._model.block_size(self, rows)
+        n, size = len(order), self._model.block_size(self, batch.rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
-            block = np.arange(start, min(start + size, n))
+            part = slice(start, start + size)
+            block = order[part]
             with self.lock, learning_aside(self, True, draws=True) as twin:
-                *played, stopped = twin._model.simulate(twin, rows, block, codes[block])
-                actions[block], propensities[block] = played
+                played = twin._model.simulate(twin, batch.rows, block, batch.packed[block])
+                actions[part], propensities[part], stopped = played
             if stopped >= 0:
-                raise_bad_row(self, rows.X, block[stopped])
+                raise_bad_row(self, batch.X, block[stopped])
         return actions, propensities
 
     def _count(self, wrong):
         """Count rounds that were simulated; `wrong` marks the mistakes."""
-        self.t_ += np.size(wrong)
+        self._model.n_rounds += np.size(wrong)
         self.n_mistakes_ += int(np.count_nonzero(wrong))
 
     # The proofs take every action as drawn with the weights it is learned with, whatever happened
@@ -474,19 +481,21 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         own = X.shape[0] == 1 and choice == fingerprint(X, codes, propensities)
         self._uncovered = self._uncovered or not own
 
-    def _started(self, X, *feedback):
+    def _choices(self, X, *feedback):
         """Checked rows, of a learner that has started, and the result of `_check_feedback`."""
         with first_call(self, "classes_") as new:
-            X = new._rows(X).X
-            new._start_with(None)
+            X = new._started(X).X
             checked = new._check_feedback(X.shape[0], *feedback) if feedback else ()
         return X, *checked
 
-    def _start_with(self, classes):
-        """Start the first round with the classes given here or to the constructor."""
-        if hasattr(self, "classes_"):
+    def _started(self, X, classes=None):
+        """The `Batch` of X; the first starts with classes given here or to the constructor."""
+        fresh = not hasattr(self, "classes_")
+        batch = self._read(X, reset=fresh)
+        self._check_rows(batch, fresh)
+        if not fresh:
             own_arrays(self)
-            return
+            return batch
         classes = self.classes if classes is None else classes
         if classes is None:
             raise ValueError(
@@ -494,18 +503,13 @@ class BanditClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
                 f"{type(self).__name__}, or pass classes to the first partial_fit."
             )
         self._start(Simplex().fit(classes))
+        return batch
 
-    def _start(self, space):
-        if self.classes is not None:
-            space = Simplex().fit(self.classes)
+    def _start(self, space, passes=1):
         self._check_parameters()
-        self.space_, self.classes_ = space, space.classes_
-        self.random_state_ = check_random_state(self.random_state)
-        self.t_, self.n_mistakes_, self._horizon_warned = 0, 0, False
+        self.n_mistakes_, self._horizon_warned = 0, False
         self._awaited, self._uncovered = None, False
-        self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        self._model = self._new_model(space.dim_, self._scale.columns + self._intercept)
+        super()._start(space if self.classes is None else Simplex().fit(self.classes))
 
     def _check_parameters(self):
         if self.horizon is not None:

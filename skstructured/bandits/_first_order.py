@@ -206,11 +206,11 @@ class ScaledWeights(BanditModel):
         return Kernels((move_and_score, play_round), [STEPS])
 
     def block_size(self, learner, rows):
-        scale = learner._scale
+        scale = self.scale
         return scale.block_size(self._loop(scale.makes_sparse(rows)).block_size, rows)
 
     def simulate(self, learner, rows, block, codes):
-        m, state, scale = len(block), self.state, learner._scale
+        m, state, scale = len(block), self.state, self.scale
         sparse, drawn = scale.makes_sparse(rows), np.zeros((m, 3))
         state.store_for(sparse)
         drawn[:, UNIFORM] = learner.random_state_.random_sample(m)

@@ -37,9 +37,9 @@ class SOBAModel(BanditModel):
     """Weights of `SecondOrderWeights`, played with uniform exploration."""
 
     def __init__(self, K, width, alpha):
-        self.weights = SecondOrderWeights(K, width, alpha)
+        self.learned = SecondOrderWeights(K, width, alpha)
 
-    W = property(attrgetter("weights.W"), doc="Weights A⁻¹b.")
+    W = property(attrgetter("learned.W"), doc="Weights A⁻¹b.")
 
     def distribution(self, theta, Z, rho):
         return mix_uniform(theta, rho)
@@ -47,7 +47,7 @@ class SOBAModel(BanditModel):
     def learn(self, Z, codes, rewards, propensities, coins, rho):
         theta = self.scores(Z)
         for i in np.flatnonzero(rewards):
-            self.weights.learn(theta[i], Z[i], codes[i], propensities[i])
+            self.learned.learn(theta[i], Z[i], codes[i], propensities[i])
 
 
 @inherit_parameters(BanditGaptronClassifier, OnlineStructuredPredictor)

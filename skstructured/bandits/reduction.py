@@ -6,6 +6,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
@@ -175,8 +176,9 @@ class BanditReduction(BanditClassifier):
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`, by the wrapped learner's method if it has one."""
+        check_is_fitted(self, "classes_")
+        batch = self._started(X)
         with self.lock:
-            X = self._fitted_rows(X)
             if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
-                return self.estimator_.predict_log_proba(X)
-            return log_softmax(self._thetas(X))
+                return self.estimator_.predict_log_proba(batch.X)
+            return log_softmax(self._thetas(batch))

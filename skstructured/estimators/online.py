@@ -1,25 +1,28 @@
 """The online learner over any output space, Gaptron, and the Perceptrons."""
 
 import math
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
-from skstructured._base.validation import check_positive
+from skstructured._base.validation import check_positive, writable
 from skstructured._engine.rows import Rows
-from skstructured._learners.classifier import OnlineClassifier
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.second_order import SecondOrderWeights
-from skstructured._learners.weights import LinearWeights, linear_scores
+from skstructured._learners.weights import linear_scores, with_intercept
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, parts_of
+from skstructured.extend._types import Features, Given, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
+from skstructured.extend.model import Model
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate
@@ -269,12 +272,13 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
     log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition
 
-    _given_decoder = given_decoder
+    _given_decoder, _learns_singles = given_decoder, True
 
     def _parts(self, space):
         return parts_of(self, space, self.n_features_in_ * (1 + (self.missing == "indicator")))
 
-    def _new_model(self):
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
         if self.space_.reader.has_sequences:
             return RoundModel(self, ChainRounds(self))
         return LinearModel(self)
@@ -364,8 +368,14 @@ class GaptronClassifier(DecodedPredictions, OnlineEstimator):
     verbose: bool | int = 0
     random_state: Seed = None
 
+    _learns_singles = True
+
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)
+
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
+        return LinearModel(self)
 
     def _given_decoder(self):
         return self.decoder_
@@ -438,10 +448,14 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    decoder, _given_decoder = "map", given_decoder
+    decoder, _given_decoder, _learns_singles = "map", given_decoder, True
 
     def _unfitted_loss(self):
         return ZeroOneLoss()
+
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
+        return LinearModel(self)
 
     def _parts(self, space):
         return ZeroOneLoss(space), FixedStep()
@@ -457,9 +471,42 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
         raise no_search("MulticlassPerceptron")
 
 
+class SecondOrderModel(Model):
+    """The weights of the second-order Perceptron over standardized rows."""
+
+    def __init__(self, learner):
+        intercept, K = learner._intercept, learner.space_.dim_
+        self.scale = scale_of(learner, learner.n_features_in_, intercept, forgets=False)
+        width, alpha = self.scale.columns + intercept, check_positive("alpha", learner.alpha)
+        self.learned, self.intercept = SecondOrderWeights(K, width, alpha), intercept
+        self.n_mistakes = 0
+
+    def learn(self, batch, indices, weight, record):
+        """Learn dense rows, standardized on arrival, one by one."""
+        for i in indices:
+            rows, _ = self.scale.apply(Rows.from_array(batch.X[i : i + 1]))
+            x, code = with_intercept(rows.matrix, self.intercept)[0], batch.packed[i]
+            theta = self.learned.W @ x
+            self.learned.learn(theta, x, code)
+            self.n_mistakes += int(np.argmax(theta) != code)
+
+    def owns_arrays(self):
+        """Whether the arrays can be written to; all are as the weights are."""
+        return writable(self.learned.W) is self.learned.W
+
+    def scores(self, batch, averaged):
+        """Scores (n, K) of rows."""
+        W, parts = self.weights(averaged), self.scale.imputed_parts(batch.rows)
+        return np.concatenate([linear_scores(W, rows.matrix) for rows in parts])
+
+    def weights(self, averaged):
+        """Weights (K, p [+ 1]) for rows that are not standardized."""
+        return self.scale.fold(self.learned.W.copy())
+
+
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
-class SecondOrderPerceptron(OnlineClassifier):
+class SecondOrderPerceptron(ClassifierMixin, OnlineEstimator):
     r"""The multiclass second-order Perceptron, with full information.
 
     It is `SOBAClassifier` with p' = 1 and the true label always revealed:
@@ -529,23 +576,16 @@ class SecondOrderPerceptron(OnlineClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
-    missing_coef_ = LinearWeights.missing_coef_
+    n_mistakes_ = property(attrgetter("_model.n_mistakes"), doc="Mistakes during learning.")
 
-    def _setup(self, K, width):
-        self._learned = SecondOrderWeights(K, width, check_positive("alpha", self.alpha))
+    def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # without weights
+        """Learn one pass from scratch; returns self."""
+        return super().fit(X, y)
 
-    def _thetas(self, X):
-        W, parts = self._weights(), self._scale.imputed_parts(Rows.from_array(X))
-        return np.concatenate([linear_scores(W, rows.matrix) for rows in parts])
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:  # type: ignore[override]
+        """Learn rows in order, one round each; `classes` on the first call. Returns self."""
+        return super().partial_fit(X, y, classes)
 
-    def _learn_row(self, x, code):
-        theta = self._learned.W @ x
-        self._learned.learn(theta, x, code)
-        return np.argmax(theta) != code
-
-    def _weights(self):
-        if not hasattr(self, "classes_"):
-            raise AttributeError("coef_ and intercept_ are set by fit or partial_fit.")
-        with self.lock:
-            return self._scale.fold(self._learned.W.copy())
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
+        return SecondOrderModel(self)

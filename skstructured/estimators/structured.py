@@ -448,7 +448,11 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
             given = self._given()
-            wrong = [name for name, member in given if not isinstance(member, OnlineEstimator)]
+            wrong = [
+                name
+                for name, member in given
+                if not (isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean"))
+            ]
             if wrong:
                 raise ValueError(
                     f"partial_fit is only supported for online estimators, which {wrong} are not."

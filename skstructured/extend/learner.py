@@ -70,6 +70,11 @@ class Batch(NamedTuple):
         weight = None if self.weight is None else self.weight[which]
         return Batch(rows, packed, weight, offsets)
 
+    def dense(self, which: Ints) -> Floats:
+        """Features (m, p) of the rounds `which` as a dense array."""
+        X = self.X[which]
+        return X.toarray() if hasattr(X, "toarray") else X
+
     def check_lengths(self, packed: Any) -> None:
         """A ValueError unless there is one output per round, and one label per position."""
         if self.offsets is None:

@@ -11,7 +11,7 @@ from skstructured._base.ragged import Ragged
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, check_batch, with_rows
+from skstructured._learners.predictions import DecodedPredictions, check_batch
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._readers import stacked_batch
@@ -38,8 +38,6 @@ class ItemLearner(OnlineEstimator):
     _steps: Any = None
     #: The last round of the last call of `partial_fit`, and whether it had others.
     _last_round: Any = None
-    _learns_singles = False
-    class_weight = None
 
     @abstractmethod
     def _over(self) -> tuple[Any, Any]:
@@ -69,7 +67,8 @@ class ItemLearner(OnlineEstimator):
             optimizer = "parameter_free" if self._many_passes else "mixture"
         return self._loss_over(space), resolve_optimizer(optimizer)
 
-    def _new_model(self) -> Any:
+    def new_model(self) -> Any:
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
         return RoundModel(self, ItemRounds(self))
 
     _decoder = _given_decoder = given_decoder
@@ -81,8 +80,6 @@ class ItemLearner(OnlineEstimator):
         return super()._wants_intercept() and not self.space_.constant_sum
 
     _decode: Any = DecodedPredictions._decode
-    _scores: Any = DecodedPredictions._scores
-    _losses: Any = DecodedPredictions._losses
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
@@ -199,7 +196,7 @@ class ItemLearner(OnlineEstimator):
         items = self._items(X)
         return super().begin(items, self._targets(items, y), classes)
 
-    def resume(self, X: Any, y: Any) -> Batch:
+    def resume(self, X: Any, y: Any) -> Batch:  # type: ignore[override]  # without weights
         """The `Batch` of further rounds of the stream that is being learned."""
         items = self._items(X)
         return super().resume(items, self._targets(items, y))
@@ -265,6 +262,3 @@ class ItemLearner(OnlineEstimator):
         ``λ_max(X_t X_tᵀ)``, from above, of the items of a round.
         """
         return super().certificate(delta)
-
-    def __sklearn_tags__(self) -> Any:
-        return with_rows(super().__sklearn_tags__(), self)

@@ -3,7 +3,6 @@
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -214,16 +213,16 @@ class RoundModel(LinearModel):
         """Blocks of about a thousand rows."""
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
-    def note_lengths(self, batch: Batch) -> None:
-        """Keep the lengths of the next rounds that the constants of the loss need."""
-        before = np.array(self.loss.sizes, dtype=np.int64)
-        counted = batch.X.lengths[batch.weights > 0.0]
-        self.loss = self.loss.over_sizes(np.append(counted, before))
-
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Rows that are not standardized are checked here: no loop sees their norms."""
+        """Rows that are not standardized are checked here: no loop sees their norms.
+
+        The loss, also the learner's, keeps the lengths of rounds that its constants need.
+        """
         if not learner.standardize:
             learner._check_rows(batch)
+        before = np.array(self.loss.sizes, dtype=np.int64)
+        counted = batch.X.lengths[batch.weights > 0.0]
+        self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, before))
 
     def truths(self, packed: Any) -> Any:
         """The same, `Ragged`."""
@@ -251,10 +250,6 @@ class RoundModel(LinearModel):
             kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(kind.counted(scale, rows, kept, weight[:stopped], offsets).commit)
         return BlockResult(stopped, *kind.played(self.loss, truth, results))
-
-    def concatenated(self, scores: Sequence[Any]) -> Any:
-        """The scores of several blocks."""
-        return type(scores[0]).joined(scores)
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
@@ -307,8 +302,8 @@ class RoundModel(LinearModel):
         stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0
         return self.loss.over_sizes(self.loss.sizes, stretch)
 
-    def certificate(self, delta: float | None) -> Any:
+    def _theorem(self, delta: float | None) -> Any:
         """See `Model`; with the weight that unusually long rounds were not learned with."""
-        found = super().certificate(delta)
+        found = super()._theorem(delta)
         found.constants["left_out"] = float(self.state.numbers[LEFT_OUT])
         return found

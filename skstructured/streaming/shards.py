@@ -15,6 +15,7 @@ from skstructured._base.validation import check_positive
 from skstructured._engine.moments import DEVIATION, HIGH, LOW, MEAN
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, raise_frozen
+from skstructured._learners.models import Model
 from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
@@ -149,7 +150,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         result.space_.scale = 1.0
         result.space_.centre = shares @ [shard.space_.centre for shard in shards]
     result.optimizer_ = MeanOfShards()
-    model = result._model = result._new_model()
+    model = result._model = result.new_model()
     state = model.state
     kinds = (False, True) if model.averaged else (False,)  # the average is stored behind the last
     both = np.concatenate([_mean(shards, shares, averaged) for averaged in kinds])
@@ -208,13 +209,14 @@ def _check_kind(name, shard):
             f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
             "before them must be the same for all shards."
         )
-    if not isinstance(shard, OnlineEstimator):
+    if isinstance(shard, OnlineEstimator):
+        check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
+    if not (isinstance(shard, OnlineEstimator) and isinstance(shard._model, Model)):
         raise TypeError(
             f"{name} must be a linear learner with full information (OnlineStructuredPredictor, "
             f"GaptronClassifier, PiSTOLClassifier with kernel='linear', …), got {shard!r}: "
             "second-order, bandit, batch and other learners cannot be averaged."
         )
-    check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard, "_steps", None) is not None:
         raise ValueError(

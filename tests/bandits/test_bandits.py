@@ -147,7 +147,7 @@ def test_what_is_pickled_learns_nothing_more(rng):
     model = bandit_gaptron(radius=1.0, random_state=0).fit(X, y)
     state, rounds = model.__getstate__(), model.t_
     model.partial_fit(X, y)
-    assert model.t_ == 2 * rounds and state["t_"] == rounds
+    assert model.t_ == 2 * rounds and state["_model"].n_rounds == rounds
 
 
 def test_draws_by_inversion():

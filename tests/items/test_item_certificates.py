@@ -93,7 +93,7 @@ def play(model, X, y, weight):
     batch = model.begin(X, y)._replace(weight=weight)
     played = []
     model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
-    theta, V = model._model.concatenated(played), batch.packed
+    theta, V = played[0].joined(played), batch.packed
     return theta, V, weight @ model._decode(theta).expected_loss(V)
 
 

@@ -116,7 +116,7 @@ def play(model, X, y, weight):
     batch = model.begin(X, y, *told)._replace(weight=weight)
     played = []
     model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
-    theta = model._model.concatenated(played)
+    theta = played[0].joined(played)
     if not told:
         return theta.unstack()
     found = [theta.one(i) for i in range(len(X))]

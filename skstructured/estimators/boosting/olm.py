@@ -1,5 +1,6 @@
 """Online multiclass boosting: AdaBoost.OLM++."""
 
+import copy
 import inspect
 import math
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
+from skstructured._learners.models import BlockResult
 from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
@@ -27,8 +29,13 @@ from skstructured.estimators.boosting._rounds import (
     new_numbers,
     play_round,
 )
-from skstructured.estimators.boosting.tree import OnlineTreeClassifier, VotingLearner
+from skstructured.estimators.boosting.tree import (
+    OnlineTreeClassifier,
+    TreeModel,
+    VotingLearner,
+)
 from skstructured.extend._types import Array, Features, Floats
+from skstructured.extend.model import Model
 from skstructured.guarantees.certificates import Certificate
 
 
@@ -63,11 +70,13 @@ class TreeLearners(State):
 
     def estimators(self, model):
         """The trees as estimators, copies."""
-        names = ("space_", "classes_", "t_", "n_features_in_", "feature_names_in_")
+        names = ("space_", "classes_", "n_features_in_", "feature_names_in_")
         fitted = {name: value for name, value in vars(model).items() if name in names}
         trees = [clone(self.base) for _ in self.trees.feature]
         for i, tree in enumerate(trees):
-            vars(tree).update(fitted, _trees=self.trees.one(i))
+            tree._model = TreeModel(self.trees.one(i), model.space_, self.patience)
+            tree._model.n_rounds = model.t_
+            vars(tree).update(fitted)
         return trees
 
     def answers(self, rows, i):
@@ -144,6 +153,62 @@ def largest_regret(T, lam):
     u = R / (4.0 * math.sqrt(2.0) * lam)
     share = u / math.log1p(u) * math.log1p(0.5 * T * u)
     return 2.0 * lam + (1.0 + math.sqrt(2.0) * R) * share
+
+
+class BoostedModel(Model):
+    """Weak learners, the state of the corrections after them, and the hedge over the experts."""
+
+    in_place = records = True
+    block = property(attrgetter("weak.block"))
+
+    def __init__(self, weak, numbers, lam, K):
+        self.weak, self.numbers, self.lam, self.K = weak, numbers, lam, K
+        self.live, self.clipped = 0, 0.0
+
+    def learn(self, batch, indices, weight, record):
+        """Play and learn rounds; see `Model`."""
+        votes, logs = np.full((2, len(indices), self.K), np.nan)
+        counted = weight[weight > 0.0]
+        live = self.live + len(counted)
+        rounds = np.maximum(np.arange(self.live, live) + 1.0, 2.0)
+        clipped = counted * np.log1p((math.e / rounds) ** 2)
+        now = {"n_rounds": self.n_rounds + len(indices), "live": live}
+        now["clipped"] = float(np.cumsum(np.append(self.clipped, clipped))[-1])
+        given = batch.rows, indices, batch.packed, batch.weights, self.live, self.numbers
+        at_once(self.weak.playing(*given, votes, logs), (vars(self).update, now))
+        self.weak.teach(batch.rows, indices)
+        return BlockResult(-1, np.stack([votes, logs], axis=1), None) if record else None
+
+    def owns_arrays(self):
+        """See `Model`."""
+        return isinstance(self.weak, TreeLearners) and self.weak.trees.owns_arrays()
+
+    @property
+    def shares(self):
+        """Probabilities (N,) of the experts, and the place of the one with the fewest mistakes."""
+        shares = np.empty(len(self.numbers))
+        return shares, expert_shares(self.numbers, shares)
+
+    def chain(self, rows):
+        """Logits (n, K) of expert 1, then of expert 2, … and N."""
+        s, p = np.full((2, rows.n_rows, self.K), [[[-math.log(self.K)]], [[1.0 / self.K]]])
+        cap = math.log(max(self.live + 1.0, 2.0))
+        for i, state in enumerate(self.numbers):
+            advance(self.weak.answers(rows, i), cap, state, s, p)
+            yield s.copy()
+
+    def played(self, rows):
+        """Votes, and the logits of the leading expert, (n, 2, K)."""
+        (shares, leader), votes, logs = self.shares, np.zeros((rows.n_rows, self.K)), None
+        for i, logits in enumerate(self.chain(rows)):
+            votes[np.arange(len(votes)), np.argmax(logits, axis=1)] += shares[i]
+            logs = logits if i == leader else logs
+        return np.stack([votes, logs], axis=1)
+
+    def scores(self, batch, averaged):
+        """Logits (n, K) of the leading expert."""
+        leader = self.shares[1]
+        return next(logits for i, logits in enumerate(self.chain(batch.rows)) if i == leader)
 
 
 @parameters
@@ -270,9 +335,9 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
-        X = self._fitted_rows(X)
+        rows = self._fitted_rows(X)
         with self.lock:
-            votes = self._played(X)[0]
+            votes = self._model.played(rows)[:, 0]
         return self.space_.decode(self.space_.sample(votes, random_state))
 
     def predict_proba(self, X: Features) -> Floats:
@@ -290,36 +355,43 @@ class AdaBoostOLMClassifier(VotingLearner):
         ------
         ndarray of shape (n,)
         """
-        for logits in self._chain(self._fitted_rows(X)):
+        for logits in self._model.chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
+
+    def _fitted_rows(self, X):
+        check_is_fitted(self, "space_")
+        batch = self._read(X)
+        self._check_rows(batch)
+        return batch.rows
 
     @property
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
         check_is_fitted(self, "classes_")
         with self.lock:
-            return self._weak.estimators(self)
+            return self._model.weak.estimators(self)
 
     @property
     def expert_weights_(self) -> Floats:
         """Probabilities (N,) with which the hedge draws an expert."""
-        return self._shares()[0]
+        return self._learned("shares")[0]
 
     @property
     def leader_(self) -> int:
         """Place of the expert that `predict` follows."""
-        return int(self._shares()[1])
+        return int(self._learned("shares")[1])
 
     @property
     def edges_(self) -> Floats:
         """Edges γ_i (N,) of the weak learners in the rounds learned; 0 before the first."""
-        cost = self._column(COST)
-        return np.divide(self._column(EDGE), cost, np.zeros(len(cost)), where=cost > 0.0)
+        cost, edge = self._learned("numbers")[:, [COST, EDGE]].T
+        return np.divide(edge, cost, np.zeros(len(cost)), where=cost > 0.0)
 
     @property
     def correction_regrets_(self) -> Floats:
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
-        return self._column(POTENTIAL) + 2.0 * self._lam + self._clipped
+        numbers, model = self._learned("numbers"), self._model
+        return numbers[:, POTENTIAL] + 2.0 * model.lam + model.clipped
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Proposition 4.4 for the rounds seen so far: ``certificate().bound(0.0, 0.0)``; see Notes.
@@ -350,84 +422,47 @@ class AdaBoostOLMClassifier(VotingLearner):
             raise GuaranteeError(
                 "No bound before the first round, or if all edges of the weak learners are 0."
             )
-        K, regrets = self.space_.dim_, float(self.correction_regrets_.sum())
-        total = self._numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
+        K, regrets, model = self.space_.dim_, float(self.correction_regrets_.sum()), self._model
+        total = model.numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
-        m = self._numbers[0, HEAVIEST]
-        reached = mistakes + m * math.log(len(self._numbers))
+        m = model.numbers[0, HEAVIEST]
+        reached = mistakes + m * math.log(len(model.numbers))
         offset = reached / (1.0 - math.exp(-1.0))
         if delta is not None:
             offset = math.e * reached + m * math.log(1.0 / delta)
         constants = {"mistakes": mistakes, "edges": edges, "regrets": regrets}
-        constants["largest_regret"] = largest_regret(self._live, self._lam) + self._clipped
+        constants["largest_regret"] = largest_regret(model.live, model.lam) + model.clipped
         return Certificate("Proposition 4.4", 0.0, offset, 0.0, constants)
 
-    def _column(self, place):
+    def _learned(self, name):
+        """A copy of an attribute of the model."""
         check_is_fitted(self, "classes_")
         with self.lock:
-            return self._numbers[:, place].copy()
+            return copy.copy(getattr(self._model, name))
 
-    def _shares(self):
-        check_is_fitted(self, "classes_")
-        shares = np.empty(len(self._numbers))
-        with self.lock:
-            return shares, expert_shares(self._numbers, shares)
-
-    def _rows(self, X, reset=False):
-        rows = super()._rows(X, reset)
-        if rows.is_sparse and not reads_sparse(self.estimator):
+    def _read(self, X, reset=False):
+        batch = super()._read(X, reset)
+        if batch.rows.is_sparse and not reads_sparse(self.estimator):
             raise ValueError(
                 f"X is sparse, but estimator={self.estimator!r} does not support sparse rows. Use "
                 "X.toarray()."
             )
-        return rows
+        return batch
 
-    def _setup(self, K):
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
         check_integer("n_estimators", self.n_estimators)
-        self._live, self._clipped, self._lam = 0, 0.0, check_size("alpha", self.alpha)
+        lam, K = check_size("alpha", self.alpha), self.space_.dim_
         base = OnlineTreeClassifier() if self.estimator is None else self.estimator
         rng, size = check_random_state(self.random_state), self.n_estimators
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
         generators = [np.random.RandomState(seed) for seed in seeds]
         if type(base) is OnlineTreeClassifier:
-            self._weak = TreeLearners(base, generators, K, self)
+            weak = TreeLearners(base, generators, K, self)
         else:
             check_weak(base)
-            self._weak = OtherLearners(base, generators, K)
-        self._numbers = new_numbers(self.n_estimators, self._lam)
-
-    _block = property(attrgetter("_weak.block"))
-
-    def _learn_block(self, rows, codes, weight, order, votes, logs):
-        weights = weight[order][weight[order] > 0.0]
-        live = self._live + len(weights)
-        rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
-        clipped = weights * np.log1p((math.e / rounds) ** 2)
-        now = {"t_": self.t_ + len(order), "_live": live}
-        now["_clipped"] = float(np.cumsum(np.append(self._clipped, clipped))[-1])
-        given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
-        at_once(self._weak.playing(*given), (vars(self).update, now))
-        self._weak.teach(rows, order)
-
-    def _chain(self, X):
-        rows, K = Rows.from_array(X), self.space_.dim_
-        s, p = np.full((rows.n_rows, K), -math.log(K)), np.full((rows.n_rows, K), 1.0 / K)
-        cap = math.log(max(self._live + 1.0, 2.0))
-        for i, state in enumerate(self._numbers):
-            advance(self._weak.answers(rows, i), cap, state, s, p)
-            yield s.copy()
-
-    def _played(self, X):
-        shares, leader = self._shares()
-        votes, logs = np.zeros((X.shape[0], self.space_.dim_)), None
-        for i, logits in enumerate(self._chain(X)):
-            votes[np.arange(len(votes)), np.argmax(logits, axis=1)] += shares[i]
-            logs = logits if i == leader else logs
-        return votes, logs
-
-    def _thetas(self, X):
-        leader = self._shares()[1]
-        return next(logits for i, logits in enumerate(self._chain(X)) if i == leader)
+            weak = OtherLearners(base, generators, K)
+        return BoostedModel(weak, new_numbers(size, lam), lam, K)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

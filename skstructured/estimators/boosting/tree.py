@@ -1,80 +1,55 @@
 """Learners that play every class with some probability, and a tree that grows as rows arrive."""
 
-from abc import abstractmethod
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, writable
-from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
-from skstructured._learners import classifier
-from skstructured._learners.classifier import ClassScores
-from skstructured._learners.lock import locked
-from skstructured._learners.passes import with_progress
+from skstructured._learners.models import BlockResult
+from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting._rounds import learn_rows
 from skstructured.extend._types import Features, Floats, Ints
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.model import Model
 
 
-@locked
-class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
-    """A learner that plays every class with some probability, and learns rows in blocks.
+class Votes:
+    """Classes drawn from votes (n, K), and logarithms of probabilities (n, K) or NaN.
 
-    A subclass makes its state in `_setup(K)`, plays and learns a block in `_learn_block`, and plays
-    without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
+    Parameters
+    ----------
+    votes_and_logs : ndarray of shape (n, 2, K)
     """
 
-    @abstractmethod
-    def _setup(self, K):
-        """Check the parameters and make the state, for K classes."""
+    def __init__(self, votes_and_logs):
+        self.votes, self.logs = votes_and_logs[:, 0], votes_and_logs[:, 1]
 
-    @abstractmethod
-    def _learn_block(self, rows, codes, weight, order, votes, logs):
-        """Play and learn rows in `order`; writes votes (m, K), and log probabilities if any."""
+    def losses(self, V, random_state):
+        """The `Losses` if V is true; surrogates are −logs of the true classes."""
+        codes, every = V.argmax(axis=1), np.arange(len(V))
+        expected = np.clip(1.0 - self.votes[every, codes], 0.0, 1.0)
+        u = check_random_state(random_state).random_sample(len(codes))
+        return Losses((u < expected).astype(np.float64), expected, -self.logs[every, codes])
 
-    @abstractmethod
-    def _played(self, X):
-        """Votes (n, K) and log probabilities (n, K), or NaN, with which rows would be played."""
 
-    fit, partial_fit, learn = classifier.fit, classifier.partial_fit, classifier.learn
+class VotingLearner(ClassifierMixin, OnlineEstimator):
+    """A learner that plays every class with some probability.
 
-    #: How many rows are learned at a time.
-    _block = 1024
+    Its model records votes and logarithms (n, 2, K); `played` returns those of rows (n, p), without
+    learning them.
+    """
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds with the current state; nothing is learned."""
-        votes, logs = self._played(rounds.X[which])
-        return losses_of(votes, logs, rounds.packed[which], random_state)
+        rounds = rounds.take(which)
+        with self.lock:
+            votes_and_logs = self._model.played(rounds.rows)
+        return Votes(votes_and_logs).losses(self._truths(rounds.packed), random_state)
 
-    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Play each round, then learn it; the `Losses`."""
-        votes, logs = self._learn(rounds, np.asarray(which))
-        return losses_of(votes, logs, rounds.packed[which], random_state)
-
-    def _start(self, space):
-        self.space_, self.classes_, self.t_ = space, space.classes_, 0
-        self._setup(space.dim_)
-
-    def _learn(self, rounds, order):
-        """Learn rows in `order`; votes and log probabilities of the plays."""
-        rest, size = (rounds.rows, rounds.packed, rounds.weights), self._block
-        votes, logs = np.full((2, len(order), self.space_.dim_), np.nan)
-        for start in with_progress(self, range(0, len(order), size), len(order)):
-            part = slice(start, start + size)
-            with self.lock:
-                self._learn_block(*rest, order[part], votes[part], logs[part])
-        return votes, logs
-
-
-def losses_of(votes, logs, codes, random_state):
-    """`Losses` of classes drawn from votes (n, K); surrogates are −logs of the true classes."""
-    every = np.arange(len(codes))
-    expected = np.clip(1.0 - votes[every, codes], 0.0, 1.0)
-    u = check_random_state(random_state).random_sample(len(codes))
-    return Losses((u < expected).astype(np.float64), expected, -logs[every, codes])
+    def _decode(self, theta, decoder=None):
+        return Votes(theta) if theta.ndim == 3 else super()._decode(theta)
 
 
 class Trees(State):
@@ -112,11 +87,53 @@ class Trees(State):
         learn_rows(*rows.arrays, *given, *found)
         return found
 
+    def owns_arrays(self):
+        """Whether the arrays can be written to; all are as the largest is."""
+        return writable(self.sides) is self.sides
+
     def one(self, i):
         """Tree i alone, a copy."""
         copy = object.__new__(type(self))
         vars(copy).update({name: part[i : i + 1].copy() for name, part in vars(self).items()})
         return copy
+
+
+class TreeModel(Model):
+    """A tree, whose votes are sure."""
+
+    in_place = records = True
+    block = 1024
+
+    def __init__(self, trees, space, patience):
+        self.trees, self.space, self.patience = trees, space, patience
+
+    def learn(self, batch, indices, weight, record):
+        """Play and learn rounds; see `Model`."""
+        leaves, answers = np.zeros((2, len(indices)), dtype=np.int64)
+        learned = batch.packed, batch.weights, self.patience, self.trees.arrays, 0
+        count = vars(self).update, {"n_rounds": self.n_rounds + len(indices)}
+        at_once((learn_rows, *batch.rows.arrays, indices, *learned, leaves, answers), count)
+        return BlockResult(-1, self._votes(answers), None) if record else None
+
+    def owns_arrays(self):
+        """See `Model`."""
+        return self.trees.owns_arrays()
+
+    def _votes(self, answers):
+        votes = self.space.unpack(answers)
+        return np.stack([votes, np.full(votes.shape, np.nan)], axis=1)
+
+    def played(self, rows):
+        """Votes (n, 2, K), with NaN for logarithms, with which rows would be played."""
+        return self._votes(self.trees.read(rows, 0)[1])
+
+    def scores(self, batch, averaged):
+        """Shares of the classes (n, K) in the leaf of every row."""
+        counts = self.trees.counts[0][self.trees.read(batch.rows, 0)[0]]
+        total = counts.sum(axis=1, keepdims=True)
+        return np.divide(
+            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
+        )
 
 
 #: A tree has at most 2^DEEPEST leaves, all of which are there from the start.
@@ -184,16 +201,20 @@ class OnlineTreeClassifier(VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
+    certificate = OnlineLearner.certificate
+
     def predict_proba(self, X: Features) -> Floats:
         """Predict the shares of the classes, by weight, in the leaf of every row: (n, K).
 
         They are 1/K in an empty leaf.
         """
-        return self._thetas(self._fitted_rows(X))
+        return self._scores(X)
 
-    def _setup(self, K):
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
         rng = check_random_state(self.random_state)
-        self._trees = self._new_trees([rng], K, self.n_features_in_)
+        trees = self._new_trees([rng], self.space_.dim_, self.n_features_in_)
+        return TreeModel(trees, self.space_, self.patience)
 
     def _new_trees(self, generators, K, width):
         """`Trees`, one for every generator."""
@@ -203,22 +224,3 @@ class OnlineTreeClassifier(VotingLearner):
         size = (2**self.max_depth - 1, self.n_tests)
         tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
         return Trees(np.array(tried), K)
-
-    def _learn_block(self, rows, codes, weight, order, votes, logs):
-        leaves, answers = np.zeros((2, len(order)), dtype=np.int64)
-        given = (order, codes, weight, self.patience, self._trees.arrays, 0, leaves, answers)
-        count = (vars(self).update, {"t_": self.t_ + len(order)})
-        at_once((learn_rows, *rows.arrays, *given), count)
-        votes[:] = self.space_.unpack(answers)
-
-    def _played(self, X):
-        votes = self.space_.unpack(self._trees.read(Rows.from_array(X), 0)[1])
-        return votes, np.full(votes.shape, np.nan)
-
-    def _thetas(self, X):
-        with self.lock:
-            counts = self._trees.counts[0][self._trees.read(Rows.from_array(X), 0)[0]]
-        total = counts.sum(axis=1, keepdims=True)
-        return np.divide(
-            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
-        )

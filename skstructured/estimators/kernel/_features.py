@@ -247,10 +247,10 @@ class FeatureModel(LinearModel):
             names = names + [f"{name} of the line" for name in names]
         return names + [f"average of {name}" for name in names] if self.averaged else names
 
-    def certificate(self, delta):
+    def _theorem(self, delta):
         """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
         if not self.has_lines:
-            return super().certificate(delta)
+            return super()._theorem(delta)
         return certificate_of(self.optimizer, self.loss, self.state, delta, self.expert_names())
 
     def _raw(self, Z):

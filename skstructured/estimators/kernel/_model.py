@@ -11,6 +11,7 @@ from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
+from skstructured._learners.multiple_passes import most_passes
 from skstructured._learners.pass_selection import KERNEL
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
 from skstructured.estimators.kernel._values import (
@@ -117,7 +118,7 @@ class KernelModel(Model):
         if not self.is_precomputed and (batch.weights == 0.0).any():
             self.given = np.where(batch.weights[:, None] > 0.0, self.given, 0.0)  # however far
         self.expansion = self._new_expansion(self.given, batch.weights)
-        if learner._most_passes() > 1:
+        if most_passes(learner) > 1:
             self.expansion.fill(self.given, self.cache)
 
     def fresh_copy(self):

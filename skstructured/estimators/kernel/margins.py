@@ -22,7 +22,7 @@ from skstructured._engine.state import CLOCK
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, with_rows
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
@@ -73,9 +73,9 @@ def is_linear(learner):
     return isinstance(function, str) and function == "linear"
 
 
-def new_model(learner):
-    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
-    return NormalisedText(learner) if is_linear(learner) else KernelModel(learner)
+def new_model(self):
+    """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
+    return NormalisedText(self) if is_linear(self) else KernelModel(self)
 
 
 def wants_intercept(learner):
@@ -223,8 +223,9 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     class_weight: dict | Literal["balanced"] | None = None
 
     space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles = True
     _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         check_choice("loss", self.loss, KINDS)
@@ -325,8 +326,8 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     _: KW_ONLY
     max_iter: int = 10
 
-    class_weight = None
-    _wants_intercept, _new_model = wants_intercept, new_model
+    _learns_singles = True
+    _wants_intercept, new_model = wants_intercept, new_model
     _check_stream, score_factor_ = refuse_precomputed, score_factor
 
     def _unfitted_space(self):
@@ -371,9 +372,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def _space_of_stream(self, y, classes):
         return self._unfitted_space().fit_stream(y, classes)
 
-    _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
-    _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
-
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
         known = snapshot(self)
@@ -404,9 +402,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def dual_coef_(self) -> Array:
         """Coefficients (1, n_support) of the kernels, in units of y."""
         return super().dual_coef_ * self.space_.scale
-
-    def __sklearn_tags__(self):
-        return with_rows(super().__sklearn_tags__(), self)
 
 
 @inherit_parameters(PiSTOLClassifier)
@@ -464,8 +459,9 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     class_weight: dict | Literal["balanced"] | None = None
 
     space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles = True
     _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         check_choice("loss", self.loss, (*KINDS, "square"))
@@ -552,8 +548,9 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     loss = "perceptron"
 
     space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles = True
     _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, _new_model, score_factor_ = refuse_precomputed, new_model, score_factor
+    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         return MarginLoss(space, self.loss), FixedStep(1.0)

@@ -193,7 +193,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
     random_state: Seed = None
 
     _check_stream, score_factor_ = refuse_precomputed, score_factor
-    _given_decoder = given_decoder
+    _given_decoder, _learns_singles = given_decoder, True
 
     @property
     def n_components_(self):
@@ -223,7 +223,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
         columns, count = self.n_features_in_ * (1 + (self.missing == "indicator")), count_of(self)
         return parts_of(self, space, columns + count, mixes=count > 0)
 
-    def _new_model(self):
+    def new_model(self):
+        """Return a model that has learned nothing; see `OnlineEstimator`."""
         return (FeatureModel if count_of(self) > 0 else KernelModel)(self)
 
     def _read(self, X, reset=False):

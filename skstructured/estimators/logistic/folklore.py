@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from skstructured._base.component import inherit_parameters, parameters
+from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
-from skstructured.estimators.logistic._base import LogisticLearner
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.estimators._auto import given_decoder
+from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
@@ -165,8 +167,8 @@ def kind_of(learner, K, width):
     return ClassBlocks
 
 
-@parameters
-class FolkloreClassifier(LogisticLearner, BaseEstimator):
+@parameters_with(_base.LogisticParameters)
+class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     r"""Online logistic regression whose regret grows like log T, without a factor e^B.
 
     Use it for streams with up to a few hundred weights per class if every row counts. After one
@@ -319,6 +321,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
+    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
+    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
@@ -341,8 +345,8 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
             For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
             or a `delta`.
         """
-        self._check_certified("The bound of Agarwal et al. (2022)", delta)
-        parts = getattr(self._weights, "parts", (self._weights,))
+        _base.check_certified(self, "The bound of Agarwal et al. (2022)", delta)
+        parts = getattr(self._model.rounds, "parts", (self._model.rounds,))
         if parts[0].structure != "full":
             raise GuaranteeError(
                 f"No bound with structure={parts[0].structure!r}: set structure='full' (memory "
@@ -351,7 +355,7 @@ class FolkloreClassifier(LogisticLearner, BaseEstimator):
         bounds = [_bound_of(self, part) for part in parts]
         if len(bounds) == 1:
             return bounds[0]
-        price = self.loss_.scale_ * math.log(len(parts)) * self._weights.heaviest
+        price = self.loss_.scale_ * math.log(len(parts)) * self._model.rounds.heaviest
         return RadiusMixtureCertificate(bounds, price)
 
 
@@ -361,7 +365,7 @@ def _bound_of(learner, part):
         constants["kappa"] = float(curvature(np.empty(0), part.reach))
         largest = learner.loss_.scale_ * _largest_regret(learner, part, constants)
         constants["excess_risk"] = largest / max(learner.t_, 1)
-    return learner._bound("Theorem 3.3", part.lam, part.potential, constants)
+    return _base.certificate_of(learner, "Theorem 3.3", part.lam, part.potential, constants)
 
 
 def _largest_regret(learner, part, constants):
@@ -376,8 +380,8 @@ def _largest_regret(learner, part, constants):
 
 
 @inherit_parameters(FolkloreClassifier)
-@parameters
-class AioliClassifier(LogisticLearner, BaseEstimator):
+@parameters_with(_base.LogisticParameters)
+class AioliClassifier(DecodedPredictions, OnlineEstimator):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -426,6 +430,8 @@ class AioliClassifier(LogisticLearner, BaseEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
+    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
+    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
 
     def _new_weights(self, K, width):

@@ -4,14 +4,16 @@ import math
 from typing import Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from skstructured._base.component import inherit_parameters, parameters
+from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into, inner
-from skstructured.estimators.logistic._base import LogisticLearner
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.estimators._auto import given_decoder
+from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     FullMatrix,
@@ -133,8 +135,8 @@ class NewtonMatrix(FullMatrix):
 
 
 @inherit_parameters(FolkloreClassifier)
-@parameters
-class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
+@parameters_with(_base.LogisticParameters)
+class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
     Use it for comparisons [1]_. In theory its regret has a factor e^B, which no learner that
@@ -203,6 +205,9 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
     feature_norm: float | None = None
     exp_concavity: float | Literal["theory"] = 0.1
 
+    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
+    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
+
     def _new_weights(self, K, width):
         B, gamma = check_size("radius", self.radius), self._gamma(K)
         if not LEAST_PRODUCT <= gamma * B <= 1.0 / LEAST_PRODUCT:
@@ -234,8 +239,8 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
             If `exp_concavity` is too large for the longest row, for a `delta`, and for another
             decoder than "map", "nearest" or "sampled".
         """
-        self._check_certified("The theorem of online Newton steps", delta)
-        learned = self._weights
+        _base.check_certified(self, "The theorem of online Newton steps", delta)
+        learned = self._model.rounds
         B, gamma = learned.constants
         if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
@@ -245,4 +250,4 @@ class OnlineNewtonClassifier(LogisticLearner, BaseEstimator):
             )
         constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
         offset, quadratic = 0.5 * learned.potential / gamma, 0.5 * gamma * learned.lam
-        return self._bound("Online Newton steps", quadratic, offset, constants)
+        return _base.certificate_of(self, "Online Newton steps", quadratic, offset, constants)
