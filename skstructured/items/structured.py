@@ -72,7 +72,7 @@ class QueryLoss:
 
     objective = value_and_gradient
 
-    def curvature(self, theta: Floats, truth: Floats, slopes: Floats) -> Floats:
+    def second_derivatives(self, theta: Floats, truth: Floats, slopes: Floats) -> Floats:
         """Second derivatives (N, 1) of the losses of queries in each score."""
         shares = slopes + truth[:, :1]
         return shares * (1.0 - shares)

@@ -354,10 +354,10 @@ class FenchelYoung(Component):
         mu *= c
         return c * (conjugate - np.einsum("nk,nk->n", theta, V)), mu
 
-    def curvature(self, theta: ArrayLike, V: ArrayLike, slopes: Floats) -> Floats:
+    def second_derivatives(self, theta: ArrayLike, V: ArrayLike, slopes: Floats) -> Floats:
         """Second derivatives (n, dim) in each score, or bounds of them, by the gradient."""
         c = self.constants_of(slopes.shape[1]).c
-        return c * self._terms()[2].curvature(np.asarray(V) + slopes / c)
+        return c * self._terms()[2].second_derivatives(np.asarray(V) + slopes / c)
 
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""

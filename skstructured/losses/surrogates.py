@@ -269,7 +269,7 @@ class ResidualLoss(Surrogate):
         slope = np.sign(r) * (np.abs(r) > epsilon)
         return (np.abs(r) - epsilon)[:, 0].clip(0.0), slope
 
-    def curvature(self, theta, V, slopes):
+    def second_derivatives(self, theta, V, slopes):
         """|ℓ'(r)/r| (n, 1): a parabola in r with this curvature is nowhere below the loss."""
         return np.abs(slopes) / np.maximum(np.abs(theta - V), SMALLEST_RESIDUAL)
 

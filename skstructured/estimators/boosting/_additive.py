@@ -88,7 +88,7 @@ class AdditiveModel:
     ) -> None:  # fmt: skip
         self.task, self.grower, self.learning_rate, self.seed = task, grower, learning_rate, seed
         self.learned, self.left_out = np.flatnonzero(is_learned), np.flatnonzero(~is_learned)
-        self.start, self.trees = task.best_constant(self.learned), []
+        self.start, self.trees = task.best_constant(self.learned), list[Any]()
         self.theta = np.tile(self.start, (len(task.V), 1))
         self.losses, self.slopes = task.loss.objective(self.theta, task.V)
 
@@ -104,16 +104,17 @@ class AdditiveModel:
     def _steps(self, leaves, weight):
         """Steps (n_leaves, dim), by the leaves of the learned rows."""
         task, slopes = self.task, self.slopes
-        curvatures = task.loss.curvature(self.theta, task.V, slopes)[self.learned]
+        curvatures = task.loss.second_derivatives(self.theta, task.V, slopes)[self.learned]
         falls = sums_of_leaves(leaves, -weight * slopes[self.learned])
         curves = sums_of_leaves(leaves, weight * curvatures) + getattr(task.loss, "scale_", 1.0)
         return np.clip(self.learning_rate * falls / curves, -LONGEST, LONGEST)
 
-    def grow(self, n_rounds: int) -> None:
+    def grow(self, n_rounds: int) -> Self:
         """Learn trees until there are so many."""
         while len(self.trees) < n_rounds:
             self.add_tree()
         self.honest = self.theta[self.left_out]
+        return self
 
     def seek_rounds(self, max_iter: int, n_iter_no_change: int, ratio: Callable) -> list[float]:
         """Learn trees until so many do not lower the held-out loss; the losses after each number.
@@ -122,7 +123,6 @@ class AdditiveModel:
         is then hopeless.
         """
         losses, n_rounds = [self._held_out_loss()], 0
-        self.honest = self.theta[self.left_out]
         while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
             self.add_tree()
             losses.append(self._held_out_loss())
@@ -177,27 +177,36 @@ class AdditiveTrees(NamedTuple):
         their scores are NaN. If there are no others, one model learns `max_iter` rounds. None if
         the `ratio` of the first model's loss to that of a rival is above `worth`.
         """
-        max_iter, n_iter_no_change, learning_rate, *limits = options
-        ranks, losses = ColumnRanks.of(X), []
+        ranks, n_models, n_rounds = ColumnRanks.of(X), max(folds.max() + 1, 1), options.max_iter
+        limits = options.max_leaf_nodes, options.min_samples_leaf, options.max_features
         grower = TreeGrower(ranks.transform(X), *limits)
-        models = [
-            AdditiveModel(task, grower, learning_rate, folds != fold, seed + fold * max_iter)
-            for fold in range(max(folds.max() + 1, 1))
-        ]
-        first, *others = models
-        if others:
-            losses = first.seek_rounds(max_iter, n_iter_no_change, ratio)
-            max_iter = len(first.trees)
-            if ratio(first) > worth:
+
+        def grown(fold, n_rounds):
+            is_learned, own_seed = folds != fold, seed + fold * options.max_iter
+            model = AdditiveModel(task, grower, options.learning_rate, is_learned, own_seed)
+            return model.grow(n_rounds)
+
+        models, losses = [], []
+        if n_models > 1:
+            models = [grown(0, 0)]
+            losses = models[0].seek_rounds(options.max_iter, options.n_iter_no_change, ratio)
+            n_rounds = len(models[0].trees)
+            if ratio(models[0]) > worth:
                 return None
-        grow = delayed(AdditiveModel.grow)
-        Parallel(n_jobs, prefer="threads")(grow(model, max_iter) for model in others or models)
-        honest = np.full((len(X), task.dim), np.nan)
-        for model in models:
-            honest[model.left_out] = model.honest
-        forest = forest_of([tree for model in models for tree in model.trees], task.dim, X.shape[1])
+        others = range(len(models), n_models)
+        models += Parallel(n_jobs, prefer="threads")(delayed(grown)(i, n_rounds) for i in others)
+        return cls.of_models(ranks, models, losses, X.shape[1]), honest_scores(models)
+
+    @classmethod
+    def of_models(
+        cls, ranks: ColumnRanks, models: list[AdditiveModel], losses: list[float], p: int
+    ) -> Self:
+        """The trees of models."""
+        trees = [tree for model in models for tree in model.trees]
         start = np.mean([model.start for model in models], axis=0)
-        return cls(ranks, start, forest, len(models), max_iter, np.array(losses)), honest
+        n_rounds = len(models[0].trees)
+        forest = forest_of(trees, len(start), p)
+        return cls(ranks, start, forest, len(models), n_rounds, np.array(losses))
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
@@ -212,6 +221,14 @@ class AdditiveTrees(NamedTuple):
                 scores = sum(steps[i :: self.n_rounds], scores)
             staged.append(scores / self.n_models)
         return staged
+
+
+def honest_scores(models: list[AdditiveModel]) -> Floats:
+    """Scores (n, dim) of rows by the model that leaves them out; NaN if none does."""
+    scores = np.full(models[0].theta.shape, np.nan)
+    for model in models:
+        scores[model.left_out] = model.honest
+    return scores
 
 
 def forest_of(trees: list[Any], dim: int, p: int) -> Forest:

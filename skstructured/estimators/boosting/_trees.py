@@ -91,8 +91,8 @@ class TreeGrower:
         draws = rng.random_sample((2 * n_splits + 1, p)).argsort(axis=1)[:, :n_drawn]
         nodes, cuts = np.zeros((n_splits, 3), np.int32), np.zeros(n_splits, np.int64)
         gains, leaves = np.zeros(n_splits), np.zeros(self.bins.shape[1], np.int32)
-        given = self.bins, sums, rows.astype(np.int32), draws, self.min_samples_leaf
-        n = grow_tree(*given, nodes, cuts, gains)
+        rows = rows.astype(np.int32)
+        n = grow_tree(self.bins, sums, rows, draws, self.min_samples_leaf, nodes, cuts, gains)
         find_leaves(self.bins, nodes[:n], cuts, leaves)
         importances = np.bincount(~nodes[:n, 0], gains[:n], p)
         thresholds = np.append(np.float32(-np.inf), EDGES)[cuts[:n]]
