@@ -131,7 +131,7 @@ class Oracle:
         ``batch(theta) -> (ŷ_Ω(θ), Ω*(θ))`` of many rows by NumPy, which does not compile; None
         calls `kernel` for every row.
     second_derivatives : callable
-        ``second_derivatives(mu)``: second derivatives (n, dim) of Ω* in each score, or bounds of them.
+        ``second_derivatives(mu)``: those of Ω* (n, dim) in each score, or bounds of them.
     """
 
     kernel: Callable | None
