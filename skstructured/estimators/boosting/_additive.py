@@ -1,7 +1,7 @@
 """Scores that are sums of trees, one more each round, by the slopes of any loss."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,9 @@ from skstructured.extend._types import Array, Floats, Ints
 
 #: The longest step of a leaf, in units of scores.
 LONGEST = 2.0
+
+#: Seeds that a generator can have.
+N_SEEDS = 2**32
 
 
 class BoostingOptions(NamedTuple):
@@ -91,7 +94,7 @@ class AdditiveModel:
 
     def add_tree(self) -> None:
         """Learn one more tree."""
-        seed, weight = self.seed + len(self.trees), self.task.weight
+        seed, weight = (self.seed + len(self.trees)) % N_SEEDS, self.task.weight
         tree, leaves = self.grower.grow(-self.slopes, weight, self.learned, seed)
         steps = self._steps(leaves[self.learned], weight[self.learned, None])
         self.theta += steps[leaves]
@@ -122,7 +125,7 @@ class AdditiveModel:
         while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
             self.add_tree()
             losses.append(self._held_out_loss())
-            if losses[-1] <= min(losses):
+            if losses[-1] < losses[n_rounds]:
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
         del self.trees[n_rounds:]
         return losses
@@ -145,7 +148,7 @@ class AdditiveTrees(NamedTuple):
     start : ndarray of shape (dim,)
         Mean scores of the models before the first round.
     forest : Forest
-        The trees of all models, one model after the other; leaves have steps.
+        The trees of the first round of each model, then of the second, …; leaves have steps.
     n_models, n_rounds : int
         Each model has as many trees as there are rounds.
     held_out_losses : ndarray of shape (n,)
@@ -185,23 +188,25 @@ class AdditiveTrees(NamedTuple):
         honest = np.full((len(X), task.dim), np.nan)
         for model in models:
             honest[model.left_out] = model.honest
-        forest = forest_of([tree for model in models for tree in model.trees], task.dim, X.shape[1])
+        rounds = zip(*(model.trees for model in models), strict=True)
+        forest = forest_of([*itertools.chain.from_iterable(rounds)], task.dim, X.shape[1])
         start = np.mean([model.start for model in models], axis=0)
         return cls(ranks, start, forest, len(models), max_iter, np.array(losses)), honest
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
-        return self.staged_scores(X, [self.n_rounds])[0]
+        scores = np.tile(self.n_models * self.start, (len(X), 1))
+        for steps in self.forest.predictions(self.ranks.transform(X)):
+            scores += steps
+        return scores / self.n_models
 
-    def staged_scores(self, X: Array, n_rounds: Sequence[int]) -> list[Floats]:
-        """`scores` after some numbers of rounds, in order."""
-        steps = [*self.forest.predictions(self.ranks.transform(X))]
-        scores, staged = np.tile(self.n_models * self.start, (len(X), 1)), []
-        for start, end in itertools.pairwise([0, *n_rounds]):
-            for i in range(start, end):
-                scores = sum(steps[i :: self.n_rounds], scores)
-            staged.append(scores / self.n_models)
-        return staged
+    def staged_scores(self, X: Array) -> Iterator[Floats]:
+        """`scores` after 1, 2, …, `n_rounds` rounds."""
+        scores = np.tile(self.n_models * self.start, (len(X), 1))
+        steps = self.forest.predictions(self.ranks.transform(X))
+        for _ in range(self.n_rounds):
+            scores = sum(itertools.islice(steps, self.n_models), scores)
+            yield scores / self.n_models
 
 
 def forest_of(trees: list[Any], dim: int, p: int) -> Forest:

@@ -31,9 +31,9 @@ class VertexTrees(Member):
     """Trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
     The honest score of a row is that of the group of trees that has not learned its part. All
-    groups predict; with more than 3,000 rows as many other trees predict, which learn all rows.
-    Above 100,000 rows each tree learns as many, drawn with replacement, and the groups predict.
-    Trees see ranks of dense columns, and missing values.
+    groups predict; with 3,001 to 10,000 rows as many other trees predict, which learn all rows.
+    With more than 100,000 rows each tree learns as many, drawn with replacement. Trees see ranks of
+    dense columns, and missing values.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class VertexTrees(Member):
 
     def work(self, n: int) -> float:
         """See `Member`."""
-        n_groups = PARTS * (2 if n > FEW else 1)
+        n_groups = PARTS * (2 if FEW < n <= 2 * MOST else 1)
         return n_groups * self.n_trees * (n * math.log(n) + TREE_SETUP)
 
     def smaller(self, size: float) -> "VertexTrees":
