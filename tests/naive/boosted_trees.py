@@ -1,5 +1,7 @@
 """Boosting by trees, literally: slopes, splits by exhaustive search, best-first growth, steps."""
 
+import itertools
+
 import numpy as np
 
 #: Ranks between bins; below −inf there are missing values alone.
@@ -18,7 +20,7 @@ def thresholds_of(values, in_bins):
         own = [edge for low, edge in bounds if any(low < v <= edge for v in values)]
         return [(edge, True) for edge in [-np.inf, *own]]
     distinct = sorted({float(v) for v in values if not np.isnan(v)})
-    middles = [0.5 * (a + b) for a, b in zip(distinct, distinct[1:], strict=False)]
+    middles = [0.5 * (a + b) for a, b in itertools.pairwise(distinct)]
     return [(t, side) for t in [*middles, np.inf] for side in (False, True)]
 
 
@@ -95,7 +97,8 @@ def newton_steps(name, mu, V, weight, leaves, rate):
         rows = [i for i in leaves if leaves[i] == leaf]
         falls = sum(weight[i] * (V[i] - mu[i]) for i in rows)
         curves = sum(weight[i] * h[i] for i in rows) + 1.0
-        steps[leaf] = np.array([min(max(rate * f / c, -2.0), 2.0) for f, c in zip(falls, curves)])
+        pairs = zip(falls, curves, strict=True)
+        steps[leaf] = np.array([min(max(rate * f / c, -2.0), 2.0) for f, c in pairs])
     return steps
 
 
@@ -123,9 +126,8 @@ class Model:
         """One round."""
         rate, max_leaves, min_rows, _ = self.options
         mu = self.loss.mean(self.theta)
-        columns = (
-            self.columns(max_leaves - 1) if self.in_bins else lambda n: range(len(self.ranks[0]))
-        )
+        p = self.ranks.shape[1]
+        columns = self.columns(max_leaves - 1) if self.in_bins else lambda n: range(p)
         splits = grow(
             self.ranks, self.V - mu, self.weight, self.learned, columns, min_rows, max_leaves,
             self.in_bins,
@@ -153,7 +155,7 @@ class Model:
 
 
 def n_rounds_of(model, max_iter, patience):
-    """Rounds up to the lowest held-out loss, and all losses; the model learns that many and more."""
+    """Rounds up to the lowest held-out loss, and all losses; the model may learn more."""
     losses = [model.held_out_loss()]
     while len(losses) - 1 < max_iter and len(losses) - 1 - int(np.argmin(losses)) < patience:
         model.add_tree()
@@ -179,9 +181,7 @@ def mid_ranks(column, values):
     """Mid-ranks from 0 to 1 among a column of few distinct values, and linear between them."""
     known = sorted(v for v in column if not np.isnan(v))
     distinct = sorted(set(known))
-    ranks = [
-        (known.index(v) + known.index(v) + known.count(v)) / (2 * len(known)) for v in distinct
-    ]
+    ranks = [(known.index(v) + 0.5 * known.count(v)) / len(known) for v in distinct]
     result = []
     for v in values:
         if np.isnan(v):

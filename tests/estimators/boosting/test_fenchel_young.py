@@ -263,7 +263,7 @@ every_pair = pytest.mark.parametrize(("name", "dim"), LARGEST)
 
 def problem(name, dim, rng, n=24, p=3):
     """Loss, vertices and ranks of few rows of a pair."""
-    n, loss = 8 if is_slow(name) else n, loss_of(name, dim)
+    loss = loss_of(name, dim)
     V = loss.space.argmax(rng.randn(n, dim))
     return loss, np.asarray(V, dtype=float), rng.rand(n, p).astype(np.float32)
 
@@ -272,7 +272,7 @@ class TestCurvature:
     @every_pair
     def test_is_the_second_derivative_or_a_bound(self, name, dim):
         rng = np.random.RandomState(9)
-        loss, V, _ = problem(name, dim, rng)
+        loss, V, _ = problem(name, dim, rng, 8 if is_slow(name) else 24)
         theta, step = rng.randn(len(V), dim), 1e-5
         curvature = loss.curvature(theta, V, loss.gradient(theta, V))
         second = np.empty_like(theta)
