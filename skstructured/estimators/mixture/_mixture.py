@@ -202,6 +202,7 @@ class Mixture(BaseEstimator):
             rows, y, V, weight, None if np.ptp(weight) == 0.0 else weight,
             np.full(len(V), -1), origin,
         )  # fmt: skip
+        training = training._replace(truths=self._truths(training))
         return training if alone else self._in_parts(training, packed, groups)
 
     def _in_parts(self, training, packed, groups):
@@ -255,8 +256,7 @@ class Mixture(BaseEstimator):
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
-            boosted = BoostedTrees(self.loss_, self._truths, last, self.n_jobs)
-            members.append(("boosting", boosted))
+            members.append(("boosting", BoostedTrees(self.loss_, last, self.n_jobs)))
         return [*members, ("trees", self._trees(last))]
 
     def _as_member(self, learner):
@@ -303,7 +303,7 @@ class Mixture(BaseEstimator):
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
         indices, usual = training.judged[part], self._usual_weight(len(honest))
-        truths, weight = self._truths(training), training.weight
+        truths, weight = training.truths, training.weight
         mean = np.average(truths, axis=0, weights=weight)
         weight = training.effective_share * weight[indices]
         return mixing_weights(
