@@ -58,7 +58,7 @@ class BoostingTask(NamedTuple):
     dim: int
 
     def best_constant(self, rows: Ints) -> Floats:
-        """Scores (dim,) of some rows if their features tell nothing; 0 if the mean does not say."""
+        """Scores (dim,) of the mean output of some rows; 0 for losses that need more than it."""
         if not self.loss.linear_in_outputs:
             return np.zeros(self.dim)
         mean = np.average(self.V[rows], axis=0, weights=self.weight[rows])

@@ -60,7 +60,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
 
     Use it for many rows whose outputs depend on columns in steps. Each round fits one tree to
     ``y − ŷ_Ω(θ)``, the negative gradient of the Fenchel–Young loss in the scores θ, so K classes or
-    labels need one tree where other libraries grow K. `StructuredPredictor` has such trees as a
+    labels need one tree per round, not K. `StructuredPredictor` has such trees as a
     member, and is usually more accurate.
 
     Parameters
@@ -102,13 +102,13 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     n_iter_ : int
         Number of rounds.
     validation_losses_ : ndarray
-        Mean losses of the rows that the first model leaves out, less Ω(y), after 0, 1, … rounds, up
-        to where it stopped; empty without early stopping.
+        Mean losses, less Ω(y), of the rows that the first model leaves out, after 0, 1, … rounds;
+        empty without early stopping.
     validation_score_ : float
         `score` of the rows by the models that have not learned them; NaN without early stopping.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Shares of columns in the decrease of squared errors by all splits, with sum 1; zeros if
-        there are none.
+        Shares of columns in the decrease of squared errors by all splits, with sum 1; zeros
+        without splits.
     {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
