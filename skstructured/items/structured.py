@@ -112,8 +112,8 @@ class StructuredRanker(Mixture):
     ----------
     {StructuredPredictor: estimators_}
     named_estimators_ : dict
-        The same by name: "additive", "rbf", "laplacian", "arc-cosine" and "trees". For CSR rows
-        "linear" alone.
+        The same by name: "additive", "rbf", "laplacian", "arc-cosine", "boosting" and "trees". For
+        CSR rows "linear" alone.
     weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, positive. All equal with fewer than 10 queries.
     validation_scores_ : ndarray of shape (n_members,)
@@ -136,8 +136,9 @@ class StructuredRanker(Mixture):
 
     Notes
     -----
-    The members are `ListwiseRanker`, kernel ridge regressions of grades, and a random forest of
-    grades with at least five items per leaf. Kernels and trees learn grades in units of their
+    The members are `ListwiseRanker`, kernel ridge regressions of grades, trees that are boosted by
+    the listwise loss, and a random forest of grades with at least five items per leaf. Kernels and
+    the forest learn grades in units of their
     standard deviation. With θ_e(x) of members that have not learned the query of x, the weights
     ``a = exp z`` minimize
 
