@@ -184,7 +184,7 @@ class AdditiveTrees(NamedTuple):
             losses = first.seek_rounds(max_iter, n_iter_no_change)
             max_iter = len(first.trees)
         grow = delayed(AdditiveModel.grow)
-        Parallel(n_jobs, prefer="threads")(grow(model, max_iter) for model in others or models)
+        Parallel(n_jobs, require="sharedmem")(grow(one, max_iter) for one in others or models)
         honest = np.full((len(X), task.dim), np.nan)
         for model in models:
             honest[model.left_out] = model.honest

@@ -281,7 +281,7 @@ class Mixture(BaseEstimator):
             *members, (name, trees) = members
             done.append(self._learned(name, trees, training, packed))
             training = trees.stretched(training)
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(self._learned)(*pair, training, packed) for pair in members
         )
         honest, scores = zip(*found, *done, strict=True)

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from joblib import parallel_config
 from naive import boosted_trees as naive
 from pairs import LARGEST, is_slow, loss_of
 from scipy import sparse
@@ -450,6 +451,12 @@ class TestFits:
         np.testing.assert_array_equal(again.embedding_scores(rows), model.embedding_scores(rows))
         other = boosting(max_features=0.5, max_iter=3, random_state=1).fit(rows, y)
         assert (other.embedding_scores(rows) != model.embedding_scores(rows)).any()
+
+    def test_are_in_threads_if_joblib_is_configured_to_use_processes(self):
+        with parallel_config("loky", n_jobs=2):
+            model = boosting(n_jobs=2).fit(X, CLASSES)
+        wanted = boosting().fit(X, CLASSES).embedding_scores(X)
+        np.testing.assert_array_equal(model.embedding_scores(X), wanted)
 
     @every_space
     def test_rows_of_weight_zero_change_nothing(self, space):

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from joblib import parallel_config
 from scipy import sparse
 from test_members import SPACES, X, training_of, weighted
 
@@ -175,6 +176,13 @@ class TestMixtures:
             place = list(model.named_estimators_).index("boosting")
             scores.append(model.validation_scores_[place])
         assert 0.38 < np.mean(scores) < 0.62
+
+    def test_are_in_threads_if_joblib_is_configured_to_use_processes(self):
+        y = SPACES["multiclass"][1]
+        with parallel_config("loky", n_jobs=2):
+            model = sk.StructuredPredictor(random_state=0).fit(X, y)
+        wanted = sk.StructuredPredictor(random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), wanted.predict_proba(X), atol=1e-9)
 
     def test_copies_are_left_out_together(self, rng):
         rows, y = rng.randn(60, 5), rng.randint(2, size=60)
