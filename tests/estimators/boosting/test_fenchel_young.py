@@ -96,6 +96,7 @@ def is_same_partition(a, b):
 
 
 class TestTrees:
+    @pytest.mark.interpreted
     @every_kind_of_ranks
     @pytest.mark.parametrize("share", [1.0, 0.5])
     def test_in_bins_have_the_best_splits_of_the_best_leaves(self, bins_for_few_rows, kind, share):
@@ -303,6 +304,7 @@ class TestCurvature:
 
 
 class TestAdditiveModel:
+    @pytest.mark.interpreted
     @every_pair
     @pytest.mark.parametrize("in_bins", [False, True])
     def test_learns_rounds_literally(self, monkeypatch, name, dim, in_bins):
@@ -359,6 +361,18 @@ class TestAdditiveModel:
             wanted = sum(one.scores(new_ranks, n) for one in literals) / 3
             np.testing.assert_allclose(staged, wanted, atol=1e-5)
         assert n == n_rounds
+
+    def test_has_the_trees_up_to_the_lowest_held_out_loss(self):
+        rng = np.random.RandomState(13)
+        V, loss = np.eye(3)[rng.randint(3, size=60)], FenchelYoung(Simplex().fit([0, 1, 2]))
+        grower = TreeGrower(ColumnRanks.of(X).transform(X), 6, 2, 1.0)
+        task = BoostingTask(V, np.ones(60), loss, 3)
+        model = AdditiveModel(task, grower, 0.5, np.arange(60) % 3 > 0, 0)
+        losses = model.seek_rounds(50, 4)
+        assert len(model.trees) == np.argmin(losses) == len(losses) - 5
+        other = AdditiveModel(task, grower, 0.5, np.arange(60) % 3 > 0, 0)
+        other.grow(len(model.trees))
+        np.testing.assert_array_equal(model.honest, other.honest)
 
     def test_stops_when_nothing_changes(self):
         V, loss = np.eye(2)[np.arange(40) % 2], FenchelYoung(Simplex().fit([0, 1]))
