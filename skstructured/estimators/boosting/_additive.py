@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks
-from skstructured.estimators.boosting._trees import TreeGrower
+from skstructured.estimators.boosting._trees import Tree, TreeGrower
 from skstructured.extend._types import Array, Floats, Ints
 
 #: The longest step of a leaf, in units of scores.
@@ -88,7 +88,8 @@ class AdditiveModel:
     ) -> None:  # fmt: skip
         self.task, self.grower, self.learning_rate, self.seed = task, grower, learning_rate, seed
         self.learned, self.left_out = np.flatnonzero(is_learned), np.flatnonzero(~is_learned)
-        self.start, self.trees = task.best_constant(self.learned), []
+        self.start = task.best_constant(self.learned)
+        self.trees: list[tuple[Tree, Floats]] = []
         self.theta = np.tile(self.start, (len(task.V), 1))
         self.losses, self.slopes = task.loss.objective(self.theta, task.V)
 
@@ -172,26 +173,25 @@ class AdditiveTrees(NamedTuple):
         The first model seeks the number of rounds. Rows of fold −1 are learned by all models, and
         their scores are NaN. If there are no others, one model learns `max_iter` rounds.
         """
-        max_iter, n_iter_no_change, learning_rate, *limits = options
-        ranks, losses = ColumnRanks.of(X), []
-        grower = TreeGrower(ranks.transform(X), *limits)
+        ranks = ColumnRanks.of(X)
+        grower = TreeGrower(
+            ranks.transform(X), options.max_leaf_nodes, options.min_samples_leaf,
+            options.max_features,
+        )  # fmt: skip
+        rate, n_seeds = options.learning_rate, options.max_iter
         models = [
-            AdditiveModel(task, grower, learning_rate, folds != fold, seed + fold * max_iter)
+            AdditiveModel(task, grower, rate, folds != fold, seed + fold * n_seeds)
             for fold in range(max(folds.max() + 1, 1))
         ]
-        first, *others = models
-        if others:
-            losses = first.seek_rounds(max_iter, n_iter_no_change)
-            max_iter = len(first.trees)
-        grow = delayed(AdditiveModel.grow)
-        Parallel(n_jobs, require="sharedmem")(grow(one, max_iter) for one in others or models)
+        losses = grow_models(models, options, n_jobs)
         honest = np.full((len(X), task.dim), np.nan)
         for model in models:
             honest[model.left_out] = model.honest
         rounds = zip(*(model.trees for model in models), strict=True)
         forest = forest_of([*itertools.chain.from_iterable(rounds)], task.dim, X.shape[1])
         start = np.mean([model.start for model in models], axis=0)
-        return cls(ranks, start, forest, len(models), max_iter, np.array(losses)), honest
+        n_rounds = len(models[0].trees)
+        return cls(ranks, start, forest, len(models), n_rounds, np.array(losses)), honest
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
@@ -207,6 +207,20 @@ class AdditiveTrees(NamedTuple):
         for _ in range(self.n_rounds):
             scores = sum(itertools.islice(steps, self.n_models), scores)
             yield scores / self.n_models
+
+
+def grow_models(
+    models: list[AdditiveModel], options: BoostingOptions, n_jobs: int | None
+) -> list[float]:
+    """Learn the rounds that the first model seeks, if there are others; its held-out losses."""
+    first, *others = models
+    if not others:
+        first.grow(options.max_iter)
+        return []
+    losses = first.seek_rounds(options.max_iter, options.n_iter_no_change)
+    grow = delayed(AdditiveModel.grow)
+    Parallel(n_jobs, require="sharedmem")(grow(model, len(first.trees)) for model in others)
+    return losses
 
 
 def forest_of(trees: list[Any], dim: int, p: int) -> Forest:
