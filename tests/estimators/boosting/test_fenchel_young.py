@@ -253,6 +253,18 @@ class TestRanks:
         exact = (values[:, 0].argsort().argsort() + 0.5) / 5000
         np.testing.assert_allclose(ranks.transform(values)[:, 0], exact, atol=2e-3)
 
+    @slow_as_python
+    @pytest.mark.parametrize("unit", [2.0**-400, 2.0**400])
+    @pytest.mark.parametrize("n", [60, 3200])
+    def test_do_not_depend_on_units(self, unit, n):
+        rng = np.random.RandomState(14)
+        rows, y = rng.randn(n, 3), rng.randint(3, size=n)
+        model = boosting(max_iter=2).fit(rows, y)
+        other = boosting(max_iter=2).fit(unit * rows, y)
+        np.testing.assert_array_equal(
+            other.embedding_scores(unit * rows), model.embedding_scores(rows)
+        )
+
     def test_do_not_depend_on_increasing_functions_of_columns(self):
         model, other = boosting().fit(X, CLASSES), boosting().fit(np.exp(3.0 * X), CLASSES)
         np.testing.assert_array_equal(
