@@ -112,6 +112,10 @@ FITTED |= {
     "random field of classes": Case(
         sk.ConditionalRandomField("simplex", random_state=0), _X, _letters
     ),
+    "boosted trees": Case(sk.FenchelYoungBoosting(max_iter=3, random_state=0), _X, _letters),
+    "boosted trees, assignments": Case(
+        sk.FenchelYoungBoosting("birkhoff", max_iter=3, random_state=0), _X, _orders
+    ),
     "quadratic": Case(sk.QuadraticSurrogate(), _X, _letters),
     "quadratic, kernel": Case(sk.QuadraticSurrogate("birkhoff", kernel="rbf"), _X, _orders),
 }

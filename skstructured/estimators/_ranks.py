@@ -34,6 +34,7 @@ class ColumnRanks(NamedTuple):
         ranks = np.empty(X.shape, dtype=np.float32)
         for j, (values, knots) in enumerate(self.knots):
             ranks[:, j] = np.interp(X[:, j], values, knots)
+        ranks[np.isnan(X)] = np.nan  # interp has a rank for them if there is one value
         return ranks
 
 

@@ -45,12 +45,13 @@ class StructuredRegressor(RegressorMixin, Mixture):
     ----------
     {StructuredPredictor: estimators}
         "auto" is a linear model that minimizes the penalized loss, kernel ridge regressions with
-        "rbf", "laplacian" and "arc-cosine", and randomized trees. The linear model of CSR rows, and
-        of many rows with many features, is a `PiSTOLRegressor`. Other members can be any
-        regressors.
+        "rbf", "laplacian" and "arc-cosine", boosted trees (not for CSR rows), and randomized trees.
+        The linear model of CSR rows, and of many rows with many features, is a `PiSTOLRegressor`.
+        Other members can be any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
-        Loss of the linear model and of the weights; see `PiSTOLRegressor`. The trees' prediction is
-        the mean of their leaves; the median for "absolute", and the quantile for "quantile".
+        Loss of the linear model, of boosted trees and of the weights; see `PiSTOLRegressor`. The
+        prediction of randomized trees is the mean of their leaves; the median for "absolute", and
+        the quantile for "quantile".
     {PiSTOLRegressor: quantile}
     extrapolate : bool, default=False
         Whether predictions may be far outside the range of y. If not, they are at most a tenth of
@@ -63,7 +64,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
     ----------
     {StructuredPredictor: estimators_}
     named_estimators_ : dict
-        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees".
+        The same by name: "linear", "rbf", "laplacian", "arc-cosine", "boosting" and "trees".
     weights_ : ndarray of shape (n_members,)
         Weights of the members, positive. All equal with fewer than 20 effective rows.
     intercept_ : ndarray of shape (1,)

@@ -89,9 +89,10 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
         Members of the mixture. "auto" is a linear model and functions of the kernels "arc-cosine"
         and "laplacian", which minimize the penalized loss; a kernel ridge regression of vertices
-        with "rbf"; and randomized trees of vertices. With more than 1.5 `n_landmarks` rows the
-        "laplacian" member is a kernel ridge regression, and so are all kernels if the oracle of a
-        custom space is in Python. The linear model of CSR rows, of many rows with many features,
+        with "rbf"; boosted trees as in `FenchelYoungBoosting`; and randomized trees of vertices.
+        With more than 1.5 `n_landmarks` rows the "laplacian" member is a kernel ridge regression,
+        and so are all kernels if the oracle of a custom space is in Python. Such spaces, and CSR
+        rows, have no boosted trees. The linear model of CSR rows, of many rows with many features,
         and of such spaces is `OnlineStructuredPredictor`. For CSR rows with more than 4,096 columns
         and for CSR rows of label sequences the linear model is the only member, and for fewer than
         10 dense sequences it is a `ConditionalRandomField`.
@@ -128,8 +129,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         After `fit` of rows: `center`, `scale` and the edges `low` and `high` of features, each of
         shape (n_features_in_,), and which are `heavy`, which become normal quantiles.
     named_estimators_ : dict
-        The same by name: "linear", "rbf", "laplacian", "arc-cosine" and "trees". For label
-        sequences "rows" or "windows", and "chain".
+        The same by name: "linear", "rbf", "laplacian", "arc-cosine", "boosting" and "trees". For
+        label sequences "rows" or "windows", and "chain".
     weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, positive. With fewer than 20 effective rows (see Notes) 0.1
         for "rbf" and "trees" and 0 for the others. In a stream, weights of mean predictions, with
@@ -173,7 +174,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     copies of a row count as one. Equal rows are copies if at least 90% of them have equal outputs.
 
     Honest scores leave out one fifth of the rows at a time, with all copies of them; with more than
-    20,000 rows, as many have honest scores. The features of kernel ridge regressions [3]_ are
+    5,000 rows, as many have honest scores. Boosted trees of more than 10,000 rows leave out two or
+    three of five parts at a time, and a fifth of the number of rows determines how many trees there
+    are. Trees split ranks of dense columns. The features of kernel ridge regressions [3]_ are
     standardized and multiplied by the root of their importance for trees, which have not learned
     the fifth either. With more than 1.5 `n_landmarks` rows these trees learn `n_landmarks` rows (at
     most half of all) without honest scores. Other members do not multiply features. A linear model
@@ -219,7 +222,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     >>> model.predict(X[:2])
     array([0, 0])
     >>> model.weights_.shape
-    (5,)
+    (6,)
     """
 
     space: str | OutputSpace = "multiclass"

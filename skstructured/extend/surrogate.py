@@ -130,8 +130,8 @@ class Oracle:
     batch : callable or None
         ``batch(theta) -> (ŷ_Ω(θ), Ω*(θ))`` of many rows by NumPy, which does not compile; None
         calls `kernel` for every row.
-    second_derivatives : callable
-        ``second_derivatives(mu)``: those of Ω* (n, dim) in each score, or bounds of them.
+    curvature : callable
+        ``curvature(mu)``: those of Ω* (n, dim) in each score, or bounds of them.
     """
 
     kernel: Callable | None
@@ -144,7 +144,7 @@ class Oracle:
     log_proba: Callable | None = None
     link: Callable = lambda mu, regularizer: mu
     batch: Callable | None = None
-    second_derivatives: Callable = np.ones_like
+    curvature: Callable = np.ones_like
 
     def kernel_for(self, space: OutputSpace) -> Kernel:
         """The compiled function, made for `space` if each space needs its own."""

@@ -72,7 +72,7 @@ class QueryLoss:
 
     objective = value_and_gradient
 
-    def second_derivatives(self, theta: Floats, truth: Floats, slopes: Floats) -> Floats:
+    def curvature(self, theta: Floats, truth: Floats, slopes: Floats) -> Floats:
         """Second derivatives (N, 1) of the losses of queries in each score."""
         shares = slopes + truth[:, :1]
         return shares * (1.0 - shares)
@@ -112,8 +112,8 @@ class StructuredRanker(Mixture):
     ----------
     {StructuredPredictor: estimators_}
     named_estimators_ : dict
-        The same by name: "additive", "rbf", "laplacian", "arc-cosine" and "trees". For CSR rows
-        "linear" alone.
+        The same by name: "additive", "rbf", "laplacian", "arc-cosine", "boosting" and "trees". For
+        CSR rows "linear" alone.
     weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, positive. All equal with fewer than 10 queries.
     validation_scores_ : ndarray of shape (n_members,)
@@ -136,10 +136,10 @@ class StructuredRanker(Mixture):
 
     Notes
     -----
-    The members are `ListwiseRanker`, kernel ridge regressions of grades, and a random forest of
-    grades with at least five items per leaf. Kernels and trees learn grades in units of their
-    standard deviation. With θ_e(x) of members that have not learned the query of x, the weights
-    ``a = exp z`` minimize
+    The members are `ListwiseRanker`, kernel ridge regressions of grades, trees that are boosted by
+    the listwise loss, and a random forest of grades with at least five items per leaf. Kernels and
+    the forest learn grades in units of their standard deviation. With θ_e(x) of members that have
+    not learned the query of x, the weights ``a = exp z`` minimize
 
     .. math:: \sum_q S(\sum_e e^{z_e} θ_e; y_q) + 0.1 ‖z‖^2, \quad
         S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i,

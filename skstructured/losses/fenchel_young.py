@@ -354,10 +354,27 @@ class FenchelYoung(Component):
         mu *= c
         return c * (conjugate - np.einsum("nk,nk->n", theta, V)), mu
 
-    def second_derivatives(self, theta: ArrayLike, V: ArrayLike, slopes: Floats) -> Floats:
-        """Second derivatives (n, dim) in each score, or bounds of them, by the gradient."""
+    def curvature(self, theta: ArrayLike, V: ArrayLike, slopes: Floats) -> Floats:
+        """Second derivatives in each score, or bounds of them.
+
+        They are c μ(1 − μ) for "shannon" on "hypercube" and "ordinal", of which they are equal to
+        the second derivatives; and on "birkhoff", of which they are bounds. On "simplex" they are
+        K/(K − 1) times as large, because scores of K classes only matter by their differences. For
+        other regularizers they are the bound c.
+
+        Parameters
+        ----------
+        theta, V : array-like of shape (n, dim)
+            Scores and encoded outputs.
+        slopes : ndarray of shape (n, dim)
+            The `gradient` there.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+        """
         c = self.constants_of(slopes.shape[1]).c
-        return c * self._terms()[2].second_derivatives(np.asarray(V) + slopes / c)
+        return c * self._terms()[2].curvature(np.asarray(V) + slopes / c)
 
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""

@@ -94,7 +94,7 @@ ORACLES |= {
         log_proba=simplex.log_softmax,
         link=_logarithms,
         batch=simplex.softmax_rows,
-        second_derivatives=_variance_of_differences,
+        curvature=_variance_of_differences,
     ),
     (Simplex, SquaredNorm): _projection(simplex.sparsemax),
     (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one, link=_tsallis_link),
@@ -107,7 +107,7 @@ ORACLES |= {
         log_proba=log_expit,
         link=_log_odds,
         batch=hypercube.sigmoid_rows,
-        second_derivatives=_variance,
+        curvature=_variance,
     ),
     (Hypercube, SquaredNorm): _projection(hypercube.clip),
     (OrdinalChain, Shannon): Oracle(
@@ -119,7 +119,7 @@ ORACLES |= {
         log_proba=ordinal.log_staircase,
         link=_staircase_link,
         batch=ordinal.staircase_rows,
-        second_derivatives=_variance,
+        curvature=_variance,
     ),
     (OrdinalChain, SquaredNorm): _projection(ordinal.staircase_projection),
     (Permutahedron, SquaredNorm): _projection(
@@ -134,7 +134,7 @@ ORACLES |= {
         matching.matching_work,
         True,
         link=_logarithms,
-        second_derivatives=_variance,
+        curvature=_variance,
     ),
     (Birkhoff, SquaredNorm): _projection(
         matching.matching_projection, work=matching.matching_work, iterative=True

@@ -269,8 +269,21 @@ class ResidualLoss(Surrogate):
         slope = np.sign(r) * (np.abs(r) > epsilon)
         return (np.abs(r) - epsilon)[:, 0].clip(0.0), slope
 
-    def second_derivatives(self, theta, V, slopes):
-        """|ℓ'(r)/r| (n, 1): a parabola in r with this curvature is nowhere below the loss."""
+    def curvature(self, theta, V, slopes):
+        """|ℓ'(r)/r|: for |r| and Huber's loss no parabola of less curvature is above the loss.
+
+        Parameters
+        ----------
+        theta, V : array-like of shape (n, 1)
+            Scores and outputs.
+        slopes : ndarray of shape (n, 1)
+            The gradient there.
+
+        Returns
+        -------
+        ndarray of shape (n, 1)
+            Residuals below 0.05 count as 0.05.
+        """
         return np.abs(slopes) / np.maximum(np.abs(theta - V), SMALLEST_RESIDUAL)
 
     def mean(self, theta):

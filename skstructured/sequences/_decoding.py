@@ -59,7 +59,7 @@ class SequenceLoss(RoundLoss):
         return self.constants == "sharp" and not self.projects
 
     @property
-    def curvature(self):
+    def smoothness_factor(self):
         """See `RoundLoss`."""
         return 2.0 / KAPPA_0 if self._is_sharp else 1.0
 

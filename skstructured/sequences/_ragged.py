@@ -53,7 +53,7 @@ class RoundLoss(FenchelYoung):
     #: Optimizers are told bounds on gradients.
     lipschitz = 1.0
     #: What 2c times C²/λ is to be multiplied by.
-    curvature = 1.0
+    smoothness_factor = 1.0
     #: Means of rounds are compiled.
     calls_python = False
 
@@ -88,7 +88,7 @@ class RoundLoss(FenchelYoung):
         c = self._check_scale(needed / math.log(2) if needed > 0.0 else 1.0)
         # The gap of the theory is the same for all sizes, of rounds to come too.
         a = 1.0 - (math.log(2) if isinstance(self.scale, str) else needed / c)
-        smooth = 2.0 * c * self.stretch * self.curvature
+        smooth = 2.0 * c * self.stretch * self.smoothness_factor
         return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
 
 

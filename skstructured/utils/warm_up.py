@@ -21,8 +21,8 @@ def warm_up(*names: str) -> None:
     Estimators with default parameters learn and predict 40 rows, by ``fit`` and one by one.
     Afterwards this process compiles nothing for them, and other functions when they are first
     called; later processes load the code from disk.
-    Sparse, float32 and missing values, and parameters such as `optimizer`, `kernel` and `loss`,
-    need functions that this leaves out.
+    Sparse, float32 and missing values, boosted trees of more than 3,000 rows, and parameters such
+    as `optimizer`, `kernel` and `loss` need functions that this leaves out.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def test_classes_have_one_name_in_the_defaults_of_estimators():
         if "space" in inspect.signature(cls).parameters and hasattr(cls, "fit")
     }
     others = {"ItemStructuredPredictor": "simplex", "ConditionalRandomField": "sequence"}
-    assert len(found) == 8 and found == dict.fromkeys(found, "multiclass") | others
+    assert len(found) == 9 and found == dict.fromkeys(found, "multiclass") | others
 
 
 def test_required_and_keyword_only_parameters_and_nothing_else_of_a_dataclass():

@@ -23,7 +23,7 @@ from skstructured.spaces._real_line import RealLine
 #: Interpreted kernels are a thousand times slower.
 slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 
-NAMES = ["linear", "rbf", "laplacian", "arc-cosine", "trees"]
+NAMES = ["linear", "rbf", "laplacian", "arc-cosine", "boosting", "trees"]
 
 
 @cache

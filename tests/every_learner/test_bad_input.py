@@ -209,6 +209,9 @@ FIRST = [
     (predictor(), X, np.zeros(12), r"at least two classes, got 12 rows of one class, .*0\.0"),
     (predictor(), X, [], "y must hold at least two classes, got no rows"),
     (sk.StructuredPredictor(), [], [], "y must hold at least two classes, got no rows"),
+    (sk.FenchelYoungBoosting(), [], [], "y must hold at least two classes, got no rows"),
+    (sk.FenchelYoungBoosting(), X, np.zeros(12), "at least two classes, got 12 rows of one class"),
+    (sk.FenchelYoungBoosting(), X, np.r_[np.zeros(11), np.nan], "NaN"),
     (predictor(), X, np.linspace(0, 1, 12), "type: continuous.*For numbers use StructuredRegr"),
     (
         predictor("ordinal"),
@@ -373,6 +376,11 @@ PARAMETERS = [
     (sk.StructuralSVM(cache_size=[]), "cache_size.* must "),
     (field(cost_matrix=10**400), "cost_matrix.* must "),
     (sk.AdaBoostOLMClassifier(alpha=1e308), "alpha.* must "),
+    (sk.FenchelYoungBoosting(learning_rate=10**400), "learning_rate.* must "),
+    (sk.FenchelYoungBoosting(max_iter=0), "max_iter.* must "),
+    (sk.FenchelYoungBoosting(max_features="sqrt"), "max_features.* must "),
+    (sk.FenchelYoungBoosting("hypercube", "tsallis"), "no oracle for Hypercube with Tsallis"),
+    (sk.FenchelYoungBoosting("sequence"), "use StructuredPredictor"),
     (sk.OnlineNewtonClassifier(exp_concavity=5e-324), "exp_concavity.* must "),
 ]
 

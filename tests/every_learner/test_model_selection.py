@@ -120,6 +120,7 @@ SCORE_CLASSES = (
     *(sk.KernelStructuredPredictor(random_state=0), sk.ConditionalRandomField("simplex")),
     *(sk.StructuralSVM(max_iter=5), sk.StructuralSVM("ordinal", max_iter=5)),
     sk.StructuredPredictor(n_landmarks=20, random_state=0),
+    sk.FenchelYoungBoosting(max_iter=5, random_state=0),
     sk.AdaBoostOLMClassifier(n_estimators=2, random_state=0),
 )
 

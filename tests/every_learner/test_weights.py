@@ -107,6 +107,7 @@ LEARNERS = {name: EVERY_LEARNER[name] for name in NAMES} | {
     "max-min": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),
     "support vectors": sk.StructuralSVM(alpha=0.1, random_state=0),
     "least squares": sk.QuadraticSurrogate(alpha=0.1),
+    "boosted trees": sk.FenchelYoungBoosting(max_iter=5, random_state=0),
 }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
+from naive.boosted_trees import mid_ranks
 from naive.robust_columns import in_range
 
 
@@ -67,9 +68,20 @@ def objective(z, b, scores, V, weight, mean, loss, usual):
     return total
 
 
+def units_of(learned, X):
+    """Ranks of dense columns, or sparse ones in units of their largest size."""
+    if hasattr(X, "toarray"):
+        X, learned = X.toarray(), learned.toarray()
+        return (X / np.maximum(np.abs(learned).max(axis=0), 1e-300)).astype(np.float32)
+    pairs = zip(learned.T, X.T, strict=True)
+    return np.column_stack([mid_ranks(column.tolist(), values) for column, values in pairs])
+
+
 def member_scores(member, loss, learned, stretch, X):
     """Scores of one member, with rows in range and standardized as those it has learned."""
-    if not hasattr(member, "forests"):
+    if hasattr(member, "forests") or hasattr(member, "model"):
+        units = units_of(learned, X)
+    else:
         X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
@@ -77,10 +89,11 @@ def member_scores(member, loss, learned, stretch, X):
             return (member.kernel(Z) if member.kernel else Z) @ member.coefs + member.shift
         return member.kernel(Z * stretch) @ member.coefs + member.shift
     if hasattr(member, "forests"):
-        low = learned.min(axis=0)
-        units = ((X - low) / (learned.max(axis=0) - low)).astype(np.float32)
         each = [means for forest in member.forests for means in forest.predictions(units)]
         return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
+    if hasattr(member, "model"):  # boosted trees
+        steps = sum(member.model.forest.predictions(units))
+        return member.model.start + steps / member.model.n_models
     if hasattr(member, "embedding_scores"):
         return member.embedding_scores(X)
     return loss.space.pack(member.predict(X))[:, None]

@@ -1,7 +1,7 @@
 """Scores that are sums of trees, one more each round, by the slopes of any loss."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks
-from skstructured.estimators.boosting._trees import TreeGrower
+from skstructured.estimators.boosting._trees import Tree, TreeGrower
 from skstructured.extend._types import Array, Floats, Ints
 
 #: After so many rounds, a loss in units of a rival's above which there are no more.
@@ -17,6 +17,9 @@ TRIAL_ROUNDS, HOPELESS = 15, 2.0
 
 #: The longest step of a leaf, in units of scores.
 LONGEST = 2.0
+
+#: Seeds that a generator can have.
+N_SEEDS = 2**32
 
 
 class BoostingOptions(NamedTuple):
@@ -58,7 +61,7 @@ class BoostingTask(NamedTuple):
     dim: int
 
     def best_constant(self, rows: Ints) -> Floats:
-        """Scores (dim,) of some rows if their features tell nothing; 0 if the mean does not say."""
+        """Scores (dim,) of the mean output of some rows; 0 for losses that need more than it."""
         if not self.loss.linear_in_outputs:
             return np.zeros(self.dim)
         mean = np.average(self.V[rows], axis=0, weights=self.weight[rows])
@@ -88,13 +91,14 @@ class AdditiveModel:
     ) -> None:  # fmt: skip
         self.task, self.grower, self.learning_rate, self.seed = task, grower, learning_rate, seed
         self.learned, self.left_out = np.flatnonzero(is_learned), np.flatnonzero(~is_learned)
-        self.start, self.trees = task.best_constant(self.learned), list[Any]()
+        self.start = task.best_constant(self.learned)
+        self.trees: list[tuple[Tree, Floats]] = []
         self.theta = np.tile(self.start, (len(task.V), 1))
         self.losses, self.slopes = task.loss.objective(self.theta, task.V)
 
     def add_tree(self) -> None:
         """Learn one more tree."""
-        seed, weight = self.seed + len(self.trees), self.task.weight
+        seed, weight = (self.seed + len(self.trees)) % N_SEEDS, self.task.weight
         tree, leaves = self.grower.grow(-self.slopes, weight, self.learned, seed)
         steps = self._steps(leaves[self.learned], weight[self.learned, None])
         self.theta += steps[leaves]
@@ -104,7 +108,7 @@ class AdditiveModel:
     def _steps(self, leaves, weight):
         """Steps (n_leaves, dim), by the leaves of the learned rows."""
         task, slopes = self.task, self.slopes
-        curvatures = task.loss.second_derivatives(self.theta, task.V, slopes)[self.learned]
+        curvatures = task.loss.curvature(self.theta, task.V, slopes)[self.learned]
         falls = sums_of_leaves(leaves, -weight * slopes[self.learned])
         curves = sums_of_leaves(leaves, weight * curvatures) + getattr(task.loss, "scale_", 1.0)
         return np.clip(self.learning_rate * falls / curves, -LONGEST, LONGEST)
@@ -126,7 +130,7 @@ class AdditiveModel:
         while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
             self.add_tree()
             losses.append(self._held_out_loss())
-            if losses[-1] <= min(losses):
+            if losses[-1] < losses[n_rounds]:
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
             if len(self.trees) == TRIAL_ROUNDS and ratio(self) > HOPELESS:
                 break
@@ -151,7 +155,7 @@ class AdditiveTrees(NamedTuple):
     start : ndarray of shape (dim,)
         Mean scores of the models before the first round.
     forest : Forest
-        The trees of all models, one model after the other; leaves have steps.
+        The trees of the first round of each model, then of the second, …; leaves have steps.
     n_models, n_rounds : int
         Each model has as many trees as there are rounds.
     held_out_losses : ndarray of shape (n,)
@@ -194,7 +198,9 @@ class AdditiveTrees(NamedTuple):
             if ratio(models[0]) > worth:
                 return None
         others = range(len(models), n_models)
-        models += Parallel(n_jobs, prefer="threads")(delayed(grown)(i, n_rounds) for i in others)
+        models += Parallel(n_jobs, require="sharedmem")(
+            delayed(grown)(fold, n_rounds) for fold in others
+        )
         return cls.of_models(ranks, models, losses, X.shape[1]), honest_scores(models)
 
     @classmethod
@@ -202,7 +208,8 @@ class AdditiveTrees(NamedTuple):
         cls, ranks: ColumnRanks, models: list[AdditiveModel], losses: list[float], p: int
     ) -> Self:
         """The trees of models."""
-        trees = [tree for model in models for tree in model.trees]
+        rounds = zip(*(model.trees for model in models), strict=True)
+        trees = [*itertools.chain.from_iterable(rounds)]
         start = np.mean([model.start for model in models], axis=0)
         n_rounds = len(models[0].trees)
         forest = forest_of(trees, len(start), p)
@@ -210,17 +217,18 @@ class AdditiveTrees(NamedTuple):
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
-        return self.staged_scores(X, [self.n_rounds])[0]
+        scores = np.tile(self.n_models * self.start, (len(X), 1))
+        for steps in self.forest.predictions(self.ranks.transform(X)):
+            scores += steps
+        return scores / self.n_models
 
-    def staged_scores(self, X: Array, n_rounds: Sequence[int]) -> list[Floats]:
-        """`scores` after some numbers of rounds, in order."""
-        steps = [*self.forest.predictions(self.ranks.transform(X))]
-        scores, staged = np.tile(self.n_models * self.start, (len(X), 1)), []
-        for start, end in itertools.pairwise([0, *n_rounds]):
-            for i in range(start, end):
-                scores = sum(steps[i :: self.n_rounds], scores)
-            staged.append(scores / self.n_models)
-        return staged
+    def staged_scores(self, X: Array) -> Iterator[Floats]:
+        """`scores` after 1, 2, …, `n_rounds` rounds."""
+        scores = np.tile(self.n_models * self.start, (len(X), 1))
+        steps = self.forest.predictions(self.ranks.transform(X))
+        for _ in range(self.n_rounds):
+            scores = sum(itertools.islice(steps, self.n_models), scores)
+            yield scores / self.n_models
 
 
 def honest_scores(models: list[AdditiveModel]) -> Floats:

@@ -16,6 +16,9 @@ FEW, MOST = 3_000, 100_000
 EDGES = (np.arange(1, 255) / 255).astype(np.float32)
 N_BINS = len(EDGES) + 2
 
+#: Share of the weight of a leaf that its right side has at least; less of it is rounding.
+LIGHTEST = 1e-12
+
 
 class Tree(NamedTuple):
     """A tree with nodes as those of `Forest`, and importances of columns.
@@ -60,7 +63,7 @@ class TreeGrower:
         self, ranks: Array, max_leaf_nodes: int, min_samples_leaf: int, max_features: float
     ) -> None:
         self.ranks, self.max_leaf_nodes = ranks, max_leaf_nodes
-        self.min_samples_leaf, self.max_features = min_samples_leaf, max_features
+        self.min_samples_leaf, self.max_features = min_samples_leaf, float(max_features)
         self.bins = binned(ranks) if len(ranks) > FEW else None
 
     def grow(self, targets: Floats, weight: Floats, rows: Ints, seed: int) -> tuple[Tree, Ints]:
@@ -78,7 +81,7 @@ class TreeGrower:
             max_leaf_nodes=self.max_leaf_nodes, min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features, random_state=rng,
         )  # fmt: skip
-        tree.fit(self.ranks[rows], targets, weight, check_input=False)
+        tree.fit(self.ranks[rows], targets, weight)  # without its check it knows no missing values
         tree = tree.tree_
         leaves = np.cumsum(tree.feature < 0) - 1
         nodes = nodes_of(tree, ~np.arange(tree.n_leaves), 0)
@@ -86,7 +89,8 @@ class TreeGrower:
         return Tree(*nodes, importances), leaves[tree.apply(self.ranks)]
 
     def _grow_in_bins(self, sums, rows, rng):
-        p, n_splits = len(self.bins), self.max_leaf_nodes - 1
+        p, most = len(self.bins), max(1, len(rows) // self.min_samples_leaf)
+        n_splits = min(self.max_leaf_nodes, most) - 1
         n_drawn = max(1, int(self.max_features * p))
         draws = rng.random_sample((2 * n_splits + 1, p)).argsort(axis=1)[:, :n_drawn]
         nodes, cuts = np.zeros((n_splits, 3), np.int32), np.zeros(n_splits, np.int64)
@@ -139,8 +143,9 @@ def seek_split(bins, sums, rows, columns, min_rows, split, histogram, counts):
             for k in range(dim + 1):
                 left[k] += histogram[place, k]
                 histogram[place, k] = 0.0
-            if min_rows <= n_left <= len(rows) - min_rows:
-                gain, right = -base, total[dim] - left[dim]
+            right = total[dim] - left[dim]
+            if min_rows <= n_left <= len(rows) - min_rows and right > LIGHTEST * total[dim]:
+                gain = -base
                 for k in range(dim):
                     gain += left[k] ** 2 / left[dim] + (total[k] - left[k]) ** 2 / right
                 if gain > split[0] + 1e-12 * base:

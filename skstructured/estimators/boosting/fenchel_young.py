@@ -60,7 +60,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
 
     Use it for many rows whose outputs depend on columns in steps. Each round fits one tree to
     ``y − ŷ_Ω(θ)``, the negative gradient of the Fenchel–Young loss in the scores θ, so K classes or
-    labels need one tree where other libraries grow K. `StructuredPredictor` has such trees as a
+    labels need one tree per round, not K. `StructuredPredictor` has such trees as a
     member, and is usually more accurate.
 
     Parameters
@@ -81,8 +81,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     max_features : float, default=1.0
         Share of the columns that are drawn for each split.
     early_stopping : bool, default=True
-        Whether five models are fitted, each without one fifth of the rows, whose scores are
-        averaged. The first model determines the number of rounds, by the loss of its fifth. False
+        Whether five models are fitted, whose scores are averaged. Each leaves out one fifth of the
+        rows; with more than 5,000 rows, 1,000 other ones, spread over all classes. The first model
+        determines the number of rounds, by the loss of the rows that it leaves out. False
         fits one model of `max_iter` rounds to all rows, and so does True with fewer than 20
         effective rows (see `StructuredPredictor`).
     n_iter_no_change : int, default=10
@@ -101,13 +102,13 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     n_iter_ : int
         Number of rounds.
     validation_losses_ : ndarray
-        Mean losses of the rows that the first model leaves out, less Ω(y), after 0, 1, … rounds, up
-        to where it stopped; empty without early stopping.
+        Mean losses, less Ω(y), of the rows that the first model leaves out, after 0, 1, … rounds;
+        empty without early stopping.
     validation_score_ : float
         `score` of the rows by the models that have not learned them; NaN without early stopping.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Shares of columns in the decrease of squared errors by all splits, with sum 1; zeros if
-        there are none.
+        Shares of columns in the decrease of squared errors by all splits, with sum 1; zeros
+        without splits.
     {OnlineStructuredPredictor: classes_, space_, loss_, n_features_in_, feature_names_in_}
 
     Raises
@@ -220,8 +221,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         self.space_ = self._unfitted_space().fit(y)
         terms = FenchelYoung().terms(self.space_, self.regularizer)
         self.loss_ = FenchelYoung(self.space_, *terms)
-        if hasattr(self.space_, "classes_"):
-            self.classes_ = self.space_.classes_
+        vars(self).pop("classes_", None)  # of another space
+        if self.space_.task is not None or hasattr(self.space_, "classes_"):
+            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
         self._take_decoder()
         packed = self.space_.pack(y)
         check_consistent_length(X, packed)
@@ -261,16 +263,17 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         return rows.matrix.toarray() if issparse(rows.matrix) else rows.matrix
 
     def _scores(self, X):
-        return next(self._staged(X, [None]))
+        return np.concatenate([self._model.scores(chunk) for chunk in self._chunks(X)])
 
-    def _staged(self, X: Features, n_rounds: Any) -> Iterator[Floats]:
-        """Scores after some numbers of rounds; None is all."""
+    def _staged(self, X: Features) -> Iterator[Floats]:
+        """Scores after 1, 2, …, `n_iter_` rounds."""
+        chunks = [self._model.staged_scores(chunk) for chunk in self._chunks(X)]
+        return (np.concatenate(stage) for stage in zip(*chunks, strict=True))
+
+    def _chunks(self, X):
         check_is_fitted(self, "_model")
         X = self._dense(X)
-        starts = range(0, max(len(X), 1), CHUNK)
-        n_rounds = [self.n_iter_ if n is None else n for n in n_rounds]
-        chunks = [self._model.staged_scores(X[i : i + CHUNK], n_rounds) for i in starts]
-        return (np.concatenate(stage) for stage in zip(*chunks, strict=True))
+        return [X[i : i + CHUNK] for i in range(0, max(len(X), 1), CHUNK)]
 
     def staged_predict(self, X: Features) -> Iterator[Any]:
         """`predict` after 1, 2, …, `n_iter_` rounds.
@@ -285,7 +288,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         ndarray
             Outputs in the form of y.
         """
-        for theta in self._staged(X, range(1, self.n_iter_ + 1)):
+        for theta in self._staged(X):
             yield self._decode(theta).most_likely()
 
     def staged_predict_proba(self, X: Features) -> Iterator[Floats]:
@@ -301,7 +304,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         ndarray
             Probabilities, as `predict_proba` returns them.
         """
-        for theta in self._staged(X, range(1, self.n_iter_ + 1)):
+        for theta in self._staged(X):
             yield self.space_.mean_proba(self.loss_.mean(theta))
 
     @property

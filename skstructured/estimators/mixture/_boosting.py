@@ -1,10 +1,10 @@
 """Boosted trees as a member."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skstructured.estimators.boosting._additive import (
     AdditiveTrees,
@@ -38,8 +38,6 @@ class BoostedTrees(Member):
     Parameters
     ----------
     loss : FenchelYoung, ResidualLoss or QueryLoss
-    truths : callable
-        ``truths(training)``, outputs as the loss takes them.
     seed : int
     n_jobs : int or None
         Threads.
@@ -49,11 +47,8 @@ class BoostedTrees(Member):
 
     stage = 2
 
-    def __init__(
-        self, loss: Any, truths: Callable, seed: int, n_jobs: Any, size: float = 1.0
-    ) -> None:
-        self.loss, self.truths, self.seed, self.n_jobs = loss, truths, seed, n_jobs
-        self.size = size
+    def __init__(self, loss: Any, seed: int, n_jobs: Any, size: float = 1.0) -> None:
+        self.loss, self.seed, self.n_jobs, self.size = loss, seed, n_jobs, size
 
     def work(self, n: int) -> float:
         """See `Member`."""
@@ -61,12 +56,12 @@ class BoostedTrees(Member):
 
     def smaller(self, size: float) -> "BoostedTrees":
         """See `Member`."""
-        return BoostedTrees(self.loss, self.truths, self.seed, self.n_jobs, self.size * size)
+        return BoostedTrees(self.loss, self.seed, self.n_jobs, self.size * size)
 
     def fit(self, training: Training) -> Floats | None:
         """See `Member`."""
         (n, p), dim = training.rows.unchanged.shape, training.dim
-        task = BoostingTask(self.truths(training), training.weight, self.loss, dim)
+        task = BoostingTask(training.truths, training.weight, self.loss, dim)
         parts = training.parts
         folds = np.where(parts >= 0, parts % 2, -1) if n > 2 * MOST else parts
         options, worth = (QUICK, WORTH_OF_FEW) if n <= FEW else (SLOW, WORTH)
@@ -93,4 +88,5 @@ class BoostedTrees(Member):
 
     def scores(self, rows: StandardRows) -> Array:
         """See `Member`."""
-        return self.model.scores(rows.unchanged)
+        X = rows.unchanged
+        return self.model.scores(X.toarray() if issparse(X) else X)

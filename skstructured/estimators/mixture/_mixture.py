@@ -205,6 +205,7 @@ class Mixture(BaseEstimator):
             rows, y, V, weight, None if np.ptp(weight) == 0.0 else weight,
             np.full(len(V), -1), origin,
         )  # fmt: skip
+        training = training._replace(truths=self._truths(training))
         return training if alone else self._in_parts(training, packed, groups)
 
     def _in_parts(self, training, packed, groups):
@@ -258,8 +259,7 @@ class Mixture(BaseEstimator):
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
-            boosted = BoostedTrees(self.loss_, self._truths, last, self.n_jobs)
-            members.append(("boosting", boosted))
+            members.append(("boosting", BoostedTrees(self.loss_, last, self.n_jobs)))
         return [*members, ("trees", self._trees(last))]
 
     def _as_member(self, learner):
@@ -282,7 +282,7 @@ class Mixture(BaseEstimator):
         results, self._seconds = {}, {}
         for stage in STAGES:
             own = [pair for pair in members if pair[1].stage == stage]
-            results |= Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                 delayed(self._learned)(*pair, training, packed) for pair in own
             )
             training = self._informed(training, [member for _, member in own], results)
@@ -310,7 +310,7 @@ class Mixture(BaseEstimator):
             a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
             theta = a * honest + b
             score = self._judge(theta, packed[judged], training.weight[judged])
-            losses = self.loss_.value_and_gradient(theta, self._truths(training)[judged])[0]
+            losses = self.loss_.value_and_gradient(theta, training.truths[judged])[0]
         seconds = self._seconds[name] = perf_counter() - began
         if is_verbose(self):
             print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out score {score:.4f}")
@@ -319,7 +319,7 @@ class Mixture(BaseEstimator):
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
         indices, usual = training.judged[part], self._usual_weight(len(honest))
-        truths, weight = self._truths(training), training.weight
+        truths, weight = training.truths, training.weight
         mean = np.average(truths, axis=0, weights=weight)
         weight = training.effective_share * weight[indices]
         return mixing_weights(

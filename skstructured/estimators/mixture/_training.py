@@ -92,6 +92,8 @@ class Training(NamedTuple):
         Effective number of units, in units of the number of rows or groups.
     stretches : list of ndarray or None
         What the features of kernels that have not learned each part are multiplied by.
+    truths : ndarray of shape (n, ...) or None
+        What the loss compares the scores of rows with.
     reserved : ndarray or None
         Rows that no part leaves out, from which stretches are learned; None if there are few rows,
         and each part has its own stretch.
@@ -109,6 +111,7 @@ class Training(NamedTuple):
     units: Ints = np.zeros(0, dtype=int)
     effective_share: float = 1.0
     stretches: list[Floats] | None = None
+    truths: Any = None
     reserved: Ints | None = None
     least_losses: Floats | None = None
 

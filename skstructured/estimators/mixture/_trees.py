@@ -34,9 +34,9 @@ class VertexTrees(Member):
     """Trees whose leaves have the mean vertex of their rows, a point of conv(Y).
 
     The honest score of a row is that of the group of trees that has not learned its part. All
-    groups predict; with more than 3,000 rows as many other trees predict, which learn all rows.
-    Above 100,000 rows each tree learns as many, drawn with replacement, and the groups predict.
-    Trees see ranks of dense columns, and missing values.
+    groups predict; with 3,001 to 10,000 rows as many other trees predict, which learn all rows.
+    With more than 100,000 rows each tree learns as many, drawn with replacement. Trees see ranks of
+    dense columns, and missing values.
 
     Parameters
     ----------
@@ -79,14 +79,15 @@ class VertexTrees(Member):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have forests of scikit-learn, and units for ranks."""
         vars(self).update(state)
-        if "_low" in state:
+        if "_low" in state:  # zeros of CSR rows
             ends = np.transpose([state["_low"], state["_low"] + state["_span"]])
-            self.ranks = ColumnRanks([(values, np.array([0.0, 1.0])) for values in ends])
+            ranks = ColumnRanks([(values, np.array([0.0, 1.0])) for values in ends])
+            self.ranks = ranks if state["_low"].any() else None
         self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
 
     def work(self, n: int) -> float:
         """See `Member`."""
-        n_groups = PARTS * (2 if n > FEW else 1)
+        n_groups = PARTS * (2 if FEW < n <= 2 * MOST else 1)
         return n_groups * self.n_trees * (n * math.log(n) + TREE_SETUP)
 
     def smaller(self, size: float) -> "VertexTrees":
@@ -145,6 +146,7 @@ class VertexTrees(Member):
         return sum(trees, np.zeros(1)) / sum(len(forest.roots) for forest in forests)
 
     def _learn_units(self, X):
+        self.ranks, self._span = None, np.ones(X.shape[1])
         if issparse(X):
             span = np.maximum(*map(np.abs, min_max_axis(X, axis=0)))
             self._span = np.where(span > 0.0, span, 1.0)
@@ -153,12 +155,14 @@ class VertexTrees(Member):
         return self._units(X)
 
     def _units(self, X):
-        """Ranks of dense columns, and CSR ones in units of their range: trees have 32 bits."""
-        if issparse(X):
-            X = X.copy()
-            X.data = X.data / self._span[X.indices]
-            return X.astype(np.float32)
-        return self.ranks.transform(X)
+        """Ranks of columns that were dense, or units of their range: trees have 32 bits."""
+        if self.ranks is not None:
+            return self.ranks.transform(X.toarray() if issparse(X) else X)
+        if not issparse(X):
+            return (X / self._span).astype(np.float32)
+        X = X.copy()
+        X.data = X.data / self._span[X.indices]
+        return X.astype(np.float32)
 
 
 def stretch_of(forest: Any) -> Floats:
