@@ -75,7 +75,9 @@ class BoostedTrees(Member):
         return honest[training.judged]
 
     def _ratio(self, training, model):
-        """Held-out loss of a model, in units of that of the best other member."""
+        """Held-out loss of a model, in units of that of the best other member; 0 without others."""
+        if training.least_losses is None:
+            return 0.0
         rows, weight = model.left_out, training.weight[model.left_out]
         losses = self.loss.value_and_gradient(model.honest, model.task.V[rows])[0]
         others = training.least_losses[np.searchsorted(training.judged, rows)]

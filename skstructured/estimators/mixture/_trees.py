@@ -14,8 +14,11 @@ from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.mixture._training import MOST, PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
-#: Trees of a group; rows up to which all groups predict; and rows that a tree learns at most.
-TREES, FEW, ROWS = 20, 3_000, 100_000
+#: Trees of a group, and rows above which there are half as many.
+TREES, MANY = 20, 50_000
+
+#: Rows up to which all groups predict, and rows that a tree learns at most.
+FEW, ROWS = 3_000, 1_000_000
 
 #: Thresholds are drawn half by ranks and half by values.
 SHARE_OF_RANGE = 0.5
@@ -87,7 +90,7 @@ class VertexTrees(Member):
 
     def work(self, n: int) -> float:
         """See `Member`."""
-        n_groups = PARTS * (2 if FEW < n <= 2 * MOST else 1)
+        n_groups = PARTS * (2 if FEW < n <= 2 * MOST else 0.5 if n > MANY else 1)
         return n_groups * self.n_trees * (n * math.log(n) + TREE_SETUP)
 
     def smaller(self, size: float) -> "VertexTrees":
@@ -118,13 +121,14 @@ class VertexTrees(Member):
         return self.loss.link(means[training.judged])
 
     def _fitted(self, place, X, V, weight):
-        """A `Forest` of `n_trees`: few at a time, because scikit-learn's take much memory."""
+        """The `Forest` of a group: few trees at a time, for scikit-learn's take much memory."""
         many, options = len(V) > ROWS, self.options
+        n_trees = self.n_trees if len(V) <= MANY else max(1, self.n_trees // 2)
         if issparse(X):
             options = {"max_features": OF_SPARSE} | options
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
-            self.n_trees, bootstrap=many, max_samples=ROWS if many else None,
+            n_trees, bootstrap=many, max_samples=ROWS if many else None,
             random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
         return Forest.of(trees.fit(X, V, weight))
