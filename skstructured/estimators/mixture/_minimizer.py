@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
 from skstructured.estimators.mixture._ridge import JITTER, RowKernel
-from skstructured.estimators.mixture._training import CHUNK, MOST, Member, StandardRows, Training
+from skstructured.estimators.mixture._training import CHUNK, Member, StandardRows, Training
 from skstructured.extend._types import Array, Floats, Matrix
 
 #: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
@@ -32,7 +32,7 @@ STEPS, GAIN = 30, 1e-3
 PRECISION = np.float32
 
 #: Rows that linear models learn, at least, and for each feature; features at most.
-N_ROWS, PER_FEATURE, WIDEST = 4000, 50, 2000
+N_ROWS, PER_FEATURE, WIDEST, MOST_ROWS = 4000, 50, 2000, 20_000
 
 
 class Features(NamedTuple):
@@ -182,7 +182,7 @@ class LossMinimizer(Member):
         """A linear model of rows; None if passes are quicker: CSR, or both many and wide."""
         n, p = X.shape
         n_rows = min(n, max(N_ROWS, PER_FEATURE * p))
-        if issparse(X) or n_rows > MOST or min(n_rows, p) > WIDEST:
+        if issparse(X) or n_rows > MOST_ROWS or min(n_rows, p) > WIDEST:
             return None
         return cls("linear", loss, n_rows, seed)
 

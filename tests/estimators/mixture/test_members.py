@@ -430,13 +430,14 @@ class TestTrees:
 
     def test_sparse_rows_are_the_same_rows(self):
         kind, y = SPACES["multiclass"]
-        training, loss = training_of(np.abs(X), y, kind)
-        sparse_rows = training._replace(rows=StandardRows(None).of(sparse.csr_matrix(np.abs(X))))
-        trees = VertexTrees(loss, None, 0, None)
+        ranks = (X.argsort(axis=0).argsort(axis=0) + 0.5) / 30.0  # dense rows have ranks
+        training, loss = training_of(ranks, y, kind)
+        sparse_rows = training._replace(rows=StandardRows(None).of(sparse.csr_matrix(ranks)))
+        trees = VertexTrees(loss, None, 0, None, max_features=1.0)
         honest = trees.fit(sparse_rows)
         assert honest.shape == (30, 3) and np.isfinite(honest).all()
         dense = VertexTrees(loss, None, 0, None)
-        assert np.corrcoef(dense.fit(training).ravel(), honest.ravel())[0, 1] > 0.8
+        assert np.corrcoef(dense.fit(training).ravel(), honest.ravel())[0, 1] > 0.99
 
     def test_stretch_of_a_part_is_of_trees_that_have_not_learned_it(self, rng, fitted):
         given = rng.randn(200, 4)
@@ -464,7 +465,8 @@ class TestTrees:
         y[40:] = y[::-1][:50]  # the outputs of judged rows do not matter
         trees.fit(training._replace(V=y))
         for stretch in stretches:
-            np.testing.assert_array_equal(stretch, trees.stretched(training).rows.stretch)
+            wanted = trees.stretched(training).rows.stretch
+            np.testing.assert_allclose(stretch, wanted, rtol=1e-14)  # a root of a mean of squares
 
     def test_columns_that_no_tree_splits_are_not_stretched(self):
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 2, Simplex)
