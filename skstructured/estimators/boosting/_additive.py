@@ -68,6 +68,11 @@ class BoostingTask(NamedTuple):
         return self.loss.link(mean[None])[0]
 
 
+def without_rival(model: "AdditiveModel") -> float:
+    """The loss of a model in units of that of a rival, if there is none."""
+    return 0.0
+
+
 class AdditiveModel:
     """Scores of all rows by the trees so far, which learn some of the rows.
 
@@ -120,7 +125,9 @@ class AdditiveModel:
         self.honest = self.theta[self.left_out]
         return self
 
-    def seek_rounds(self, max_iter: int, n_iter_no_change: int, ratio: Callable) -> list[float]:
+    def seek_rounds(
+        self, max_iter: int, n_iter_no_change: int, ratio: Callable = without_rival
+    ) -> list[float]:
         """Learn trees until so many do not lower the held-out loss; the losses after each number.
 
         The trees up to the lowest loss are kept. There are few if the `ratio` to a rival's loss
@@ -172,7 +179,7 @@ class AdditiveTrees(NamedTuple):
     @classmethod
     def fitted(
         cls, X: Array, task: BoostingTask, folds: Ints, options: BoostingOptions, seed: int,
-        n_jobs: int | None, ratio: Callable[[AdditiveModel], float] = lambda first: 0.0,
+        n_jobs: int | None, ratio: Callable[[AdditiveModel], float] = without_rival,
         worth: float = 1.0,
     ) -> tuple[Self, Floats] | None:  # fmt: skip
         """One model per fold, which it leaves out, and the scores of rows by that model.

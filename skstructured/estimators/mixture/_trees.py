@@ -38,8 +38,9 @@ class VertexTrees(Member):
 
     The honest score of a row is that of the group of trees that has not learned its part. All
     groups predict; with 3,001 to 10,000 rows as many other trees predict, which learn all rows.
-    With more than 100,000 rows each tree learns as many, drawn with replacement. Trees see ranks of
-    dense columns, and missing values.
+    With more than 50,000 rows there are half as many trees, and with more than 1,000,000 each tree
+    learns as many, drawn with replacement. Trees see dense columns half by their ranks and half by
+    their values, in units of the range, and missing values.
 
     Parameters
     ----------
