@@ -229,7 +229,8 @@ class TestWorth:
     def test_ratio_is_of_the_rows_that_the_first_model_leaves_out(self, rng):
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind, weighted(rng))
-        parts, least = np.where(np.arange(30) % 3 == 0, -1, training.parts), rng.exponential(size=30)
+        parts = np.where(np.arange(30) % 3 == 0, -1, training.parts)
+        least = rng.exponential(size=30)
         training = task_of(training)._replace(parts=parts, least_losses=least[parts >= 0])
         grower = TreeGrower(ColumnRanks.of(X).transform(X), *OPTIONS[3:])
         task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
