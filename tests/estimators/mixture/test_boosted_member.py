@@ -223,3 +223,24 @@ class TestMixtures:
         rows, y = rng.randn(300, 3), rng.randint(3, size=300)
         model = sk.StructuredPredictor(n_landmarks=60, random_state=0).fit(rows, y)
         assert model.named_estimators_["boosting"].model.n_models == 2
+
+
+class TestWorth:
+    def test_ratio_is_of_the_rows_that_the_first_model_leaves_out(self, rng):
+        kind, y = SPACES["multiclass"]
+        training, loss = training_of(X, y, kind, weighted(rng))
+        parts = np.where(np.arange(30) % 3 == 0, -1, training.parts)
+        least = rng.exponential(size=30)
+        training = task_of(training)._replace(parts=parts, least_losses=least[parts >= 0])
+        grower = TreeGrower(ColumnRanks.of(X).transform(X), *OPTIONS[3:])
+        task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
+        model = AdditiveModel(task, grower, OPTIONS.learning_rate, parts != 0, 7).grow(3)
+        left_out, weight = parts == 0, training.weight[parts == 0]
+        wanted = weight @ model.losses[left_out] / (weight @ least[left_out])
+        assert BoostedTrees(loss, 7, None)._ratio(training, model) == pytest.approx(wanted)
+
+    @pytest.mark.parametrize(("least", "is_member"), [(1e-3, False), (1e3, True)])
+    def test_far_worse_than_others_is_left_out(self, least, is_member):
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        training = task_of(training)._replace(least_losses=np.full(30, least))
+        assert (BoostedTrees(loss, 7, None).fit(training) is not None) == is_member
