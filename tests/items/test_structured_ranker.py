@@ -68,7 +68,7 @@ def test_grades_are_learned_in_units_of_their_deviation():
 
 
 def test_scores_are_those_of_members_mixed(ranker):
-    names = ["additive", "rbf", "laplacian", "arc-cosine", "boosting", "trees"]
+    names = ["additive", "rbf", "laplacian", "arc-cosine", "trees"]  # boosting is not worth it
     assert list(ranker.named_estimators_) == names and (ranker.weights_ > 0.0).all()
     importance = [one.feature_importances_ for one in ranker.estimators_[-1].forests]
     stretch = np.sqrt(3.0 * np.mean(importance, axis=0))

@@ -68,19 +68,23 @@ def objective(z, b, scores, V, weight, mean, loss, usual):
     return total
 
 
-def units_of(learned, X):
-    """Ranks of dense columns, or sparse ones in units of their largest size."""
+def units_of(learned, X, share):
+    """Ranks with a share of units of the range; sparse columns in units of their largest size."""
     if hasattr(X, "toarray"):
         X, learned = X.toarray(), learned.toarray()
         return (X / np.maximum(np.abs(learned).max(axis=0), 1e-300)).astype(np.float32)
     pairs = zip(learned.T, X.T, strict=True)
-    return np.column_stack([mid_ranks(column.tolist(), values) for column, values in pairs])
+    ranks = np.column_stack([mid_ranks(column.tolist(), values) for column, values in pairs])
+    low, high = learned.min(axis=0), learned.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    units = np.clip((X - low) / span, 0.0, 1.0)
+    return ((1.0 - share) * ranks + share * units).astype(np.float32)
 
 
 def member_scores(member, loss, learned, stretch, X):
     """Scores of one member, with rows in range and standardized as those it has learned."""
     if hasattr(member, "forests") or hasattr(member, "model"):
-        units = units_of(learned, X)
+        units = units_of(learned, X, 0.5 if hasattr(member, "forests") else 0.0)
     else:
         X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):

@@ -93,8 +93,9 @@ class TestBoostedTrees:
 
 
 class TestVertexTreesOnRanks:
-    def test_of_raw_columns_do_not_depend_on_increasing_functions(self):
+    def test_of_raw_columns_do_not_depend_on_increasing_functions(self, monkeypatch):
         kind, y = SPACES["multiclass"]
+        monkeypatch.setattr(_trees, "SHARE_OF_RANGE", 0.0)
         honest = []
         for rows in (X, np.exp(4.0 * X)):
             training, loss = training_of(X, y, kind)
@@ -159,7 +160,9 @@ class TestMixtures:
         y = rng.randint(2, size=200)
         rows = np.column_stack([rng.randn(200), np.where(y == 1, np.nan, 7.0)])
         trees = sk.StructuredPredictor(random_state=0).fit(rows, y)
-        assert trees.validation_scores_[-2:].min() > 0.95
+        assert trees.validation_scores_[-1] > 0.95
+        boosting = sk.FenchelYoungBoosting(random_state=0).fit(rows, y)
+        assert boosting.validation_score_ > 0.95
 
     def test_members_do_not_hold_the_mixture(self):
         model = sk.StructuredPredictor(random_state=0).fit(X, SPACES["multiclass"][1])

@@ -131,7 +131,8 @@ class TestMaxSeconds:
 
     def test_does_not_change_fits_of_few_rows(self):
         model = sk.StructuredPredictor(random_state=0, max_seconds=1e-6).fit(X[::2], Y[::2])
-        assert len(model.named_estimators_) == 6
+        every = {"linear", "arc-cosine", "laplacian", "rbf", "trees"}
+        assert {*model.named_estimators_} - {"boosting"} == every
 
     def test_is_shared_by_views_of_sequences(self, monkeypatch):
         seconds = []
