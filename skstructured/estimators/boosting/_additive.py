@@ -69,7 +69,7 @@ class BoostingTask(NamedTuple):
 
 
 def without_rival(model: "AdditiveModel") -> float:
-    """The loss of a model in units of that of a rival, if there is none."""
+    """A model without a rival is worth having."""
     return 0.0
 
 

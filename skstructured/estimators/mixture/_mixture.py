@@ -44,7 +44,7 @@ from skstructured.extend._types import Features, Floats, Given, Outputs
 #: Kernels of ridge regressions.
 KERNELS = ("rbf", "laplacian", "arc-cosine")
 
-#: Trees tell the others what columns are worth; boosting learns last, if it may be worth it.
+#: Trees learn first, because others need importances of columns; boosting learns last.
 STAGES = range(3)
 
 #: Seeds of members are below this.
@@ -292,7 +292,7 @@ class Mixture(BaseEstimator):
         return members, honest, training
 
     def _informed(self, training, members, results):
-        """The `Training` with what its members tell later ones: importances, and losses."""
+        """The `Training` with importances of columns and losses, which later members need."""
         for trees in members:
             if isinstance(trees, VertexTrees):
                 training = trees.stretched(training)
