@@ -89,7 +89,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     estimators : "auto" or list of (str, estimator) tuples, default="auto"
         Members of the mixture. "auto" is a linear model and functions of the kernels "arc-cosine"
         and "laplacian", which minimize the penalized loss; a kernel ridge regression of vertices
-        with "rbf"; boosted trees as in `FenchelYoungBoosting`; and randomized trees of vertices.
+        with "rbf"; boosted trees as in `FenchelYoungBoosting`, if their loss is near that of the
+        best other member or less; and randomized trees of vertices.
         With more than 1.5 `n_landmarks` rows the "laplacian" member is a kernel ridge regression,
         and so are all kernels if the oracle of a custom space is in Python. Such spaces, and CSR
         rows, have no boosted trees. The linear model of CSR rows, of many rows with many features,
@@ -176,7 +177,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     Honest scores leave out one fifth of the rows at a time, with all copies of them; with more than
     5,000 rows, as many have honest scores. Boosted trees of more than 10,000 rows leave out two or
     three of five parts at a time, and a fifth of the number of rows determines how many trees there
-    are. Trees split ranks of dense columns. The features of kernel ridge regressions [3]_ are
+    are. Trees split dense columns half by their ranks and half by their values, in units of the
+    range. The features of kernel ridge regressions [3]_ are
     standardized and multiplied by the root of their importance for trees, which have not learned
     the fifth either. With more than 1.5 `n_landmarks` rows these trees learn `n_landmarks` rows (at
     most half of all) without honest scores. Other members do not multiply features. A linear model

@@ -33,7 +33,9 @@ class BoostedTrees(Member):
     """Boosted trees of all outputs; see `FenchelYoungBoosting`.
 
     The honest score of a row is that of the model that has not learned its part. With more than
-    10,000 rows there are two models, which leave out the even and the odd parts.
+    10,000 rows there are two models, which leave out the even and the odd parts. The member is left
+    out of the mixture if the held-out loss of its first model is more than 1.05 times that of the
+    best other member; 1.3 times with more than 3,000 rows.
 
     Parameters
     ----------
