@@ -31,6 +31,7 @@ from skstructured.estimators.boosting._additive import (
 )
 from skstructured.estimators.mixture._training import (
     FEWEST,
+    codes_of,
     effective_number,
     independent_units,
     parts_of,
@@ -255,7 +256,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         units, copies = independent_units(X, None, V)
         if not self.early_stopping or effective_number(weight, copies) < FEWEST:
             return np.full(len(X), -1)
-        return parts_of(units, self.random_state_, packed if np.ndim(packed) == 1 else None)
+        return parts_of(units, self.random_state_, codes_of(packed))
 
     def _dense(self, X, reset=False):
         rows = read_rows(self, X, reset)

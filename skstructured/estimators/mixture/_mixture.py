@@ -33,6 +33,7 @@ from skstructured.estimators.mixture._training import (
     Member,
     StandardRows,
     Training,
+    codes_of,
     effective_number,
     independent_units,
     parts_of,
@@ -220,7 +221,7 @@ class Mixture(BaseEstimator):
         if n_effective < (FEWEST if groups is None else FEWEST_GROUPS):
             return training
         reserved = landmarks / n if self._is_auto() and n > EXACT * landmarks else 0.0
-        codes = packed if np.ndim(packed) == 1 else None
+        codes = codes_of(packed) if groups is None or np.ndim(packed) == 1 else None
         parts = parts_of(units, self.random_state_, codes, min(reserved, 0.5))
         training = training._replace(
             parts=parts, units=units, effective_share=n_effective / len(weight)

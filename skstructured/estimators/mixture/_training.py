@@ -219,6 +219,13 @@ def effective_number(weight: Floats, units: Ints) -> float:
     return float(totals.sum() ** 2 / (totals @ totals))
 
 
+def codes_of(packed: Array) -> Array:
+    """Numbers (n,) of packed outputs, equal for equal ones."""
+    if np.ndim(packed) == 1:
+        return packed
+    return np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+
+
 def parts_of(
     units: Ints, rng: np.random.RandomState, codes: Ints | None = None, reserved: float = 0.0
 ) -> Ints:

@@ -15,7 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.mixture import _ridge, _training, _trees
+from skstructured.estimators.boosting import fenchel_young
+from skstructured.estimators.mixture import _mixture, _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
 from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, Ridge, lowest
 from skstructured.estimators.mixture._training import (
@@ -119,6 +120,21 @@ class TestParts:
         for part in range(PARTS):
             own = np.flatnonzero(parts[firsts] == part)
             np.testing.assert_array_equal(np.bincount(own % 2), [5, 5])
+
+    def test_label_sets_are_spread_over_all_parts(self, rng, monkeypatch):
+        X, seen = rng.randn(100, 2), []
+        sets = rng.permutation(np.repeat([[0, 0], [0, 1], [1, 1]], [20, 30, 50], axis=0))
+        for module in (_mixture, fenchel_young):
+            monkeypatch.setattr(
+                module, "parts_of", lambda *a: seen.append(parts_of(*a)) or seen[-1]
+            )
+        sk.StructuredPredictor("multilabel", n_landmarks=30, random_state=0).fit(X, sets)
+        sk.FenchelYoungBoosting("multilabel", max_iter=1, random_state=0).fit(X, sets)
+        assert len(seen) == 2
+        for parts in seen:
+            for part in range(PARTS):
+                counts = np.bincount(sets[parts == part].sum(axis=1))
+                np.testing.assert_allclose(counts / counts.sum(), [0.2, 0.3, 0.5], atol=0.08)
 
     def test_numbers_in_order_do_not_make_parts_differ(self):
         """Of each five neighbors any may be in the first part."""
