@@ -283,39 +283,41 @@ class Mixture(BaseEstimator):
         results, self._seconds = {}, {}
         for stage in STAGES:
             own = [pair for pair in members if pair[1].stage == stage]
+            if stage == STAGES[-1] and own and results and training.folds:
+                training = training._replace(least_losses=self._least_losses(training, results))
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                 delayed(self._learned)(*pair, training, packed) for pair in own
             )
-            training = self._informed(training, [member for _, member in own], results)
+            for _, member in own:
+                if isinstance(member, VertexTrees):
+                    training = member.stretched(training)
         members = [pair for pair in members if results[pair[0]] is not None]
         honest, scores, _ = zip(*(results[name] for name, _ in members), strict=True)
         self.validation_scores_ = np.array(scores)
         return members, honest, training
 
-    def _informed(self, training, members, results):
-        """The `Training` with importances of columns and losses, which later members need."""
-        for trees in members:
-            if isinstance(trees, VertexTrees):
-                training = trees.stretched(training)
-        losses = [result[2] for result in results.values() if result is not None]
-        if training.folds and losses:
-            totals = [training.weight[training.judged] @ each for each in losses]
-            training = training._replace(least_losses=losses[int(np.argmin(totals))])
-        return training
+    def _least_losses(self, training, results):
+        """Held-out losses (m,) of the rows by the best of the members."""
+        judged = training.judged
+        losses = [
+            self.loss_.value_and_gradient(theta, training.truths[judged])[0]
+            for _, _, theta in results.values()
+        ]
+        return min(losses, key=lambda values: training.weight[judged] @ values)
 
     def _learned(self, name, member, training, packed):
-        """The name of a member, and its honest scores, its own score, and losses of rows."""
+        """The name of a member; its honest scores, its score, and the scores that were judged."""
         began, judged = perf_counter(), training.judged
-        honest, score, losses = member.fit(training), np.nan, None
+        honest, score, theta = member.fit(training), np.nan, None
         if honest is not None and len(judged) > 0:
             a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
             theta = a * honest + b
             score = self._judge(theta, packed[judged], training.weight[judged])
-            losses = self.loss_.value_and_gradient(theta, training.truths[judged])[0]
         seconds = self._seconds[name] = perf_counter() - began
         if is_verbose(self):
-            print(f"{type(self).__name__}: {name}, {seconds:.1f} s, held-out score {score:.4f}")
-        return name, None if honest is None else (honest, score, losses)
+            end = "left out" if honest is None else f"held-out score {score:.4f}"
+            print(f"{type(self).__name__}: {name}, {seconds:.1f} s, {end}")
+        return name, None if honest is None else (honest, score, theta)
 
     def _least(self, honest, training, part, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
