@@ -14,9 +14,14 @@ from skstructured.extend.learner import Batch
 SINGLE_PASS: Any = object()
 
 
+def max_iter_of(learner: Any) -> Any:
+    """The parameter `max_iter`; `SINGLE_PASS` for learners without it."""
+    return getattr(learner, "max_iter", SINGLE_PASS)
+
+
 def make_passes(learner: Any, rounds: Batch) -> None:
     """Learn until `max_iter`, or until a pass does not improve on the best one."""
-    if learner.max_iter is SINGLE_PASS:
+    if max_iter_of(learner) is SINGLE_PASS:
         learn_pass(learner, rounds)
         return
     curve, started = [], time.perf_counter()
@@ -42,7 +47,7 @@ def make_passes(learner: Any, rounds: Batch) -> None:
 
 def most_passes(learner: Any) -> int:
     """The most passes that `fit` may make."""
-    if learner.max_iter is SINGLE_PASS:
+    if max_iter_of(learner) is SINGLE_PASS:
         return 1
     return PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter
 
@@ -72,7 +77,7 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
 
 def records_losses(learner: Any) -> bool:
     """Whether the losses of passes are of use to anybody."""
-    single = learner.max_iter is SINGLE_PASS
+    single = max_iter_of(learner) is SINGLE_PASS
     return not single and (most_passes(learner) > 1 or learner.verbose > 0)
 
 

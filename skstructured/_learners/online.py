@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import check_dimension
 from skstructured._base.validation import (
@@ -40,7 +41,12 @@ from skstructured._learners.models import (
     BlockResult,
     Note,
 )
-from skstructured._learners.multiple_passes import SINGLE_PASS, make_passes, most_passes
+from skstructured._learners.multiple_passes import (
+    SINGLE_PASS,
+    make_passes,
+    max_iter_of,
+    most_passes,
+)
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.predictions import (
@@ -130,7 +136,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     # Values of parameters that a subclass does not have.
     average: Any = False
     class_weight: Any = None
-    max_iter: Any = SINGLE_PASS
     shuffle: Any = True
     random_state: Any = None
 
@@ -192,10 +197,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self
 
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
-        if isinstance(self.max_iter, str):
-            check_choice("max_iter", self.max_iter, (AUTO,))
-        elif self.max_iter is not SINGLE_PASS:
-            check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+        max_iter = max_iter_of(self)
+        if isinstance(max_iter, str):
+            check_choice("max_iter", max_iter, (AUTO,))
+        elif max_iter is not SINGLE_PASS:
+            check_integer("max_iter", max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
@@ -260,7 +266,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))
-            if alone or self.max_iter is not SINGLE_PASS:
+            if alone or max_iter_of(self) is not SINGLE_PASS:
                 self.n_iter_ = 1
         self._warn_diagnostics()
 
@@ -421,9 +427,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         batch.check_lengths(packed)
         weight = check_weights(sample_weight, packed, len(packed), stream)
         batch = batch._replace(packed=packed, weight=weight)
-        self._model.check(self, batch, stream)
         if self.class_weight is not None:
             batch = weights.with_class_weights(self, batch, stream)
+        self._model.check(self, batch, stream)  # the last one: it may keep lengths of rounds
         return batch
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
@@ -433,7 +439,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model, weight = self._model, batch.weights
         record = record if self._calibrator is None else SCORES
         blocks = model.blocks(batch, order, record)
-        if self.max_iter is SINGLE_PASS:
+        if max_iter_of(self) is SINGLE_PASS:
             blocks = with_progress(self, blocks, len(order))
         with one_blas_thread(model.small_products and len(order) > 1):
             for block in blocks:
@@ -546,6 +552,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
         return self._weights(averaged=True)
 
+    @available_if(is_classifier)
     def decision_function(self, X: Features) -> Floats:
         """Scores of the classes, (n, K); with two classes their difference, (n,)."""
         known = snapshot(self)

@@ -218,8 +218,8 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         return BoostingOptions(*(getattr(self, name) for name in BoostingOptions._fields))
 
     def _fit(self, X, y, sample_weight, options):
-        X = self._dense(X, reset=True)
         self.space_ = self._unfitted_space().fit(y)
+        X = self._dense(X, reset=True)
         terms = FenchelYoung().terms(self.space_, self.regularizer)
         self.loss_ = FenchelYoung(self.space_, *terms)
         vars(self).pop("classes_", None)  # of another space

@@ -17,6 +17,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
+from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured.estimators.boosting._rounds import (
     COST,
@@ -342,11 +343,11 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def predict_proba(self, X: Features) -> Floats:
         """Softmax of the leading expert's logits: (n, K)."""
-        return np.exp(self._scores(X))
+        return np.exp(snapshot(self)._scores(X))
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Log softmax of the leading expert's logits: (n, K)."""
-        return self._scores(X)
+        return snapshot(self)._scores(X)
 
     def staged_predict(self, X: Features) -> Iterator[Array]:
         """Labels by expert 1, then by expert 2, … and N.

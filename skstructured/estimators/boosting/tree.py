@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, writable
 from skstructured._engine.state import State, at_once
+from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting._rounds import learn_rows
@@ -208,7 +209,7 @@ class OnlineTreeClassifier(VotingLearner):
 
         They are 1/K in an empty leaf.
         """
-        return self._scores(X)
+        return snapshot(self)._scores(X)
 
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""
