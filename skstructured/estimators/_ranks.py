@@ -40,11 +40,11 @@ class ColumnRanks(NamedTuple):
 
 def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:
     """Values of a column and their mid-ranks; evenly many of them if there are too many."""
-    known = np.sort(column[~np.isnan(column)]).astype(np.float64)
-    if len(known) == 0:
+    present = np.sort(column[~np.isnan(column)]).astype(np.float64)
+    if len(present) == 0:
         return np.zeros(1), np.full(1, 0.5)
-    values, firsts = np.unique(known, return_index=True)
-    ranks = (firsts + np.append(firsts[1:], len(known))) / (2.0 * len(known))
+    values, firsts = np.unique(present, return_index=True)
+    ranks = (firsts + np.append(firsts[1:], len(present))) / (2.0 * len(present))
     if share_of_range > 0.0:
         units = (values - values[0]) / (values[-1] - values[0] or 1.0)
         ranks = (1.0 - share_of_range) * ranks + share_of_range * units

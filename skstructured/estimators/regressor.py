@@ -45,9 +45,10 @@ class StructuredRegressor(RegressorMixin, Mixture):
     ----------
     {StructuredPredictor: estimators}
         "auto" is a linear model that minimizes the penalized loss, kernel ridge regressions with
-        "rbf", "laplacian" and "arc-cosine", boosted trees (not for CSR rows), and randomized trees.
-        The linear model of CSR rows, and of many rows with many features, is a `PiSTOLRegressor`.
-        Other members can be any regressors.
+        "rbf", "laplacian" and "arc-cosine", boosted trees (not for CSR rows, and only if their loss
+        is near that of the best other member or less), and randomized trees. The linear model of
+        CSR rows, and of many rows with many features, is a `PiSTOLRegressor`. Other members can be
+        any regressors.
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Loss of the linear model, of boosted trees and of the weights; see `PiSTOLRegressor`. The
         prediction of randomized trees is the mean of their leaves; the median for "absolute", and

@@ -90,13 +90,13 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         Members of the mixture. "auto" is a linear model and functions of the kernels "arc-cosine"
         and "laplacian", which minimize the penalized loss; a kernel ridge regression of vertices
         with "rbf"; boosted trees as in `FenchelYoungBoosting`, if their loss is near that of the
-        best other member or less; and randomized trees of vertices.
-        With more than 1.5 `n_landmarks` rows the "laplacian" member is a kernel ridge regression,
-        and so are all kernels if the oracle of a custom space is in Python. Such spaces, and CSR
-        rows, have no boosted trees. The linear model of CSR rows, of many rows with many features,
-        and of such spaces is `OnlineStructuredPredictor`. For CSR rows with more than 4,096 columns
-        and for CSR rows of label sequences the linear model is the only member, and for fewer than
-        10 dense sequences it is a `ConditionalRandomField`.
+        best other member or less; and randomized trees of vertices. With more than 1.5
+        `n_landmarks` rows the "laplacian" member is a kernel ridge regression, and so are all
+        kernels if the oracle of a custom space is in Python. Such spaces, CSR rows and fewer than
+        20 effective rows have no boosted trees. The linear model of CSR rows, of many rows with
+        many features, and of such spaces is `OnlineStructuredPredictor`. For CSR rows with more
+        than 4,096 columns and for CSR rows of label sequences the linear model is the only member,
+        and for fewer than 10 dense sequences it is a `ConditionalRandomField`.
         Other members need `embedding_scores` or `predict_mean` over the same space, as all
         predictors of this package have; for classes `predict_proba` is enough. For label sequences
         there is one estimator; the trees of "auto" are then a random forest.

@@ -137,9 +137,10 @@ class StructuredRanker(Mixture):
     Notes
     -----
     The members are `ListwiseRanker`, kernel ridge regressions of grades, trees that are boosted by
-    the listwise loss, and a random forest of grades with at least five items per leaf. Kernels and
-    the forest learn grades in units of their standard deviation. With θ_e(x) of members that have
-    not learned the query of x, the weights ``a = exp z`` minimize
+    the listwise loss if their loss is near the lowest of the others, and a random forest of grades
+    with at least five items per leaf. Kernels and the forest learn grades in units of their
+    standard deviation. With θ_e(x) of members that have not learned the query of x, the weights
+    ``a = exp z`` minimize
 
     .. math:: \sum_q S(\sum_e e^{z_e} θ_e; y_q) + 0.1 ‖z‖^2, \quad
         S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i,

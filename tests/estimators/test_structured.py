@@ -361,7 +361,7 @@ class TestWeights:
             rng = np.random.RandomState(seed)
             y, y_test = np.r_[0, 1, rng.randint(2, size=n - 2)], rng.randint(2, size=500)
             model = sk.StructuredPredictor(random_state=seed).fit(rng.randn(n, 4), y)
-            np.testing.assert_array_equal(model.weights_, [0.0, 0.0, 0.0, 0.1, 0.0, 0.1])
+            np.testing.assert_array_equal(model.weights_, [0.0, 0.0, 0.0, 0.1, 0.1])
             losses.append(log_loss(y_test, model.predict_proba(rng.randn(500, 4))))
         assert np.mean(losses) < 0.705
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.available import available_if
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import (
     check_bool,
@@ -19,9 +20,10 @@ from skstructured._base.validation import (
     check_weights,
     read_rows,
 )
-from skstructured._learners.lock import learning_aside, locked
+from skstructured._learners.decoding import Decoding
+from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import DecodedPredictions, reader_of
+from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
 from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.boosting._additive import (
@@ -266,10 +268,11 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     def _scores(self, X):
         return np.concatenate([self._model.scores(chunk) for chunk in self._chunks(X)])
 
-    def _staged(self, X: Features) -> Iterator[Floats]:
-        """Scores after 1, 2, …, `n_iter_` rounds."""
-        chunks = [self._model.staged_scores(chunk) for chunk in self._chunks(X)]
-        return (np.concatenate(stage) for stage in zip(*chunks, strict=True))
+    def _staged(self, X: Features) -> Iterator[Decoding]:
+        """How scores after 1, 2, …, `n_iter_` rounds become outputs, by one fit to the end."""
+        known = snapshot(self)
+        chunks = [known._model.staged_scores(chunk) for chunk in known._chunks(X)]
+        return (known._decode(np.concatenate(stage)) for stage in zip(*chunks, strict=True))
 
     def _chunks(self, X):
         check_is_fitted(self, "_model")
@@ -289,9 +292,10 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         ndarray
             Outputs in the form of y.
         """
-        for theta in self._staged(X):
-            yield self._decode(theta).most_likely()
+        for decoding in self._staged(X):
+            yield decoding.most_likely()
 
+    @available_if(has_probabilities)
     def staged_predict_proba(self, X: Features) -> Iterator[Floats]:
         """`predict_proba` after 1, 2, …, `n_iter_` rounds, for the same spaces.
 
@@ -305,8 +309,8 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         ndarray
             Probabilities, as `predict_proba` returns them.
         """
-        for theta in self._staged(X):
-            yield self.space_.mean_proba(self.loss_.mean(theta))
+        for decoding in self._staged(X):
+            yield decoding.space.mean_proba(decoding.mu)
 
     @property
     def feature_importances_(self) -> Floats:

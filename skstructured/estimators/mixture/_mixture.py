@@ -280,10 +280,12 @@ class Mixture(BaseEstimator):
     def _fit_members(self, members, X, y, packed, weight, groups):
         """Members that are worth having, their honest scores, and the `Training` at the end."""
         training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
+        if not training.folds and len(members) > 1:  # boosting needs held-out rows
+            members = [pair for pair in members if pair[1].stage < STAGES[-1]]
         results, self._seconds = {}, {}
         for stage in STAGES:
             own = [pair for pair in members if pair[1].stage == stage]
-            if stage == STAGES[-1] and own and results and training.folds:
+            if stage == STAGES[-1] and own and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                 delayed(self._learned)(*pair, training, packed) for pair in own

@@ -435,6 +435,17 @@ class _Flat:
 
 @slow_as_python
 class TestFits:
+    def test_stages_are_of_one_fit(self):
+        model = boosting("multiclass", max_iter=3).fit(X, OUTPUTS["multiclass"])
+        expected, stages = [*model.staged_predict_proba(X)], model.staged_predict_proba(X)
+        seen = [next(stages)]
+        model.set_params(space="multilabel").fit(X, OUTPUTS["multilabel"])
+        np.testing.assert_array_equal([*seen, *stages], expected)
+
+    def test_rankings_have_no_staged_probabilities(self):
+        model = boosting("ranking", max_iter=2).fit(X, OUTPUTS["ranking"])
+        assert not hasattr(model, "staged_predict_proba") and [*model.staged_predict(X)]
+
     @every_space
     def test_are_better_than_chance_and_end_staged_predictions(self, space):
         model, y = boosting(space, max_iter=30).fit(X, OUTPUTS[space]), OUTPUTS[space]

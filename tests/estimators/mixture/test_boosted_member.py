@@ -11,8 +11,9 @@ from test_members import SPACES, X, training_of, weighted
 
 import skstructured as sk
 from skstructured.estimators._ranks import ColumnRanks
+from skstructured.estimators.boosting import _additive
 from skstructured.estimators.boosting import _trees as _grown
-from skstructured.estimators.boosting._additive import AdditiveModel
+from skstructured.estimators.boosting._additive import TRIAL_ROUNDS, AdditiveModel
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture import _boosting, _trees
 from skstructured.estimators.mixture._boosting import BoostedTrees
@@ -247,3 +248,27 @@ class TestWorth:
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
         training = task_of(training)._replace(least_losses=np.full(30, least))
         assert (BoostedTrees(loss, 7, None).fit(training) is not None) == is_member
+
+    @pytest.mark.parametrize(("ratio", "hopeless"), [(2.1, True), (1.9, False)])
+    def test_hopeless_models_end_after_a_trial(self, ratio, hopeless):
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        grower = TreeGrower(ColumnRanks.of(X).transform(X), *OPTIONS[3:])
+        task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
+        model = AdditiveModel(task, grower, 0.05, training.parts != 0, 7).grow(0)
+        n_tried = len(model.seek_rounds(25, 25, lambda model: ratio)) - 1
+        assert n_tried == (TRIAL_ROUNDS if hopeless else 25)
+
+    @pytest.mark.parametrize(("n", "is_member"), [(19, False), (40, True)])
+    def test_needs_rows_that_are_held_out(self, n, is_member, monkeypatch):
+        monkeypatch.setattr(_boosting, "WORTH_OF_FEW", 1e6)
+        monkeypatch.setattr(_additive, "HOPELESS", 1e6)
+        y = np.arange(n) % 2 + X[0, 0]
+        model = sk.StructuredRegressor(random_state=0).fit(np.resize(X, (n, 3)) + y[:, None], y)
+        assert ("boosting" in model.named_estimators_) == is_member
+
+    def test_many_rows_have_half_the_trees(self, monkeypatch):
+        monkeypatch.setattr(_trees, "MANY", 23)  # 24 rows are outside of each part
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        trees = VertexTrees(loss, None, 0, None)
+        trees.fit(training)
+        assert [len(forest.roots) for forest in trees.forests] == [10] * 5
