@@ -436,9 +436,12 @@ class _Flat:
 @slow_as_python
 class TestFits:
     def test_stages_are_of_one_fit(self):
-        model = boosting("multiclass", max_iter=3).fit(X, OUTPUTS["multiclass"])
+        model = boosting("multiclass", max_iter=3, early_stopping=False).fit(
+            X, OUTPUTS["multiclass"]
+        )
         expected, stages = [*model.staged_predict_proba(X)], model.staged_predict_proba(X)
         seen = [next(stages)]
+        assert model.n_iter_ == 3
         model.set_params(space="multilabel").fit(X, OUTPUTS["multilabel"])
         np.testing.assert_array_equal([*seen, *stages], expected)
 
