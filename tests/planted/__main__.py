@@ -94,17 +94,18 @@ def copy_checkout(folder):
     return folder / "main"
 
 
-def run_tests(tests, compiled, folder):
-    """pytest's exit code for some tests in a copy; `FAILED` where they do not end."""
+def run_tests(tests, compiled, folder, *options, timeout=PATIENCE):
+    """pytest's exit code and output for some tests in a copy; `FAILED` where they do not end."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "0" if compiled else "1"}
     environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    given = {"cwd": folder, "env": environment, "capture_output": True, "timeout": PATIENCE}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    process = {"cwd": folder, "env": environment, "capture_output": True, "timeout": timeout}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", *options]
     try:
-        return subprocess.run([*command, "-m", "", *tests], **given).returncode
+        done = subprocess.run([*command, *tests], text=True, **process)
     except subprocess.TimeoutExpired:
-        return FAILED
+        return FAILED, ""
+    return done.returncode, done.stdout
 
 
 def judge(bug, folder):
@@ -113,7 +114,7 @@ def judge(bug, folder):
         return "equivalent" if apply(bug, folder, "--check") else "DOES NOT APPLY"
     if not apply(bug, folder):
         return "DOES NOT APPLY"
-    code = run_tests(bug.tests, bug.compiled, folder)
+    code, _ = run_tests(bug.tests, bug.compiled, folder, "-x")
     apply(bug, folder, "--reverse")
     return {FAILED: "killed", 0: "ALIVE"}.get(code, f"NOT JUDGED (pytest's exit code {code})")
 
@@ -123,8 +124,12 @@ def unsound(chosen, folder):
     wrong = []
     for compiled in (False, True):
         tests = sorted({test for bug in chosen if bug.compiled == compiled for test in bug.tests})
-        if tests and run_tests(tests, compiled, folder) != 0:
-            wrong += [test for test in tests if run_tests([test], compiled, folder) != 0]
+        if not tests:
+            continue
+        code, output = run_tests(tests, compiled, folder, "--tb=no", "-rfE", timeout=None)
+        if code not in (0, FAILED):
+            wrong.append(f"none could be run: {output.strip()[-2000:]}")
+        wrong += [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return wrong
 
 
