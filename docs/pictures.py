@@ -34,7 +34,6 @@ PICTURES = {
     "matchings": "matchings",
     "moving_stream": "moving_stream",
     "prediction_sets": "prediction_sets",
-    "offers": "offers",
     "search_results": "search_results",
 }
 

@@ -59,10 +59,7 @@ def rank_one(M, factor, v):
 
 @kernel
 def rotate_in(R, r, z, target):
-    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up.
-
-    Returns the residual of the target: its square is the increase of the least squares.
-    """
+    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
     n = R.shape[0]
     for i in range(n):
         if z[i] == 0.0:
@@ -76,7 +73,6 @@ def rotate_in(R, r, z, target):
             row[j] = c * above + s * below
             rest[j] = c * below - s * above
         r[i], target = c * r[i] + s * target, c * target - s * r[i]
-    return target
 
 
 @kernel

@@ -1,8 +1,7 @@
-"""Bandits: learners that only see the reward of the class or action that they choose."""
+"""Bandits: learners that only see the reward of the class that they choose."""
 
 from skstructured.bandits._base import BanditClassifier, BanditRounds
 from skstructured.bandits._first_order import BanditGaptronClassifier, BanditronClassifier
-from skstructured.bandits._item_bandits import LinearThompsonSampling, LinUCB
 from skstructured.bandits._second_order import ConfiditClassifier, NewtronClassifier, SOBAClassifier
 from skstructured.bandits.reduction import BanditReduction
 from skstructured.estimators.online import SecondOrderPerceptron
@@ -14,8 +13,6 @@ __all__ = [
     "BanditRounds",
     "BanditronClassifier",
     "ConfiditClassifier",
-    "LinUCB",
-    "LinearThompsonSampling",
     "NewtronClassifier",
     "SOBAClassifier",
     "SecondOrderPerceptron",

@@ -63,20 +63,12 @@ def refuse(bad, given, name, allowed):
         raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
 
 
-def check_entries(name, given, n, unit="rounds", what="entry"):
+def check_entries(name, given, n):
     """A ValueError unless there are n entries."""
     if given.shape != (n,):
         raise ValueError(
-            f"{name} must have one {what} for each of the {n} {unit}, got shape {given.shape}."
+            f"{name} must have one entry for each of the {n} rows of X, got shape {given.shape}."
         )
-
-
-def check_propensities(given, n, unit="rounds"):
-    """n propensities in (0, 1], as float64."""
-    given = np.asarray(given, dtype=np.float64)
-    check_entries("propensities", given, n, unit)
-    refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
-    return given
 
 
 def invert(P, uniforms):
@@ -204,7 +196,6 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
     See Also
     --------
     ConfiditClassifier, SOBAClassifier, BanditGaptronClassifier : Classifiers of this kind.
-    LinUCB : A bandit whose actions have features.
     """
 
     #: Uniform numbers a simulated round draws.
@@ -521,10 +512,13 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
         for name, given in (("actions", actions), ("rewards", rewards)):
-            check_entries(name, given, n, "rows of X")
+            check_entries(name, given, n)
         known = np.isin(actions, self.classes_)
         refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
-        propensities = check_propensities(propensities, n, "rows of X")
+        propensities = np.asarray(propensities, dtype=np.float64)
+        check_entries("propensities", propensities, n)
+        is_valid = (propensities > 0.0) & (propensities <= 1.0)
+        refuse(~is_valid, propensities, "propensities", "in (0, 1]")
         if self.fractional_rewards:
             refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
         else:

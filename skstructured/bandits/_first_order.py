@@ -297,7 +297,6 @@ class BanditGaptronClassifier(BanditClassifier):
     SOBAClassifier : Fewer mistakes on short streams, with propensities.
     BanditReduction : Bandit feedback for any classifier with ``partial_fit``.
     GaptronClassifier : The same with full information.
-    skstructured.bandits.LinUCB : A bandit whose actions have features.
 
     References
     ----------

@@ -378,7 +378,6 @@ class ConfiditClassifier(BanditClassifier):
     --------
     SOBAClassifier : Random choices, with propensities.
     BanditGaptronClassifier : A classifier with a regret bound.
-    skstructured.bandits.LinUCB : Confidence bounds for actions that have features.
 
     Notes
     -----

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstructured._learners.lock import lock_of
-from skstructured.bandits import LinUCB
+from skstructured.bandits import SOBAClassifier
 from skstructured.estimators import structured
 from skstructured.estimators._stream import StreamMember
 from skstructured.extend.learner import OnlineLearner
@@ -239,18 +239,18 @@ def test_first_calls_that_overlap_take_turns(name):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_rounds_of_items_that_are_read_at_once_are_all_learned(first):
+def test_rewards_that_are_read_at_once_are_all_learned(first):
     rng, others = np.random.RandomState(0), []
-    X, rewards = rng.randn(30, 3, 2), rng.rand(30)
-    model = LinUCB()
+    X, rewards, p = rng.randn(30, 3), rng.randint(2, size=30), np.full(30, 0.5)
+    model = SOBAClassifier(classes=[0, 1], random_state=0)
     if not first:
-        model.update(X[:5], [0] * 5, rewards[:5])
+        model.update(X[:5], [0] * 5, rewards[:5], p[:5])
 
     def begin():
-        others.append(Asked(lambda: model.update(X[:10], [0] * 10, rewards[:10])))
+        others.append(Asked(lambda: model.update(X[:10], [0] * 10, rewards[:10], p[:10])))
         others[0].join(0.05)
 
-    model.update(X[10:], [0] * 20, Read(rewards[10:], begin))
+    model.update(X[10:], [0] * 20, Read(rewards[10:], begin), p[10:])
     others[0].answer()
     assert model.t_ == 30 + 5 * (not first)
 

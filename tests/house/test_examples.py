@@ -61,10 +61,6 @@ CLAIMS = {
         sum(min(newton) < own + 0.005 for *newton, own in names["bits"].values()) == 1
     ),
     "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
-    "offers": lambda names: (
-        max(total[-1] for total in names["regret"].values()) < 0.1 * names["guessing"][-1]
-        and all(names["inside"])
-    ),
     "losses": lambda names: sum(name.endswith("*") for name in names["losses"]) == 4,
     "shards": lambda names: (
         np.all(names["merged"][1] <= names["single"][1] + 1e-12)
