@@ -1,4 +1,4 @@
-"""Fitted trees as flat arrays of 32 bits, which have what predictions need and nothing else."""
+"""Fitted trees as flat arrays, which have what predictions need and nothing else."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
@@ -44,8 +44,13 @@ class Forest(NamedTuple):
         roots, nodes, thresholds = map(np.concatenate, zip(*parts, strict=True))
         return cls(roots, nodes, thresholds, means, ensemble.feature_importances_)
 
+    @property
+    def columns(self) -> Ints:
+        """The feature (n_nodes,) of each node."""
+        return np.where(self.nodes[:, 0] < 0, ~self.nodes[:, 0], self.nodes[:, 0])
+
     def predictions(self, X: Any) -> Iterator[Array]:
-        """Means (n, dim) of each tree for rows of 32 bits."""
+        """Means (n, dim) of each tree for rows."""
         X = X.toarray() if issparse(X) else X
         return (self.means[places] for places in leaves_of(X, *self[:3]))
 

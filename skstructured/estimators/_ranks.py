@@ -1,10 +1,11 @@
 """Columns as ranks: steps between values do not depend on how far apart these are."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.sparsefuncs import min_max_axis
 
-from skstructured.extend._types import Array, Floats
+from skstructured.extend._types import Array, Floats, Ints
 
 #: Values of a column whose ranks are kept, at most.
 MOST_KNOTS = 1000
@@ -36,6 +37,48 @@ class ColumnRanks(NamedTuple):
             ranks[:, j] = np.interp(X[:, j], values, knots)
         ranks[np.isnan(X)] = np.nan  # interp has a rank for them if there is one value
         return ranks
+
+    def values_at(self, columns: Ints, thresholds: Array) -> Floats:
+        """Values (k,) of columns that are above these exactly if their ranks are above thresholds.
+
+        Values between knots may differ by a rounding error of their ranks.
+        """
+        found = np.empty(len(columns))
+        for j in np.unique(columns):
+            (values, knots), own = self.knots[j], columns == j
+            n_left = np.searchsorted(knots.astype(np.float32), thresholds[own], side="right")
+            low, high = np.append(-np.inf, values)[n_left], np.append(values, np.inf)[n_left]
+            between = np.interp(thresholds[own], knots, values)
+            between = np.clip(between, low, np.nextafter(high, -np.inf))
+            found[own] = np.where(np.isinf(low), low, np.where(np.isinf(high), high, between))
+        return found
+
+
+class ColumnUnits(NamedTuple):
+    """Columns of CSR rows in units of their largest size.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (p,)
+    """
+
+    sizes: Floats
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """The units of training rows."""
+        sizes = np.maximum(*map(np.abs, min_max_axis(X, axis=0)))
+        return cls(np.where(sizes > 0.0, sizes, 1.0))
+
+    def transform(self, X: Any) -> Any:
+        """CSR rows in these units, of 32 bits."""
+        X = X.copy()
+        X.data = X.data / self.sizes[X.indices]
+        return X.astype(np.float32)
+
+    def values_at(self, columns: Ints, thresholds: Array) -> Floats:
+        """Values (k,) of columns at thresholds in these units."""
+        return self.sizes[columns] * thresholds
 
 
 def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:

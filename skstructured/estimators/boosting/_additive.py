@@ -158,7 +158,6 @@ class AdditiveTrees(NamedTuple):
 
     Attributes
     ----------
-    ranks : ColumnRanks
     start : ndarray of shape (dim,)
         Mean scores of the models before the first round.
     forest : Forest
@@ -169,7 +168,6 @@ class AdditiveTrees(NamedTuple):
         Mean losses of the rows that the first model leaves out, after 0, 1, … rounds.
     """
 
-    ranks: ColumnRanks
     start: Floats
     forest: Forest
     n_models: int
@@ -218,21 +216,22 @@ class AdditiveTrees(NamedTuple):
         rounds = zip(*(model.trees for model in models), strict=True)
         trees = [*itertools.chain.from_iterable(rounds)]
         start = np.mean([model.start for model in models], axis=0)
-        n_rounds = len(models[0].trees)
         forest = forest_of(trees, len(start), p)
-        return cls(ranks, start, forest, len(models), n_rounds, np.array(losses))
+        values = ranks.values_at(forest.columns, forest.thresholds)
+        forest, n_rounds = forest._replace(thresholds=values), len(models[0].trees)
+        return cls(start, forest, len(models), n_rounds, np.array(losses))
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
         scores = np.tile(self.n_models * self.start, (len(X), 1))
-        for steps in self.forest.predictions(self.ranks.transform(X)):
+        for steps in self.forest.predictions(X):
             scores += steps
         return scores / self.n_models
 
     def staged_scores(self, X: Array) -> Iterator[Floats]:
         """`scores` after 1, 2, …, `n_rounds` rounds."""
         scores = np.tile(self.n_models * self.start, (len(X), 1))
-        steps = self.forest.predictions(self.ranks.transform(X))
+        steps = self.forest.predictions(X)
         for _ in range(self.n_rounds):
             scores = sum(itertools.islice(steps, self.n_models), scores)
             yield scores / self.n_models

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
-from sklearn.utils.sparsefuncs import min_max_axis
 
 from skstructured.estimators._forest import Forest
-from skstructured.estimators._ranks import ColumnRanks
+from skstructured.estimators._ranks import ColumnRanks, ColumnUnits
 from skstructured.estimators.mixture._training import MOST, PARTS, Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
@@ -81,13 +80,11 @@ class VertexTrees(Member):
         self.best_thresholds, self.n_trees, self.options = best_thresholds, n_trees, options
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Read a saved object; older ones have forests of scikit-learn, and units for ranks."""
+        """Read a saved object; older ones have forests of scikit-learn, in units of the range."""
         vars(self).update(state)
-        if "_low" in state:  # zeros of CSR rows
-            ends = np.transpose([state["_low"], state["_low"] + state["_span"]])
-            ranks = ColumnRanks([(values, np.array([0.0, 1.0])) for values in ends])
-            self.ranks = ranks if state["_low"].any() else None
-        self.forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
+        if "_low" in state:
+            forests = [f if isinstance(f, Forest) else Forest.of(f) for f in self.forests]
+            self.forests = [_in_values(f, state["_low"], state["_span"]) for f in forests]
 
     def work(self, n: int) -> float:
         """See `Member`."""
@@ -103,25 +100,27 @@ class VertexTrees(Member):
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        X, V, parts = self._learn_units(training.rows.unchanged), training.V, training.parts
-        given, means = (X, V if training.dim > 1 else V[:, 0], training.weight), np.empty(V.shape)
+        rows, V, parts = training.rows.unchanged, training.V, training.parts
+        units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, SHARE_OF_RANGE)
+        learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
+        means = np.empty(V.shape)
         self.forests = []
         for part in training.folds:
-            rows, own = np.flatnonzero(parts != part), parts == part
-            self.forests.append(self._fitted(part, *(one[rows] for one in given)))
-            means[own] = self._means(self.forests[-1:], X[own])
+            others, own = np.flatnonzero(parts != part), parts == part
+            self.forests.append(self._fitted(part, units, *(array[others] for array in learned)))
+            means[own] = self._means(self.forests[-1:], rows[own])
         if training.reserved is None:
             self.stretches = [stretch_of(forest) for forest in self.forests]
         else:
-            rows = training.reserved
-            forest = self._fitted(2 * PARTS, *(array[rows] for array in given))
+            reserved = (array[training.reserved] for array in learned)
+            forest = self._fitted(2 * PARTS, units, *reserved)
             self.stretches = [stretch_of(forest)] * PARTS
         if FEW < len(V) <= 2 * MOST or not self.forests:
-            self.forests = [self._fitted(PARTS + part, *given) for part in range(PARTS)]
+            self.forests = [self._fitted(PARTS + part, units, *learned) for part in range(PARTS)]
             self.stretches = self.stretches or [stretch_of(forest) for forest in self.forests]
         return self.loss.link(means[training.judged])
 
-    def _fitted(self, place, X, V, weight):
+    def _fitted(self, place, units, X, V, weight):
         """The `Forest` of a group: few trees at a time, for scikit-learn's take much memory."""
         many, options = len(V) > ROWS, self.options
         n_trees = self.n_trees if len(V) <= MANY else max(1, self.n_trees // 2)
@@ -132,7 +131,9 @@ class VertexTrees(Member):
             n_trees, bootstrap=many, max_samples=ROWS if many else None,
             random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
-        return Forest.of(trees.fit(X, V, weight))
+        forest = Forest.of(trees.fit(X, V, weight))
+        values = units.values_at(forest.columns, forest.thresholds)
+        return forest._replace(thresholds=values)
 
     def stretched(self, training: Training) -> Training:
         """Training rows whose features are stretched by their importance for the trees."""
@@ -142,7 +143,7 @@ class VertexTrees(Member):
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
-        return self.loss.link(self._means(self.forests, self._units(rows.unchanged)))
+        return self.loss.link(self._means(self.forests, rows.unchanged))
 
     def _means(self, forests, X):
         trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)
@@ -150,24 +151,11 @@ class VertexTrees(Member):
             return np.quantile([*trees], self.quantile, axis=0)
         return sum(trees, np.zeros(1)) / sum(len(forest.roots) for forest in forests)
 
-    def _learn_units(self, X):
-        self.ranks, self._span = None, np.ones(X.shape[1])
-        if issparse(X):
-            span = np.maximum(*map(np.abs, min_max_axis(X, axis=0)))
-            self._span = np.where(span > 0.0, span, 1.0)
-        else:
-            self.ranks = ColumnRanks.of(X, SHARE_OF_RANGE)
-        return self._units(X)
 
-    def _units(self, X):
-        """Ranks of columns that were dense, or units of their range: trees have 32 bits."""
-        if self.ranks is not None:
-            return self.ranks.transform(X.toarray() if issparse(X) else X)
-        if not issparse(X):
-            return (X / self._span).astype(np.float32)
-        X = X.copy()
-        X.data = X.data / self._span[X.indices]
-        return X.astype(np.float32)
+def _in_values(forest: Forest, low: Floats, span: Floats) -> Forest:
+    """A forest of columns less their lowest value, in units of their range, for the values."""
+    columns = forest.columns
+    return forest._replace(thresholds=low[columns] + span[columns] * forest.thresholds)
 
 
 def stretch_of(forest: Any) -> Floats:

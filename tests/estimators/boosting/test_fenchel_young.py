@@ -246,6 +246,21 @@ class TestRanks:
             np.testing.assert_allclose(found.transform(some), np.column_stack(wanted), atol=1e-6)
         assert found.transform(new).dtype == np.float32
 
+    @every_kind_of_ranks
+    def test_values_are_above_those_of_thresholds_if_their_ranks_are(self, kind):
+        rng = np.random.RandomState(9)
+        rows = ranks_of(kind, rng).astype(np.float64) ** 3
+        ends = np.array([[-2.0], [2.0]]) * np.ones(rows.shape[1])
+        seen, ranks = np.vstack([rows, ends]), ColumnRanks.of(rows)
+        known = ranks.transform(rows).T
+        for j in range(rows.shape[1]):
+            own = known[j][np.isfinite(known[j])]
+            between = np.linspace(-0.1, 1.1, 50).astype(np.float32)
+            thresholds = np.concatenate([own, between, _trees.EDGES, [-np.inf]]).astype(np.float32)
+            values = ranks.values_at(np.full(len(thresholds), j), thresholds)
+            wanted = ranks.transform(seen)[:, j, None] > thresholds
+            np.testing.assert_array_equal(seen[:, j, None] > values, wanted)
+
     def test_keep_few_of_many_values(self):
         values = np.random.RandomState(0).standard_cauchy((5000, 1))
         ranks = ColumnRanks.of(values)

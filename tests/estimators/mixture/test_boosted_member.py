@@ -7,6 +7,7 @@ import pytest
 from conftest import INTERPRETED
 from joblib import parallel_config
 from scipy import sparse
+from sklearn.ensemble import ExtraTreesRegressor
 from test_members import SPACES, X, training_of, weighted
 
 import skstructured as sk
@@ -17,6 +18,7 @@ from skstructured.estimators.boosting._additive import TRIAL_ROUNDS, AdditiveMod
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture import _boosting, _trees
 from skstructured.estimators.mixture._boosting import BoostedTrees
+from skstructured.estimators.mixture._training import StandardRows
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.spaces import Simplex
 from skstructured.spaces._real_line import RealLine
@@ -118,20 +120,16 @@ class TestVertexTreesOnRanks:
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_of_older_pickles_have_units(self, is_sparse):
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
-        rows = training.rows.of(sparse.csr_matrix(X) if is_sparse else X)
-        trees = VertexTrees(loss, None, 0, None)
-        low, high = X.min(axis=0), X.max(axis=0)
-        low = np.zeros(3) if is_sparse else low
-        span = np.abs(X).max(axis=0) if is_sparse else high - low
+        low = np.zeros(3) if is_sparse else X.min(axis=0)
+        span = np.abs(X).max(axis=0) if is_sparse else X.max(axis=0) - low
         units = ((X - low) / span).astype(np.float32)
-        trees.fit(training._replace(rows=training.rows._replace(unchanged=sparse.csr_matrix(units))
-                                    if is_sparse else training.rows.of(units)))  # fmt: skip
-        state = {k: v for k, v in vars(trees).items() if k not in ("ranks", "_span")}
+        forest = ExtraTreesRegressor(5, random_state=0).fit(units, training.V)
         older = VertexTrees(loss, None, 0, None)
-        older.__setstate__(state | {"_low": low, "_span": span})
-        found = older._units(rows.unchanged)
-        found = found.toarray() if is_sparse else found
-        np.testing.assert_allclose(found, units, atol=1e-6)
+        older.__setstate__(vars(older) | {"forests": [forest], "_low": low, "_span": span})
+        rows = StandardRows(None, unchanged=sparse.csr_matrix(X) if is_sparse else X)
+        means = forest.predict(units)
+        np.testing.assert_allclose(older._means(older.forests, rows.unchanged), means, atol=1e-6)
+        np.testing.assert_allclose(older.scores(rows), loss.link(means), atol=1e-5)
 
     @pytest.mark.parametrize(("few", "most", "n_fitted"), [(30, 15, 5), (29, 15, 10), (29, 14, 5)])
     def test_of_all_rows_are_of_some_numbers_of_rows(self, few, most, n_fitted, monkeypatch):

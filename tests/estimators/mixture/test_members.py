@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
+from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.boosting import fenchel_young
 from skstructured.estimators.mixture import _mixture, _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
@@ -327,6 +328,10 @@ def fitted(monkeypatch):
     return ensembles
 
 
+#: The rows as trees learn them.
+UNITS = ColumnRanks.of(X, 0.5).transform(X)
+
+
 class TestTrees:
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_trees_of_sparse_rows_look_at_some_columns(self, is_sparse, fitted):
@@ -344,10 +349,10 @@ class TestTrees:
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(rng))
         trees = VertexTrees(loss, None, 5, None)
-        honest, units = trees.fit(training), trees._units(X)
+        honest = trees.fit(training)
         literal = np.array([
             mixing.leaf_means(
-                fitted[part].estimators_, units, np.flatnonzero(training.parts != part),
+                fitted[part].estimators_, UNITS, np.flatnonzero(training.parts != part),
                 training.V, training.weight, i,
             )
             for i, part in enumerate(training.parts)
@@ -371,10 +376,9 @@ class TestTrees:
         for given in (training, training._replace(parts=np.full(len(X), -1))):
             trees = VertexTrees(loss, None, 5, None)
             trees.fit(given)
-            units = trees._units(X)
             learned = [tree for ensemble in fitted[-PARTS:] for tree in ensemble.estimators_]
             literal = [
-                mixing.leaf_means(learned, units, range(len(X)), training.V, training.weight, i)
+                mixing.leaf_means(learned, UNITS, range(len(X)), training.V, training.weight, i)
                 for i in range(len(X))
             ]
             found = trees.scores(training.rows)
@@ -387,8 +391,7 @@ class TestTrees:
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        units = trees._units(X)
-        each = [tree.predict(units) for ensemble in fitted for tree in ensemble.estimators_]
+        each = [tree.predict(UNITS) for ensemble in fitted for tree in ensemble.estimators_]
         assert len(trees.forests) == len(fitted) == PARTS
         means = loss.link(np.mean(each, axis=0))
         np.testing.assert_allclose(trees.scores(training.rows), means, atol=1e-6)
@@ -398,8 +401,7 @@ class TestTrees:
         training, loss = training_of(X, y, RealLine)
         trees = VertexTrees(loss, 0.3, 0, None)
         trees.fit(training)
-        units = trees._units(X)
-        each = [tree.predict(units) for ensemble in fitted for tree in ensemble.estimators_]
+        each = [tree.predict(UNITS) for ensemble in fitted for tree in ensemble.estimators_]
         scores = trees.scores(training.rows)[:, 0]
         np.testing.assert_allclose(scores, np.quantile(each, 0.3, axis=0), atol=1e-6)
 
