@@ -1,12 +1,15 @@
 """Fitted trees as flat arrays, which have what predictions need and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
 from skstructured.extend._types import Array, Floats, Ints
+
+#: Numbers of means that are added at once.
+BLOCK = 1 << 12
 
 
 class Forest(NamedTuple):
@@ -44,6 +47,22 @@ class Forest(NamedTuple):
         roots, nodes, thresholds = map(np.concatenate, zip(*parts, strict=True))
         return cls(roots, nodes, thresholds, means, ensemble.feature_importances_)
 
+    @classmethod
+    def joined(cls, forests: Sequence[Self]) -> Self:
+        """All trees of one forest or more, in order; importances are added."""
+        n_nodes = np.cumsum([0, *(len(forest.nodes) for forest in forests)])
+        n_means = np.cumsum([0, *(len(forest.means) for forest in forests)])
+        nodes = np.concatenate([forest.nodes for forest in forests])
+        parts = [*zip(forests, n_nodes, n_means, strict=False)]
+        nodes[:, 1:] = np.concatenate([moved(f.nodes[:, 1:], *starts) for f, *starts in parts])
+        return cls(
+            np.concatenate([moved(f.roots, *starts) for f, *starts in parts]),
+            nodes,
+            np.concatenate([forest.thresholds for forest in forests]),
+            np.concatenate([forest.means for forest in forests]),
+            sum(forest.feature_importances_ for forest in forests),
+        )
+
     @property
     def columns(self) -> Ints:
         """The feature (n_nodes,) of each node."""
@@ -53,6 +72,20 @@ class Forest(NamedTuple):
         """Means (n, dim) of each tree for rows."""
         X = X.toarray() if issparse(X) else X
         return (self.means[places] for places in leaves_of(X, *self[:3]))
+
+    def total(self, X: Any) -> Floats:
+        """Sums (n, dim) of the means of all trees; of many trees at a time for few rows."""
+        X = X.toarray() if issparse(X) else X
+        leaves, sums = leaves_of(X, *self[:3]), np.zeros((len(X), self.means.shape[1]))
+        size = max(1, BLOCK // max(sums.size, 1))
+        for first in range(0, len(leaves), size):
+            sums += self.means[leaves[first : first + size]].sum(axis=0, dtype=np.float64)
+        return sums
+
+
+def moved(places: Array, n_nodes: int, n_means: int) -> Array:
+    """Places of nodes and means behind those of earlier trees."""
+    return np.where(places < 0, places - n_means, places + n_nodes).astype(np.int32)
 
 
 def distinct_rows(rows: Array) -> tuple[Array, Ints]:

@@ -70,14 +70,14 @@ def test_grades_are_learned_in_units_of_their_deviation():
 def test_scores_are_those_of_members_mixed(ranker):
     names = ["additive", "rbf", "laplacian", "arc-cosine", "trees"]  # boosting is not worth it
     assert list(ranker.named_estimators_) == names and (ranker.weights_ > 0.0).all()
-    importance = [one.feature_importances_ for one in ranker.estimators_[-1].forests]
-    stretch = np.sqrt(3.0 * np.mean(importance, axis=0))
+    importance = ranker.estimators_[-1].forest.feature_importances_
+    stretch = np.sqrt(importance / importance.mean())
     theta = ranker.weights_[0] * ranker.estimators_[0].predict(NEW[0])
     for a, member in zip(ranker.weights_[1:], ranker.estimators_[1:], strict=True):
         theta += a * mixing.member_scores(member, ranker.loss_, X, stretch, NEW[0])[:, 0]
     np.testing.assert_allclose(ranker.predict(NEW[0]), theta, rtol=1e-5, atol=1e-5)
     trees = ranker.estimators_[-1]
-    assert trees.best_thresholds and sum(len(forest.roots) for forest in trees.forests) == 50
+    assert trees.best_thresholds and len(trees.forest.roots) == 50
     assert trees.options == {"min_samples_leaf": 5, "max_features": "sqrt"}
 
 

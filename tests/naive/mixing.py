@@ -83,20 +83,18 @@ def units_of(learned, X, share):
 
 def member_scores(member, loss, learned, stretch, X):
     """Scores of one member, with rows in range and standardized as those it has learned."""
-    if hasattr(member, "forests") or hasattr(member, "model"):
-        units = units_of(learned, X, 0.5 if hasattr(member, "forests") else 0.0)
-    else:
+    if not (hasattr(member, "forest") or hasattr(member, "model")):  # no trees
         X, learned = (in_range(learned, rows) for rows in (X, learned))
     if hasattr(member, "coefs"):
         Z = (X - learned.mean(axis=0)) / learned.std(axis=0)
         if hasattr(member, "penalty"):  # minimizes the loss, and is not stretched
             return (member.kernel(Z) if member.kernel else Z) @ member.coefs + member.shift
         return member.kernel(Z * stretch) @ member.coefs + member.shift
-    if hasattr(member, "forests"):
-        each = [means for forest in member.forests for means in forest.predictions(units)]
+    if hasattr(member, "forest"):
+        each = [*member.forest.predictions(X)]
         return loss.link(np.reshape(np.mean(each, axis=0), (len(X), -1)))
     if hasattr(member, "model"):  # boosted trees
-        steps = sum(member.model.forest.predictions(units))
+        steps = sum(member.model.forest.predictions(X))
         return member.model.start + steps / member.model.n_models
     if hasattr(member, "embedding_scores"):
         return member.embedding_scores(X)
@@ -105,8 +103,7 @@ def member_scores(member, loss, learned, stretch, X):
 
 def mixed_scores(model, learned, X):
     """Σ_e a_e θ_e(x) + b, one member after the other."""
-    forests = model.named_estimators_["trees"].forests
-    importance = np.mean([one.feature_importances_ for one in forests], axis=0)
+    importance = model.named_estimators_["trees"].forest.feature_importances_
     stretch = np.sqrt(importance / importance.mean())
     theta = model.intercept_
     for a, member in zip(model.weights_, model.estimators_, strict=True):

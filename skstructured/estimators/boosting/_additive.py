@@ -223,18 +223,14 @@ class AdditiveTrees(NamedTuple):
 
     def scores(self, X: Array) -> Floats:
         """Mean scores (n, dim) of the models."""
-        scores = np.tile(self.n_models * self.start, (len(X), 1))
-        for steps in self.forest.predictions(X):
-            scores += steps
-        return scores / self.n_models
+        return self.start + self.forest.total(X) / self.n_models
 
     def staged_scores(self, X: Array) -> Iterator[Floats]:
         """`scores` after 1, 2, …, `n_rounds` rounds."""
-        scores = np.tile(self.n_models * self.start, (len(X), 1))
-        steps = self.forest.predictions(X)
+        total, steps = np.zeros((len(X), len(self.start))), self.forest.predictions(X)
         for _ in range(self.n_rounds):
-            scores = sum(itertools.islice(steps, self.n_models), scores)
-            yield scores / self.n_models
+            total = sum(itertools.islice(steps, self.n_models), total)
+            yield self.start + total / self.n_models
 
 
 def honest_scores(models: list[AdditiveModel]) -> Floats:
@@ -245,23 +241,9 @@ def honest_scores(models: list[AdditiveModel]) -> Floats:
     return scores
 
 
-def forest_of(trees: list[Any], dim: int, p: int) -> Forest:
+def forest_of(trees: list[tuple[Tree, Floats]], dim: int, p: int) -> Forest:
     """Trees, each with the steps of its leaves, as one forest."""
-    roots, nodes, n_nodes, n_leaves = [], [np.zeros((0, 3), np.int32)], 0, 0
-    for tree, steps in trees:
-        starts = n_nodes, n_leaves
-        roots.append(moved(tree.root, *starts))
-        nodes.append(np.column_stack([tree.nodes[:, 0], moved(tree.nodes[:, 1:], *starts)]))
-        n_nodes, n_leaves = n_nodes + len(tree.nodes), n_leaves + len(steps)
-    return Forest(
-        np.concatenate([np.zeros(0, np.int32), *roots]),
-        np.vstack(nodes),
-        np.concatenate([np.zeros(0, np.float32), *(tree.thresholds for tree, _ in trees)]),
-        np.vstack([np.zeros((0, dim), np.float32), *(steps for _, steps in trees)]),
-        sum((tree.importances for tree, _ in trees), np.zeros(p)),
-    )
-
-
-def moved(places: Array, n_nodes: int, n_leaves: int) -> Array:
-    """Places of nodes and leaves behind those of earlier trees."""
-    return np.where(places < 0, places - n_leaves, places + n_nodes).astype(np.int32)
+    no_steps, no_nodes = np.zeros((0, dim), np.float32), np.zeros((0, 3), np.int32)
+    empty = Forest(no_nodes[:, 0], no_nodes, no_steps[:, 0], no_steps, np.zeros(p))
+    forests = [Forest(*tree[:3], steps, tree.importances) for tree, steps in trees]
+    return Forest.joined([empty, *forests])

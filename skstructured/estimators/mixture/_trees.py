@@ -1,6 +1,5 @@
 """Trees of vertices, and groups of trees that have not learned one part."""
 
-import itertools
 import math
 from typing import Any
 
@@ -83,8 +82,8 @@ class VertexTrees(Member):
         """Read a saved object; older ones have forests of scikit-learn, in units of the range."""
         vars(self).update(state)
         if "_low" in state:
-            forests = [f if isinstance(f, Forest) else Forest.of(f) for f in self.forests]
-            self.forests = [_in_values(f, state["_low"], state["_span"]) for f in forests]
+            forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
+            self.forest = _in_values(Forest.joined(forests), state["_low"], state["_span"])
 
     def work(self, n: int) -> float:
         """See `Member`."""
@@ -104,20 +103,21 @@ class VertexTrees(Member):
         units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, SHARE_OF_RANGE)
         learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
         means = np.empty(V.shape)
-        self.forests = []
+        forests = []
         for part in training.folds:
             others, own = np.flatnonzero(parts != part), parts == part
-            self.forests.append(self._fitted(part, units, *(array[others] for array in learned)))
-            means[own] = self._means(self.forests[-1:], rows[own])
+            forests.append(self._fitted(part, units, *(array[others] for array in learned)))
+            means[own] = self._means(forests[-1], rows[own])
         if training.reserved is None:
-            self.stretches = [stretch_of(forest) for forest in self.forests]
+            self.stretches = [stretch_of(forest) for forest in forests]
         else:
             reserved = (array[training.reserved] for array in learned)
             forest = self._fitted(2 * PARTS, units, *reserved)
             self.stretches = [stretch_of(forest)] * PARTS
-        if FEW < len(V) <= 2 * MOST or not self.forests:
-            self.forests = [self._fitted(PARTS + part, units, *learned) for part in range(PARTS)]
-            self.stretches = self.stretches or [stretch_of(forest) for forest in self.forests]
+        if FEW < len(V) <= 2 * MOST or not forests:
+            forests = [self._fitted(PARTS + part, units, *learned) for part in range(PARTS)]
+            self.stretches = self.stretches or [stretch_of(forest) for forest in forests]
+        self.forest = Forest.joined(forests)
         return self.loss.link(means[training.judged])
 
     def _fitted(self, place, units, X, V, weight):
@@ -143,13 +143,12 @@ class VertexTrees(Member):
 
     def scores(self, rows: StandardRows) -> Floats:
         """See `Member`."""
-        return self.loss.link(self._means(self.forests, rows.unchanged))
+        return self.loss.link(self._means(self.forest, rows.unchanged))
 
-    def _means(self, forests, X):
-        trees = itertools.chain.from_iterable(forest.predictions(X) for forest in forests)
+    def _means(self, forest, X):
         if self.quantile is not None:
-            return np.quantile([*trees], self.quantile, axis=0)
-        return sum(trees, np.zeros(1)) / sum(len(forest.roots) for forest in forests)
+            return np.quantile([*forest.predictions(X)], self.quantile, axis=0)
+        return forest.total(X) / len(forest.roots)
 
 
 def _in_values(forest: Forest, low: Floats, span: Floats) -> Forest:

@@ -128,7 +128,7 @@ class TestVertexTreesOnRanks:
         older.__setstate__(vars(older) | {"forests": [forest], "_low": low, "_span": span})
         rows = StandardRows(None, unchanged=sparse.csr_matrix(X) if is_sparse else X)
         means = forest.predict(units)
-        np.testing.assert_allclose(older._means(older.forests, rows.unchanged), means, atol=1e-6)
+        np.testing.assert_allclose(older._means(older.forest, rows.unchanged), means, atol=1e-6)
         np.testing.assert_allclose(older.scores(rows), loss.link(means), atol=1e-5)
 
     @pytest.mark.parametrize(("few", "most", "n_fitted"), [(30, 15, 5), (29, 15, 10), (29, 14, 5)])
@@ -269,4 +269,4 @@ class TestWorth:
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        assert [len(forest.roots) for forest in trees.forests] == [10] * 5
+        assert len(trees.forest.roots) == 50

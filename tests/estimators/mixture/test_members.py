@@ -1,6 +1,5 @@
 """Members of mixtures: honest scores are those of models that have not learned the row."""
 
-import pickle
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.boosting import fenchel_young
 from skstructured.estimators.mixture import _mixture, _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
@@ -329,7 +327,7 @@ def fitted(monkeypatch):
 
 
 #: The rows as trees learn them.
-UNITS = ColumnRanks.of(X, 0.5).transform(X)
+UNITS = mixing.units_of(X, X, 0.5)
 
 
 class TestTrees:
@@ -359,7 +357,7 @@ class TestTrees:
         ])  # fmt: skip
         np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
         assert [len(ensemble.estimators_) for ensemble in fitted] == 2 * PARTS * [TREES]
-        assert [len(forest.roots) for forest in trees.forests] == PARTS * [TREES]
+        assert len(trees.forest.roots) == PARTS * TREES
 
     def test_rows_that_are_the_same_have_their_weighted_mean(self, rng):
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 3, Simplex, weighted(rng))
@@ -392,7 +390,7 @@ class TestTrees:
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         each = [tree.predict(UNITS) for ensemble in fitted for tree in ensemble.estimators_]
-        assert len(trees.forests) == len(fitted) == PARTS
+        assert len(trees.forest.roots) == PARTS * TREES and len(fitted) == PARTS
         means = loss.link(np.mean(each, axis=0))
         np.testing.assert_allclose(trees.scores(training.rows), means, atol=1e-6)
 
@@ -414,16 +412,6 @@ class TestTrees:
         learned = [tree.tree_ for ensemble in fitted for tree in ensemble.estimators_]
         sizes = [tree.n_node_samples[0] for tree in learned]
         assert max(sizes) <= 10
-
-    def test_older_pickles_have_forests_of_scikit_learn(self, fitted):
-        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
-        trees = VertexTrees(loss, None, 0, None)
-        trees.fit(training)
-        scores = trees.scores(training.rows)
-        trees.forests = list(fitted)
-        older = pickle.loads(pickle.dumps(trees))
-        assert {type(forest) for forest in older.forests} == {_trees.Forest}
-        np.testing.assert_array_equal(older.scores(training.rows), scores)
 
     def test_options_are_those_of_trees(self, fitted):
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
