@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from house.test_docs import PRINTED
+from learner_checks import assert_keeps_protocol
 from numpy.testing import assert_array_equal
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 import skstructured as sk
 from skstructured.extend import Model, OnlineEstimator
-from skstructured.utils.checks import check_learner
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +66,12 @@ def rows(rng):
 
 
 def test_the_estimator_of_the_page_passes_the_checks_of_learners(page):
-    check_learner(page.Perceptron())
+    assert_keeps_protocol(page.Perceptron())
 
 
 @pytest.mark.parametrize("model", [NearestMean(), NearestMean(random_state=0)])
 def test_an_estimator_of_few_lines_passes_the_checks_of_learners(model):
-    check_learner(model)
+    assert_keeps_protocol(model)
 
 
 def test_the_estimator_of_the_page_is_a_perceptron_with_its_certificate(page, rows):
