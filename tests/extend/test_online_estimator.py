@@ -11,6 +11,7 @@ from learner_checks import assert_keeps_protocol
 from numpy.testing import assert_array_equal
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
 
 import skstructured as sk
 from skstructured.extend import Model, OnlineEstimator
@@ -67,6 +68,14 @@ def rows(rng):
 
 def test_the_estimator_of_the_page_passes_the_checks_of_learners(page):
     assert_keeps_protocol(page.Perceptron())
+
+
+def test_the_estimator_of_the_page_passes_the_checks_of_scikit_learn(page):
+    kinds = ("dense", "sparse")
+    expected = {f"check_sample_weight_equivalence_on_{k}_data": "one step per row" for k in kinds}
+    given = {"expected_failed_checks": expected, "on_skip": None}
+    statuses = {row["status"] for row in check_estimator(page.Perceptron(), **given)}
+    assert "failed" not in statuses and {"passed", "xfail"} <= statuses
 
 
 @pytest.mark.parametrize("model", [NearestMean(), NearestMean(random_state=0)])
