@@ -1,4 +1,4 @@
-"""Parts broken in one method each."""
+"""Parts broken in one method each, and the checks that they fail."""
 
 from functools import partial, wraps
 from inspect import signature
@@ -26,3 +26,23 @@ def told(**fields):
         return found._replace(**new)
 
     return changed
+
+
+def failures(named):
+    """Name -> message of the checks that fail."""
+    failed = {}
+    for name, check in named:
+        try:
+            check()
+        except AssertionError as error:
+            failed[name] = str(error)
+    return failed
+
+
+def assert_fails(subject, named, wanted):
+    """Whether exactly the wanted checks fail, with messages that say of what."""
+    failed = failures(named)
+    assert failed.keys() == wanted, failed
+    for name, message in failed.items():
+        what = message.removeprefix(f"{subject!r} fails {name}")
+        assert what != message and len(what) > 10

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured import GuaranteeError
 from skstructured.extend import (
     OWN,
     CoordinateOptimizer,
@@ -10,6 +11,8 @@ from skstructured.extend import (
     kernel,
     new_state,
 )
+from skstructured.extend.optimizer import coordinate_move_and_score
+from skstructured.guarantees import Certificate
 
 
 @kernel
@@ -33,6 +36,11 @@ def weight_alone(state, W, a, b, g):
 
 
 @kernel
+def half_step(state, W, a, b, g):
+    return W - 0.025 * g, a, b
+
+
+@kernel
 def unscaled(state, bound, weight):
     return 1.0
 
@@ -40,6 +48,11 @@ def unscaled(state, bound, weight):
 @kernel
 def fixed_step(state, inner, square, bound, weight):
     return -state[OWN] * weight
+
+
+@kernel
+def unweighted_step(state, inner, square, bound, weight):
+    return -state[OWN]
 
 
 class Descent(CoordinateOptimizer):
@@ -96,6 +109,53 @@ class Wanders(Steps):
         return super().init(loss)
 
 
+class NotANumberOnAverage(Steps):
+    def average_weights(self, Theta, A, state, dim):
+        return np.full(Theta.shape, np.nan)
+
+
+class HalfStepsOfCSR(Descent):
+    """Its steps are shorter if rows are CSR."""
+
+    def move_and_score_kernel(self, dim, sparse, average=False):
+        return coordinate_move_and_score(half_step if sparse else descend, 1, sparse)
+
+
+class IgnoresWeights(Steps):
+    step_kernel = staticmethod(unweighted_step)
+
+
+class FadesInPickles(Steps):
+    """Its weights are smaller after pickling."""
+
+    share = 1.0
+
+    def __reduce__(self):
+        return faded, ()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def weights(self, Theta, state, dim):
+        return self.share * super().weights(Theta, state, dim)
+
+
+def faded():
+    optimizer = FadesInPickles()
+    optimizer.share = 0.5
+    return optimizer
+
+
+class BoundsTooLow(Steps):
+    def certificate(self, loss, state, delta=None):
+        return Certificate("Theorem 0", 1.0, -100.0)
+
+
+class GivesNoReason(Steps):
+    def certificate(self, loss, state, delta=None):
+        raise GuaranteeError("No.")
+
+
 #: A broken optimizer -> the first check that it fails, and what the message says.
 OPTIMIZERS = {
     Ascent(): ("check_loss_falls", r"grew from .* to .*: steps must go against the gradient"),
@@ -103,7 +163,16 @@ OPTIMIZERS = {
     OfThree(): ("check_loss_falls", r"OfThree.coordinate_kernel must .*got \(state, W, g\)"),
     WithoutRule(): ("check_loss_falls", "WithoutRule.coordinate_kernel must be .*, got None"),
     WithoutStep(): ("check_loss_falls", r"WithoutStep.step_kernel must be .*, got None"),
+    NotANumberOnAverage(): (
+        "check_weights_are_finite",
+        "average_weights_ has numbers",
+    ),
     Wanders(): ("check_begin_forgets", "after a second begin"),
+    FadesInPickles(): ("check_pickle", "after pickling"),
+    HalfStepsOfCSR(): ("check_sparse_rows", "CSR rows"),
+    IgnoresWeights(): ("check_weight_zero", "rows of weight zero and without them"),
+    BoundsTooLow(): ("check_certificate", "the bound with delta=None is"),
+    GivesNoReason(): ("check_certificate", r"a GuaranteeError must say why, got No\."),
 }
 
 

@@ -4,13 +4,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from learner_checks import LearnerTrial, has_argument
 from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, TWO_CLASSES, binary_stream
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.utils._learner_checks import LearnerTrial, has_argument
 
 
 class Case(NamedTuple):

@@ -29,10 +29,10 @@ sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "docs" / "snippets"))
 
 from fitted import FITTED, Case
+from learner_checks import has_argument
 
 import skstructured as sk
 from skstructured.decoders import DECODERS
-from skstructured.utils._learner_checks import has_argument
 
 #: Values for a parameter of which most are wrong everywhere.
 ODD = (None, 0, -1, 2.5, 10**400, np.nan, np.inf, 1e308, 5e-324, 1 + 2j, "x", [], b"", object)

@@ -119,11 +119,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     --------
     Model : The base of models.
     OnlineLearner : The protocol alone.
-    skstructured.utils.learner_checks : Test a custom estimator.
+    skstructured.evaluation.progressive_validate : Evaluate an estimator on a stream.
 
     Examples
     --------
-    An estimator of 25 lines is in the guide, *Custom components*.
+    An estimator of 30 lines is in the guide, *Custom components*.
     """
 
     lock: Any

@@ -176,7 +176,7 @@ class OnlineLearner(ABC):
     See Also
     --------
     skstructured.evaluation.progressive_validate : Evaluate a learner on a stream.
-    skstructured.utils.learner_checks : Test a custom learner.
+    OnlineEstimator : A base class that implements it.
 
     Examples
     --------

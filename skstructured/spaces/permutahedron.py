@@ -73,14 +73,14 @@ def _refuse(y, row, first, convention, other):
     )
 
 
-def relevances(name, y):
+def relevances(y):
     """How many items are behind each item in rankings y (n, m), an int64 array.
 
-    y holds positions 0 … m−1, 0 = first, or ranks 1 … m, m = best; a ValueError calls it `name`.
+    y holds positions 0 … m−1, 0 = first, or ranks 1 … m, m = best.
     """
     y = np.asarray(y)
     first = int(y.size > 0 and y.min() > 0)
-    convention = f"positions 0..m-1 (0 = first) or ranks 1..m (m = best) in {name}"
+    convention = "positions 0..m-1 (0 = first) or ranks 1..m (m = best) in y"
     y = check_permutations(y, first, convention, "like the other kind, and all rows must be of one")
     return y - 1 if first else y.shape[1] - 1 - y
 

@@ -1,23 +1,19 @@
-"""Checks for authors of learners and of their components; compiling ahead."""
+"""Checks for authors of components; compiling ahead."""
 
 from skstructured.utils.checks import (
     check_decoder,
-    check_learner,
     check_loss,
     check_optimizer,
     check_space,
-    learner_checks,
     loss_checks,
     space_checks,
 )
 
 __all__ = [
     "check_decoder",
-    "check_learner",
     "check_loss",
     "check_optimizer",
     "check_space",
-    "learner_checks",
     "loss_checks",
     "space_checks",
 ]

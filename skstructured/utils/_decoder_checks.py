@@ -5,8 +5,7 @@ import numpy as np
 from skstructured._base.plugins import check_mixture
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import resolve_space
-from skstructured.utils._learner_checks import assert_close, assert_mean_of_draws
-from skstructured.utils._space_checks import SpaceTrial, assert_vertices
+from skstructured.utils._space_checks import RARE, SpaceTrial, assert_close, assert_vertices
 
 #: Rows that are decoded alone, and how often each row is drawn.
 ALONE, DRAWS = 20, 50
@@ -21,6 +20,13 @@ class DecoderTrial:
         self.subject, self.space, theta = decoder, over.space, over.scores()
         self.rows = theta, loss.mean(theta), loss
         self.truths = np.resize(over.some(), theta.shape)
+
+
+def assert_mean_of_draws(losses, expected, what):
+    """Raise an AssertionError unless losses in [0, 1] have their means in sum (Bernstein)."""
+    excess, variance = np.sum(losses - expected), np.sum(expected * (1.0 - expected))
+    allowed = np.sqrt(2.0 * RARE * variance) + RARE
+    assert abs(excess) <= allowed, f"{len(losses)} {what} exceed expected by {excess:.3g} in sum"
 
 
 def check_vertices_and_probabilities(trial):

@@ -10,8 +10,7 @@ from sklearn.base import clone
 from skstructured._base.plugins import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import resolve_space
-from skstructured.utils._learner_checks import assert_close, assert_in_unit
-from skstructured.utils._space_checks import SpaceTrial
+from skstructured.utils._space_checks import SpaceTrial, assert_close, assert_in_unit
 
 #: Length of the steps in θ along which losses are compared with their gradients.
 STEP = 1e-5

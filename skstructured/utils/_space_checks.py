@@ -9,14 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from skstructured._base.plugins import are_vertices
-from skstructured.utils._learner_checks import (
-    RARE,
-    assert_close,
-    assert_in_unit,
-    assert_refused,
-    has,
-    wrong_outputs,
-)
+
+#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
+RARE = 21.4
 
 #: More vertices than this are not compared in pairs.
 MOST = 60
@@ -73,6 +68,52 @@ class SpaceTrial:
         V = self.some()
         i, j = (index.ravel() for index in np.indices((len(V), len(V))))
         return V[i], V[j]
+
+
+def has(name):
+    """A function of a trial: whether its subject has an attribute that is not None or False."""
+    return lambda trial: bool(getattr(trial.subject, name, None))
+
+
+def assert_close(got, wanted, what, tolerance=1e-9):
+    """Raise an AssertionError unless shapes are equal, and numbers up to the tolerance."""
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.shape == wanted.shape, f"{what} has the shape {got.shape}, not {wanted.shape}"
+    if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
+        np.testing.assert_allclose(got, wanted, tolerance, tolerance, err_msg=what)
+    else:
+        np.testing.assert_array_equal(got, wanted, err_msg=what)
+
+
+def assert_in_unit(values, what, slack=0.0):
+    """Raise an AssertionError unless all numbers are in [0, 1]."""
+    inside = (values >= -slack) & (values <= 1.0 + slack)
+    assert inside.all(), f"{what} holds {values[~inside][0]:g}, not in [0, 1]"
+
+
+def assert_refused(call, what):
+    """Raise an AssertionError unless the call raises a ValueError."""
+    error = "no error"
+    try:
+        call()
+    except Exception as raised:
+        error = raised
+    assert isinstance(error, ValueError), f"{what}: {error!r} in the place of a ValueError"
+
+
+def wrong_outputs(y):
+    """Pairs of a fault and outputs, as many as in y, that no space with those of y has."""
+    y = np.asarray(y)
+    kind, cells = object, {"an unknown label": "no such output"}
+    if y.dtype.kind in "biuf":
+        kind = float
+        cells = {"an output far from all others": y[-1] + 1000.5, "NaN in an output": np.nan}
+    for what, cell in cells.items():
+        wrong = y.astype(kind)
+        wrong[-1] = cell
+        yield what, wrong
+    if y.ndim == 2:
+        yield "outputs without their last column", y[:, :-1]
 
 
 def assert_vertices(space, V, what):

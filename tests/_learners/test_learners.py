@@ -8,6 +8,7 @@ import pytest
 from bits import differences
 from conftest import INTERPRETED
 from fitted import FITTED
+from learner_checks import learner_checks
 from learners import (
     BINARY_LEARNERS,
     EVERY_LEARNER,
@@ -34,7 +35,6 @@ from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
 from skstructured.items._online import ItemLearner
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
-from skstructured.utils import learner_checks
 
 NAMED = {name: (learner,) for name, learner in EVERY_LEARNER.items()} | OVER_SPACES
 NAMED |= {name: (learner, *binary_stream()) for name, learner in BINARY_LEARNERS.items()}

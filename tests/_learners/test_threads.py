@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from fitted import FITTED, learns_in_parts
+from learner_checks import PREDICTIONS
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -20,7 +21,6 @@ from skstructured.bandits import SOBAClassifier
 from skstructured.estimators import structured
 from skstructured.estimators._stream import StreamMember
 from skstructured.extend.learner import OnlineLearner
-from skstructured.utils._learner_checks import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import INTERPRETED, ROOT
+from learner_checks import has_argument
 from learners import BINARY_LEARNERS, EVERY_LEARNER, SHIPPED
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +21,6 @@ import skstructured
 import skstructured as sk
 from skstructured._learners import passes as progress
 from skstructured.spaces import k_subsets
-from skstructured.utils._learner_checks import has_argument
 
 WEIGHTS = (
     "an online learner takes one step per row, so that a weight of two is one larger step and not "

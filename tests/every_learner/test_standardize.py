@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learner_checks import has_argument
 from learners import EVERY_LEARNER, LINEAR_BY_DEFAULT
 from scipy import sparse
 from sklearn import datasets
@@ -11,7 +12,6 @@ from sklearn.model_selection import train_test_split
 
 import skstructured as sk
 from skstructured._engine.rows import Rows
-from skstructured.utils._learner_checks import has_argument
 
 N = 60 if INTERPRETED else 300
 CLASSES = [0, 1, 2]

@@ -4,6 +4,7 @@ weights and groups through pipelines and searches."""
 import numpy as np
 import pytest
 from fitted import FITTED
+from learner_checks import has_argument
 from learners import EVERY_LEARNER
 from sklearn import config_context
 from sklearn.base import clone
@@ -13,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.utils._learner_checks import has_argument
 
 
 def _far(X):

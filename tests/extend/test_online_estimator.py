@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from house.test_docs import PRINTED
+from learner_checks import assert_keeps_protocol
 from numpy.testing import assert_array_equal
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
 
 import skstructured as sk
 from skstructured.extend import Model, OnlineEstimator
-from skstructured.utils.checks import check_learner
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +67,20 @@ def rows(rng):
 
 
 def test_the_estimator_of_the_page_passes_the_checks_of_learners(page):
-    check_learner(page.Perceptron())
+    assert_keeps_protocol(page.Perceptron())
+
+
+def test_the_estimator_of_the_page_passes_the_checks_of_scikit_learn(page):
+    kinds = ("dense", "sparse")
+    expected = {f"check_sample_weight_equivalence_on_{k}_data": "one step per row" for k in kinds}
+    given = {"expected_failed_checks": expected, "on_skip": None}
+    statuses = {row["status"] for row in check_estimator(page.Perceptron(), **given)}
+    assert "failed" not in statuses and {"passed", "xfail"} <= statuses
 
 
 @pytest.mark.parametrize("model", [NearestMean(), NearestMean(random_state=0)])
 def test_an_estimator_of_few_lines_passes_the_checks_of_learners(model):
-    check_learner(model)
+    assert_keeps_protocol(model)
 
 
 def test_the_estimator_of_the_page_is_a_perceptron_with_its_certificate(page, rows):

@@ -4,6 +4,7 @@ import naive.sequences as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learner_checks import learner_checks
 from naive import Descent
 from scipy import sparse
 from sklearn.base import clone
@@ -31,7 +32,6 @@ from skstructured.sequences import (
 from skstructured.sequences._decoding import ChainRule, SequenceLoss
 from skstructured.spaces.sequence import Chains, mean_of
 from skstructured.streaming import fit_chunks
-from skstructured.utils.checks import learner_checks
 
 LETTERS = np.array(["a", "b", "c"])
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import skstructured as sk
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.evaluation import progressive_validate
-from skstructured.metrics import kendall_tau, spearman_rho
+from skstructured.metrics import kendall_tau
 from skstructured.spaces import Permutahedron
 
 NAN = np.nan
@@ -253,8 +253,7 @@ def test_kendalls_tau_of_ties_is_the_mean_over_their_orders(rng):
             assert kendall_tau([play], [y])[0] == pytest.approx(np.mean(literal), abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", [kendall_tau, spearman_rho])
-def test_metrics_refuse_missing_ranks(metric):
+def test_kendalls_tau_refuses_missing_ranks():
     for pair in ([[1, 2]], [[2, NAN]]), ([[2, NAN]], [[1, 2]]):
         with pytest.raises(ValueError, match="must not contain NaN. Complete ranks"):
-            metric(*pair)
+            kendall_tau(*pair)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from learner_checks import has_argument
 from learners import OVER_SPACES
 from naive.shards import mean_of
 from plain import gaptron, perceptron, predictor
@@ -20,7 +21,6 @@ from skstructured import average_fitted
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.optimizers import CoordinatePiSTOL, GradientDescent, PiSTOL
 from skstructured.spaces import Simplex
-from skstructured.utils._learner_checks import has_argument
 
 N, P, SHARDS = 90, 4, 3
 

@@ -1,35 +1,25 @@
-"""The public checks: each of them is failed by a learner or a space that is broken there alone."""
+"""The public checks: each of them is failed by a component that is broken there alone."""
 
 import doctest
 import itertools
 
-import broken_learners
 import broken_losses
 import broken_parts
 import broken_spaces
 import numpy as np
 import pytest
+from breaking import assert_fails, failures
 from conftest import INTERPRETED
 from sklearn.exceptions import SkipTestWarning
-from sklearn.linear_model import SGDClassifier
 from spanning_trees import SpanningTrees
 
-from skstructured import (
-    MulticlassPerceptron,
-    OnlineStructuredPredictor,
-    decoders,
-    losses,
-    optimizers,
-    spaces,
-)
+from skstructured import decoders, losses, optimizers, spaces
 from skstructured.utils import (
     check_decoder,
-    check_learner,
     check_loss,
     check_optimizer,
     check_space,
     checks,
-    learner_checks,
     loss_checks,
     space_checks,
 )
@@ -56,46 +46,6 @@ LOSSES = [
     (losses.IndicatorMargins(kind="logistic"), "ordinal", [0, 1, 2]),
     (losses.IndicatorMargins(kind="perceptron"), "multilabel", [[0, 1, 1], [1, 0, 0]]),
 ]
-
-
-def failures(named):
-    """Name -> message of the checks that fail."""
-    failed = {}
-    for name, check in named:
-        try:
-            check()
-        except AssertionError as error:
-            failed[name] = str(error)
-    return failed
-
-
-def assert_fails(subject, named, wanted):
-    """Whether exactly the wanted checks fail, with messages that say of what."""
-    failed = failures(named)
-    assert failed.keys() == wanted, failed
-    for name, message in failed.items():
-        what = message.removeprefix(f"{subject!r} fails {name}")
-        assert what != message and len(what) > 10
-
-
-@pytest.mark.parametrize("learner", [broken_learners.Explorer()], ids=str)
-def test_a_learner_of_ones_own_passes(learner):
-    check_learner(learner)
-    assert not hasattr(learner, "t_")
-
-
-def test_labels_may_be_objects_and_boolean(rng):
-    X, y = rng.randn(30, 2), np.arange(30) % 3
-    check_learner(broken_learners.Explorer(), X, np.array(["no", "yes", "?"], dtype=object)[y])
-    check_learner(broken_learners.Explorer(), X, y > 0)
-
-
-@pytest.mark.parametrize(
-    ("learner", "wanted"), list(broken_learners.BROKEN.items()), ids=lambda x: type(x).__name__
-)
-@pytest.mark.short(every=3)
-def test_a_broken_learner_fails_its_check_and_no_other(learner, wanted):
-    assert_fails(learner, learner_checks(learner), wanted)
 
 
 @pytest.mark.parametrize(("space", "outputs"), SPACES, ids=str)
@@ -140,8 +90,7 @@ def test_the_fault_of_a_gradient_is_named():
     "optimizer", [broken_parts.Descent(), broken_parts.Steps(), optimizers.FTRLProximal()], ids=repr
 )
 def test_optimizers_pass(optimizer):
-    wanted = 1 + sum(1 for _ in learner_checks(OnlineStructuredPredictor(optimizer=optimizer)))
-    assert check_optimizer(optimizer) == f"{wanted} checks passed, 0 skipped"
+    assert check_optimizer(optimizer) == "9 checks passed, 0 skipped"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +100,16 @@ def test_a_broken_optimizer_is_named_with_its_fault(optimizer, wanted):
     name, fault = type(optimizer).__name__, "(?s:.)*".join(wanted)
     with pytest.raises(AssertionError, match=rf"optimizer={name}\(\).* fails {fault}"):
         check_optimizer(optimizer)
+
+
+def test_every_check_of_optimizers_is_failed_by_a_broken_one():
+    def named(optimizer):
+        learner = checks.OnlineStructuredPredictor(optimizer=optimizer)
+        return checks._named(checks.StreamTrial(learner, *checks.three_classes()))
+
+    failed = {name for name, _ in broken_parts.OPTIMIZERS.values()}
+    failed |= set(failures(named(broken_parts.Wanders())))
+    assert failed == {name for name, _ in named(broken_parts.Descent())}
 
 
 DECODERS = [
@@ -187,15 +146,20 @@ def test_every_check_of_decoders_is_failed_by_a_broken_one():
     assert set.union(*broken_parts.DECODERS.values()) == names
 
 
-def test_checks_say_how_many_passed(rng):
+class Elsewhere(spaces.Simplex):
+    """An oracle that never finds the best vertex."""
+
+    def argmax(self, theta):
+        return np.roll(super().argmax(theta), 1, axis=1)
+
+
+def test_checks_say_how_many_passed():
     wanted = sum(1 for _ in space_checks(spaces.Simplex(), LABELS))
     assert check_space(spaces.Simplex(), LABELS) == f"{wanted} checks passed, 0 skipped"
-    X = rng.randn(30, 4)
-    stream = X, X[:, np.arange(40) % 4] > 0.0
-    of_learners = sum(1 for _ in learner_checks(OnlineStructuredPredictor("hypercube"), *stream))
-    with pytest.warns(SkipTestWarning):
-        said = check_learner(OnlineStructuredPredictor("hypercube"), *stream)
-    assert said == f"{of_learners - 1} checks passed, 1 skipped"
+    name = "check_true_outputs_have_the_least_loss"
+    with pytest.warns(SkipTestWarning, match=f"{name} was skipped: no scores were found"):
+        message = check_loss(broken_losses.LeastSquares(), Elsewhere(), LABELS)
+    assert message == "4 checks passed, 1 skipped"
 
 
 def test_every_check_is_failed_by_something_broken():
@@ -203,21 +167,9 @@ def test_every_check_is_failed_by_something_broken():
     assert set.union(*broken_losses.BROKEN.values()) == of_losses
     of_spaces = {name for space, y in SPACES for name, _ in space_checks(space, y)}
     assert {wanted for _, wanted in broken_spaces.BROKEN.values()} == of_spaces
-    of_learners = {name for name, _ in learner_checks(broken_learners.Explorer())}
-    single = [wanted for wanted in broken_learners.BROKEN.values() if len(wanted) == 1]
-    assert of_learners == set.union(*single)
 
 
-def test_a_check_that_needs_listed_vertices_is_skipped_by_name(rng):
-    X = rng.randn(30, 4)
-    name = "check_a_rounds_own_output_does_not_enter"
-    with pytest.warns(SkipTestWarning, match=f"{name} was skipped: the vertices of"):
-        check_learner(OnlineStructuredPredictor("hypercube"), X, X[:, np.arange(40) % 4] > 0.0)
-
-
-def test_what_is_no_learner_or_space_is_named(rng):
-    with pytest.raises(TypeError, match="learner must be an OnlineLearner, got SGDClassifier"):
-        check_learner(SGDClassifier())
+def test_what_is_no_component_is_named():
     with pytest.raises(TypeError, match="space must be an OutputSpace, got 'simplex'"):
         check_space("simplex", [0, 1])
     with pytest.raises(TypeError, match="loss must be a Surrogate, got 'hinge'"):
@@ -226,10 +178,6 @@ def test_what_is_no_learner_or_space_is_named(rng):
         check_optimizer("adagrad")
     with pytest.raises(TypeError, match="decoder must be a Decoder, got 'map'"):
         check_decoder("map")
-    with pytest.raises(ValueError, match="X and y must be given together"):
-        check_learner(MulticlassPerceptron(), rng.randn(30, 2))
-    with pytest.raises(ValueError, match="20 rows or more, got 19"):
-        check_learner(MulticlassPerceptron(), rng.randn(19, 2), np.arange(19) % 2)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")

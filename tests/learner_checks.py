@@ -1,26 +1,29 @@
 """Checks of learners: the protocol, copies, bad input, and the needs of evaluation."""
 
 import inspect
-import pickle
+import sys
 from copy import deepcopy
 from functools import partial
-from numbers import Real
 from unittest import SkipTest
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import nnls
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array, check_consistent_length, get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _num_samples
 
-from skstructured._base.exceptions import GuaranteeError
-from skstructured.evaluation import progressive_validate
 from skstructured.extend.learner import Batch, Losses
-
-#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
-RARE = 21.4
+from skstructured.utils import _optimizer_checks
+from skstructured.utils._decoder_checks import assert_mean_of_draws
+from skstructured.utils._optimizer_checks import StreamTrial, assert_same, three_classes
+from skstructured.utils._space_checks import (
+    assert_close,
+    assert_in_unit,
+    assert_refused,
+    has,
+    wrong_outputs,
+)
+from skstructured.utils.checks import _run
 
 #: Methods that learn rows; methods that predict from rows.
 LEARNING = ("partial_fit", "begin", "fit")
@@ -35,22 +38,14 @@ PREDICTIONS = (
 )
 
 
-class LearnerTrial:
-    """A learner with its stream (X, y, classes), and the ways to start and to observe it."""
+class LearnerTrial(StreamTrial):
+    """A learner of any space with its stream, and the ways to start and to observe it."""
 
-    def __init__(self, learner, X=None, y=None, classes=None, of_optimizer=False):
-        if (X is None) != (y is None):
-            raise ValueError("X and y must be given together, or neither of them.")
-        self.subject, self.of_optimizer = learner, of_optimizer
-        X, y = three_classes() if X is None else (X, y)
-        self.X, self.y = check_array(X, dtype=np.float64, order="C", allow_nd=True), np.asarray(y)
-        check_consistent_length(self.X, self.y)
-        if len(self.X) < 20:
-            raise ValueError(f"X must have 20 rows or more, got {len(self.X)}.")
-        labels = np.unique(self.y) if self.y.ndim == 1 else None
-        self.classes = labels if classes is None else np.asarray(classes)
-        self.n, self.half = len(self.X), len(self.X) // 2
-        self.every = np.arange(self.n)
+    def __init__(self, learner, X=None, y=None, classes=None):
+        X, y, _ = three_classes() if X is None else (X, np.asarray(y), None)
+        labels = np.unique(y) if y.ndim == 1 else None
+        X = check_array(X, dtype=np.float64, order="C", allow_nd=True)
+        super().__init__(learner, X, y, labels if classes is None else np.asarray(classes))
 
     def distinct_outputs(self):
         """The different outputs of the stream, and the position of each round's among them."""
@@ -63,27 +58,15 @@ class LearnerTrial:
         different, position = self.distinct_outputs()
         return different[(position + 1) % len(different)]
 
-    def new(self):
-        """A clone that has learned no rows, its generators seeded."""
-        model = clone(self.subject)
-        names = [name for name in model.get_params() if name.endswith("random_state")]
-        return model.set_params(**dict.fromkeys(names, 0))
-
-    def begun(self, X=None, y=None):
-        """A clone that has started this stream or another, and its rounds."""
+    def begun(self, y=None):
+        """A clone that has started the stream, or one with other outputs, and its rounds."""
         model = self.new()
-        return model, self.begin(model, X, y)
+        return model, self.begin(model, y=y)
 
     def begin(self, model, X=None, y=None):
         """Let a learner start this stream or another; its rounds."""
         X, y = self.X if X is None else X, self.y if y is None else y
         return model.begin(X, y, self.classes)
-
-    def learned(self, n):
-        """A clone that has learned n rounds, and all rounds."""
-        model, rounds = self.begun()
-        model.learn(rounds, self.every[:n])
-        return model, rounds
 
     def learn_part(self, model, X, y, **more):
         """``partial_fit``, with the classes if it accepts them."""
@@ -102,112 +85,10 @@ class LearnerTrial:
                     found[name] = np.array("not fitted")
         return found
 
-    def observe(self, model, rounds):
-        """Name -> all that can be observed of a fitted learner."""
-        played = deepcopy(model).play(rounds, self.every, 0)
-        losses = {"expected": played.expected, "surrogate": played.surrogate}
-        return self.predictions(model) | losses | numbers(model)
-
-    def state(self, model, rounds):
-        """`observe`, now and of a copy that has learned the second half too."""
-        twin = deepcopy(model)
-        twin.learn(rounds, self.every[self.half :])
-        later = {f"{name} later": seen for name, seen in self.observe(twin, rounds).items()}
-        return self.observe(model, rounds) | later
-
-
-def three_classes():
-    """60 rows of 4 features with the labels "a", "b", "c" of the largest of the first three."""
-    X = np.random.RandomState(0).randn(60, 4)
-    return X, np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
-
-
-def numbers(model):
-    """The public fitted attributes that are numbers or arrays of them."""
-    names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
-    found = {name: getattr(model, name, None) for name in names}
-    return {k: np.array(v) for k, v in found.items() if isinstance(v, (Real, np.ndarray))}
-
 
 def has_argument(method, name):
     """Whether a method takes the argument."""
     return name in inspect.signature(method).parameters
-
-
-def has(name):
-    """A function of a trial: whether its subject has an attribute that is not None or False."""
-    return lambda trial: bool(getattr(trial.subject, name, None))
-
-
-def assert_same(wanted, got, what, tolerance=0.0):
-    """Raise an AssertionError that names the first of the observations that differ."""
-    for name, value in wanted.items():
-        assert name in got, f"{what}: {name} is missing"
-        assert_close(got[name], value, f"{what}: {name}", tolerance)
-
-
-def assert_close(got, wanted, what, tolerance=1e-9):
-    """Raise an AssertionError unless shapes are equal, and numbers up to the tolerance."""
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    assert got.shape == wanted.shape, f"{what} has the shape {got.shape}, not {wanted.shape}"
-    if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
-        np.testing.assert_allclose(got, wanted, tolerance, tolerance, err_msg=what)
-    else:
-        np.testing.assert_array_equal(got, wanted, err_msg=what)
-
-
-def assert_refused(call, what):
-    """Raise an AssertionError unless the call raises a ValueError."""
-    error = "no error"
-    try:
-        call()
-    except Exception as raised:
-        error = raised
-    assert isinstance(error, ValueError), f"{what}: {error!r} in the place of a ValueError"
-
-
-def assert_mean_of_draws(losses, expected, what):
-    """Raise an AssertionError unless losses in [0, 1] have their means in sum (Bernstein)."""
-    excess, variance = np.sum(losses - expected), np.sum(expected * (1.0 - expected))
-    allowed = np.sqrt(2.0 * RARE * variance) + RARE
-    assert abs(excess) <= allowed, f"{len(losses)} {what} exceed expected by {excess:.3g} in sum"
-
-
-def assert_in_unit(values, what, slack=0.0):
-    """Raise an AssertionError unless all numbers are in [0, 1]."""
-    inside = (values >= -slack) & (values <= 1.0 + slack)
-    assert inside.all(), f"{what} holds {values[~inside][0]:g}, not in [0, 1]"
-
-
-def wrong_outputs(y):
-    """Pairs of a fault and outputs, as many as in y, that no space with those of y has."""
-    y = np.asarray(y)
-    kind, cells = object, {"an unknown label": "no such output"}
-    if y.dtype.kind in "biuf":
-        kind = float
-        cells = {"an output far from all others": y[-1] + 1000.5, "NaN in an output": np.nan}
-    for what, cell in cells.items():
-        wrong = y.astype(kind)
-        wrong[-1] = cell
-        yield what, wrong
-    if y.ndim == 2:
-        yield "outputs without their last column", y[:, :-1]
-
-
-#: Passes over the rows of a convex problem, by a linear learner with an optimizer to check.
-PASSES = 20
-
-
-def check_loss_falls(trial):
-    """The convex loss of rows that are learned again and again is not larger than at the start."""
-    model, rounds = trial.begun()
-    start = model.play(rounds, trial.every, 0).surrogate.mean()
-    model.learn(rounds, np.tile(trial.every, PASSES))
-    end = model.play(rounds, trial.every, 0).surrogate.mean()
-    assert end <= start * (1.0 + 1e-9), (
-        f"the loss of {trial.n} rows grew from {start:.3g} to {end:.3g} in {PASSES} passes: steps "
-        "must go against the gradient, and be small enough"
-    )
 
 
 #: How often each round is played, for a draw's mean.
@@ -222,13 +103,6 @@ def check_begin_returns_rounds(trial):
         entries = getattr(rounds, name)
         size = trial.n if name == "weight" and entries is None else _num_samples(entries)
         assert size == trial.n, f"{name} of begin has {size} entries for {trial.n} rounds"
-
-
-def check_begin_forgets(trial):
-    """A learner that restarts is as if it had learned no rows, and learns the same."""
-    model, _ = trial.learned(trial.half)
-    again = trial.state(model, trial.begin(model))
-    assert_same(trial.state(*trial.begun()), again, "after a second begin")
 
 
 def check_begin_learns_nothing(trial):
@@ -339,66 +213,6 @@ def _with_output(trial, output):
     return model, rounds
 
 
-def check_learn_in_chunks(trial):
-    """Rounds learned in chunks of 7 are learned as in one call, bit for bit."""
-    whole, rounds = trial.learned(trial.n)
-    model, its = trial.begun()
-    for start in range(0, trial.n, 7):
-        model.learn(its, trial.every[start : start + 7])
-    assert_same(trial.observe(whole, rounds), trial.observe(model, its), "learn in chunks of 7")
-
-
-def check_partial_fit_in_chunks(trial):
-    """``partial_fit`` learns as begin and learn do; in chunks of 1 and 7 the same, to 1e-12."""
-    learned, rounds = trial.learned(trial.n)
-    whole = trial.learn_part(trial.new(), trial.X, trial.y)
-    wanted, got = trial.predictions(learned), trial.predictions(whole)
-    assert_same(wanted, got, "partial_fit and learn", 1e-9)
-    assert whole.t_ == trial.n, f"t_ is {whole.t_} after partial_fit of {trial.n} rows"
-    for size in (1, 7):
-        model = trial.new()
-        for start in range(0, trial.n, size):
-            rows = slice(start, start + size)
-            trial.learn_part(model, trial.X[rows], trial.y[rows])
-        what = f"partial_fit in chunks of {size}"
-        assert_same(trial.observe(whole, rounds), trial.observe(model, rounds), what, 1e-12)
-
-
-def check_pickle(trial):
-    """A learner that was pickled predicts the same, and continues to learn the same."""
-    model, rounds = trial.learned(trial.half)
-    other = pickle.loads(pickle.dumps(model))
-    assert_same(trial.state(model, rounds), trial.state(other, rounds), "after pickling")
-
-
-def check_sparse_rows(trial):
-    """CSR rows are played, learned and predicted as dense ones, up to rounding.
-
-    Except if rows are standardized: only dense rows are centered for it.
-    """
-    X, found = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
-    for rows in (X, sparse.csr_matrix(X)):
-        model = trial.new()
-        names = [name for name in model.get_params() if name.split("__")[-1] == "standardize"]
-        rounds = trial.begin(model.set_params(**dict.fromkeys(names, False)), rows)
-        losses = model.play_and_learn(rounds, trial.every, 0)
-        found.append(losses._asdict() | trial.predictions(model, rows))
-    assert_same(*found, "CSR rows", 1e-7)
-
-
-def check_weight_zero(trial):
-    """A row of weight zero is equal to one left out, however large."""
-    weight, out = np.random.RandomState(0).randint(1, 4, trial.n) / 2.0, trial.every % 7 == 3
-    weight[out] = 0.0
-    X = trial.X.copy()
-    X[out] *= 1000.0
-    found = [
-        trial.learn_part(trial.new(), X[rows], trial.y[rows], sample_weight=weight[rows])
-        for rows in (~out, trial.every)
-    ]
-    assert_same(*map(trial.predictions, found), "rows of weight zero and without them", 1e-7)
-
-
 def check_wrong_rows_are_refused(trial):
     """NaN, unless tags allow it, infinity, and a wrong width are ValueErrors and change nothing."""
     X, later = trial.X, ("partial_fit", *PREDICTIONS)
@@ -439,19 +253,9 @@ def _refuses(trial, wrong):
     assert_same(after, trial.state(model, rounds), "after wrong input")
 
 
-#: Bounds with probability 1 − RARELY are checked as if they were certain.
-RARELY = 1e-6
-
-
-def _validated(trial, **more):
-    """A progressive validation of a new learner on the trial's stream."""
-    more = {"play": "randomized", "random_state": 0, "classes": trial.classes, **more}
-    return progressive_validate(trial.new(), trial.X, trial.y, **more)
-
-
 def check_progressive_validation(trial):
     """Every round is played and learned by a clone; batches are played before they are learned."""
-    result, (model, rounds) = _validated(trial), trial.begun()
+    result, (model, rounds) = trial.validated(), trial.begun()
     assert result.estimator.t_ == trial.n, f"{result.estimator.t_} of {trial.n} rounds learned"
     played = model.play_and_learn(rounds, trial.every, 0)
     got = result.target_loss, result.expected_target_loss, result.surrogate_loss
@@ -466,14 +270,14 @@ def check_answers(trial):
     wanted = trial.observe(plain, its)
     assert_same(wanted, trial.observe(model, rounds), "answer_and_learn and learn", 1e-9)
     assert_close(answered.target, answered.expected, "an answer")
-    got = _validated(trial, play="predict").target_loss
+    got = trial.validated(play="predict").target_loss
     assert_close(got, answered.target, "progressive_validate of answers")
     _check_second_batch(trial, "predict", "answer")
 
 
 def _check_second_batch(trial, play, method):
     """A batch is played, or answered, by the learner of those before it."""
-    found = _validated(trial, play=play, batch_size=trial.half).expected_target_loss
+    found = trial.validated(play=play, batch_size=trial.half).expected_target_loss
     model, rounds = trial.learned(trial.half)
     second = trial.every[trial.half : 2 * trial.half]
     assert_close(found[second], getattr(model, method)(rounds, second).expected, "a second batch")
@@ -487,26 +291,36 @@ def check_round_weights(trial):
     assert abs(np.mean(weight) - 1.0) <= 1e-9, f"their mean is {np.mean(weight):.6g}, not 1"
 
 
-def check_certificate(trial):
-    """A bound is finite and was kept, or a `GuaranteeError` explains why there is no bound."""
-    result = _validated(trial)
-    for delta, loss in ((None, result.expected_target_loss), (RARELY, result.target_loss)):
-        try:
-            bound = result.regret_bound(delta=delta)
-        except GuaranteeError as error:
-            assert len(str(error).split()) > 3, f"a GuaranteeError must say why, got {error}"
-            continue
-        total = float(result.weight @ loss)
-        what = f"the bound with delta={delta} is {bound:.6g}, the loss {total:.6g}"
-        assert total <= bound * (1.0 + 1e-9) < np.inf, what
-
-
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
-    check_loss_falls: lambda trial: trial.of_optimizer,
-    check_partial_fit_in_chunks: has("partial_fit"),
-    check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
-    check_weight_zero: lambda trial: (
+    _optimizer_checks.check_loss_falls: lambda trial: False,
+    _optimizer_checks.check_weights_are_finite: lambda trial: False,
+    _optimizer_checks.check_partial_fit_in_chunks: has("partial_fit"),
+    _optimizer_checks.check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
+    _optimizer_checks.check_weight_zero: lambda trial: (
         has("partial_fit")(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
     ),
 }
+
+
+def learner_checks(learner, X=None, y=None, classes=None):
+    """Yield (name, callable without arguments) of the checks that apply to a learner.
+
+    The stream is one of three classes by default. A check raises an AssertionError that names the
+    learner and the fault, or unittest's SkipTest.
+    """
+    trial = LearnerTrial(learner, X, y, classes)
+    for module in (sys.modules[__name__], _optimizer_checks):
+        for name, check in vars(module).items():
+            own = name.startswith("check_") and check.__module__ == module.__name__
+            if own and ONLY.get(check, bool)(trial):
+                yield name, partial(_run, trial, check)
+
+
+def assert_keeps_protocol(learner, X=None, y=None):
+    """Run all checks of a learner but those that are skipped."""
+    for _, check in learner_checks(learner, X, y):
+        try:
+            check()
+        except SkipTest:
+            continue
