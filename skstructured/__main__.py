@@ -14,7 +14,7 @@ import zipfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 import skstructured
-from skstructured._cli.files import QUERIES, SVMLIGHT, WIDE, ends_with, first_rows, is_large
+from skstructured._cli.files import first_rows, is_large
 from skstructured.checkpoints import HEADER, check_path, load_skops
 
 #: Options that say what is in a file.
@@ -64,7 +64,7 @@ def _parser(program, text):
 def _learning():
     """The parser of the command that learns."""
     made, add = _parser("python -m skstructured", __doc__)
-    what = "CSV with a header, JSON lines, Parquet or svmlight; - is standard input"
+    what = "CSV with a header, JSON lines or Parquet; - is standard input"
     add("file", "FILE", what, nargs="?")
     add("--target", "COL[,COL…]", "target column (default: the last); several for some spaces")
     add("--delimiter", "CHAR", "separator of cells (default: that of the header)")
@@ -101,7 +101,7 @@ def _predicting():
     """The parser of the command that predicts."""
     made, add = _parser("python -m skstructured predict", inspect.getdoc(_predict))
     add("MODEL", None, "a model of --save")
-    what = "rows to predict: CSV, JSON lines, Parquet or svmlight; - is standard input"
+    what = "rows to predict: CSV, JSON lines or Parquet; - is standard input"
     add("FILE", None, what)
     what = "also print the probabilities of all classes or labels"
     made.add_argument("--proba", action="store_true", help=what)
@@ -113,19 +113,13 @@ def _predicting():
 
 def _check_options(options):
     """Raise a ValueError that names the first option without effect among the others."""
-    is_sparse, items = ends_with(options.file, SVMLIGHT), options.qid or options.choice
-    one_label = f"{options.space} is not supported for svmlight files, which have one label per row"
-    in_parts = is_sparse or is_large(options.file)
+    items, in_parts = options.qid or options.choice, is_large(options.file)
     digits = options.file is None and options.space not in (None, "multiclass", "ordinal")
     rules = (
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
         (items, "space order class_weight", OWN),
         (options.space not in (None, "multiclass", "ordinal"), "class_weight", "needs classes"),
         (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
-        (is_sparse, f"delimiter columns order bad_cells {KINDS}", "needs a file with column names"),
-        (is_sparse, "target", "is not supported for svmlight files, which have one label per row"),
-        (is_sparse and options.space in WIDE, "space", one_label),
-        (is_sparse, "qid choice", f"names a column, and svmlight files have no names: {QUERIES}"),
         (in_parts, "passes", "is only supported for files that fit into memory"),
         (in_parts, "qid choice", "needs files that fit into memory: use a part of it"),
         (not options.save, "passes", "is about the model that --save keeps: add --save"),

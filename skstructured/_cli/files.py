@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import chain, islice
 from pathlib import Path
 
-from skstructured._base.table_files import NOTHING, opened_parquet
+from skstructured._base.table_files import NOTHING
 from skstructured._cli.progress import stage
 
 PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
@@ -28,17 +28,8 @@ LARGE, LARGE_GZIP = 1 << 26, 1 << 23
 #: The rows of a large file that decide what its columns are; names that an error lists.
 DECIDING, LISTED = 100_000, 20
 
-#: The first rows of a svmlight file, which show whether it has query ids.
-LOOKED_AT = 100
-
 #: Spaces whose outputs have a column each.
 WIDE = ("multilabel", "assignment", "ranking")
-
-#: What files with query ids are read by.
-QUERIES = (
-    "in Python, streaming.svmlight_chunks(file, n_features, query_id=True) reads them for "
-    "ListwiseRanker; for a CSV file use --qid COLUMN"
-)
 
 
 def ends_with(path, endings):
@@ -63,14 +54,16 @@ def frames(path, delimiter=None, size=None, notes=None, names=()):
     The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
     are texts. A file whose first character is a brace has a JSON object on each line. Others are
     CSV with a header, whose most frequent separator is that of the cells unless `delimiter` is
-    given. A file without rows yields nothing. `notes` gets a line if rows have several lines.
-    A header without one of the `names` is an error before its rows are read.
+    given. A file without rows yields nothing. `notes` gets a line if rows are left out. A header
+    without one of the `names` is an error before its rows are read.
 
     Raises
     ------
     OSError, ValueError, ImportError
         If the file cannot be read; the message is one line and names the row.
     """
+    if ends_with(path, SVMLIGHT):
+        raise ValueError("Read svmlight files in Python: sklearn.datasets.load_svmlight_file.")
     limit = csv.field_size_limit(LONGEST_CELL)
     read_parts = _of_parquet if ends_with(path, PARQUET) else _of_text
     try:
@@ -82,10 +75,7 @@ def frames(path, delimiter=None, size=None, notes=None, names=()):
             "iconv -f latin1 -t utf-8 FILE > NEW."
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        what = f"damaged or cut off: {error}"
-        if "Not a gzipped file" in str(error):
-            what = "not compressed by gzip, as its name says"
-        raise ValueError(f"{path} is {what}.") from error
+        raise ValueError(f"{path} is damaged or cut off: {error}.") from error
     finally:
         csv.field_size_limit(limit)
 
@@ -120,44 +110,37 @@ def _records(path, lines, mark, notes):
     if len(mark) != 1:
         raise ValueError(f"--delimiter must be one character, got {mark!r}.")
     reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
-    number, n_rows, longest, header, empty = 0, -1, (1, 0), [], []
+    number, header, empty = 0, [], []
     try:
         for number, row in enumerate(reader, 1):
             if not any(row):
                 empty += [number] * (len(row) > 1)
                 continue
-            header = header or _names_of(path, row)
+            header = header or check_names(path, row)
             if len(row) != len(header):
                 raise ValueError(
                     f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
                     "quote cells that contain the separator, or set --delimiter."
                 )
-            n_rows += 1
-            longest = max(longest, (1 + "".join(row).count("\n"), -number))
             yield number, row
     except csv.Error as error:
         raise ValueError(
             f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
             'write a quote within it twice (""), as in "5"" disk".'
         ) from error
-    if longest[0] > 1:
-        notes.append(
-            f"{n_rows:,} rows were read from {reader.line_num - 1:,} lines: row "
-            f"{-longest[1]} has {longest[0]:,} lines, by a quoted cell."
-        )
     if empty:
         notes.append(f"rows without any value were left out: {len(empty)}, such as row {empty[0]}.")
 
 
-def _names_of(path, header):
-    """The names of the columns; a ValueError if they do not differ."""
-    for name, times in Counter(header).items():
+def check_names(place, names):
+    """The names of columns; a ValueError if they do not differ."""
+    for name, times in Counter(names).items():
         if times > 1:
             raise ValueError(
-                f"{path} has {times} columns of the name {name!r}: the names in the first line "
-                "must differ. Leave out lines above them."
+                f"{place} has {times} columns of the name {name!r}: names must differ. Leave out "
+                "lines above the names of a CSV file."
             )
-    return header
+    return names
 
 
 def _objects(path, lines):
@@ -169,28 +152,33 @@ def _objects(path, lines):
             raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
         if not isinstance(pairs, tuple):
             raise ValueError(f"{path} row {number} is not a JSON object.")
-        row = dict(pairs)
-        if len(row) < len(pairs):
-            [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-            raise ValueError(f"{path} row {number} has the name {twice!r} more than once.")
+        check_names(f"{path} row {number}", [name for name, _ in pairs])
         for name, value in pairs:
             if isinstance(value, (list, tuple)):
                 raise ValueError(f"{path} row {number} has several values in column {name!r}.")
-        yield number, row
+        yield number, dict(pairs)
 
 
 def _of_parquet(path, size, *_):
     """Frames of a Parquet file; whole numbers stay whole next to missing values."""
-    with opened_parquet(path) as file:
-        for column in file.schema_arrow:
-            if column.type.num_fields:
-                raise ValueError(f"{path} has several values in column {column.name!r}.")
-        first = 1
-        for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
-            frame = batch.to_pandas(integer_object_nulls=True)
-            frame.index = range(first, first + len(frame))
-            yield _with_missing(frame)
-            first += batch.num_rows
+    from pyarrow import ArrowException, parquet  # other files need none of it
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            check_names(path, file.schema_arrow.names)
+            for column in file.schema_arrow:
+                if column.type.num_fields:
+                    raise ValueError(f"{path} has several values in column {column.name!r}.")
+            first = 1
+            for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
+                frame = batch.to_pandas(integer_object_nulls=True)
+                frame.index = range(first, first + len(frame))
+                yield _with_missing(frame)
+                first += batch.num_rows
+    except FileNotFoundError:
+        raise
+    except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {error}") from None
 
 
 def _with_missing(frame):
@@ -204,8 +192,7 @@ def _with_missing(frame):
 def first_rows(options):
     """The first rows of a file, its target columns (default: the last), notes, and seconds.
 
-    These are all rows if the file is not large. It is None without a file, and for svmlight files,
-    which have no columns.
+    These are all rows if the file is not large. It is None without a file.
 
     Raises
     ------
@@ -214,9 +201,6 @@ def first_rows(options):
     """
     path, started, notes = options.file, time.perf_counter(), []
     if path is None:
-        return None
-    if ends_with(path, SVMLIGHT):
-        _refuse_queries(path)
         return None
     targets = [options.target] if options.target else []
     if options.space in WIDE and targets:
@@ -231,15 +215,6 @@ def first_rows(options):
         raise ValueError(f"{path} has no rows below its header.")
     check_columns(path, frame, named)
     return frame, targets or [frame.columns[-1]], notes, time.perf_counter() - started
-
-
-def _refuse_queries(path):
-    """Raise a ValueError for a svmlight file with query ids."""
-    with open(path, "rb") as file:
-        if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
-            raise ValueError(
-                f"{path} has query ids (qid:), which the command line does not support: {QUERIES}."
-            )
 
 
 def check_columns(path, columns, names):

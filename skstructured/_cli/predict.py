@@ -8,7 +8,6 @@ import numpy as np
 from skstructured import items
 from skstructured._cli import files, tables
 from skstructured.checkpoints import load_checkpoint
-from skstructured.streaming import svmlight_chunks
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Learners of queries.
@@ -81,20 +80,9 @@ def _predicted(learner, labels, model, X, given):
 def _parts(model, learner, options, notes):
     """Yield columns that are kept, a model of numbers, its rows and their rounds, part by part."""
     path, is_choice = options.FILE, isinstance(learner, CHOICES)
-    if files.ends_with(path, files.SVMLIGHT):
-        if options.keep or hasattr(model, "feature_names_in_"):
-            what = "--keep needs them" if options.keep else "the model needs them"
-            raise ValueError(f"{path} has no column names, and {what}.")
-        zero_based = tables.svmlight_labels(path)[0]
-        for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
-            yield files.load_pandas().DataFrame(index=range(X.shape[0])), model, X, {}
-        return
     name, encoder = getattr(learner, "round_column_", None), getattr(model, "steps", [(0, 0)])[0][1]
     if is_choice and name is None:
-        raise ValueError(
-            "The model does not have the name of the column of choices, because it is not of "
-            "--save: predict in Python, with qid=."
-        )
+        raise ValueError("Models of choices that --save has not made predict in Python, with qid=.")
     has_encoder = isinstance(encoder, TableEncoder)
     for frame in files.frames(path, size=None if is_choice else tables.PART, notes=notes):
         files.check_columns(path, frame, options.keep)

@@ -207,7 +207,7 @@ def _kept(options, table, learner):
             learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
         learner.round_column_ = options.qid or options.choice
-    elif table.space in WIDE and table.targets:
+    elif table.space in WIDE:
         learner.space_.label_names_ = list(table.targets)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     save_checkpoint(model, options.save)

@@ -1,6 +1,5 @@
 """Tables of the command line: the contents of a file as rows and outputs, whole or in parts."""
 
-import os
 import time
 from collections import Counter
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from skstructured._cli.careful import numbers_of, plain_numbers
 from skstructured._cli.files import LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.spaces import SPACES
-from skstructured.streaming.chunks import WIDEST, Chunks, svmlight_chunks
+from skstructured.streaming.chunks import Chunks
 from skstructured.streaming.formats import are_codes, number_format, unreadable
 from skstructured.streaming.table_encoder import EXACT, TableEncoder
 
@@ -25,9 +24,6 @@ CLASSES, ROWS_EACH = 100, 10
 
 #: Rows of a part of a large file.
 PART = 10_000
-
-#: Bytes of a part of a svmlight file, which has at least so many.
-PART_BYTES, PARTS = 1 << 24, 50
 
 #: What to do about a row without an output.
 REMEDY = ", the target: leave out such rows"
@@ -99,8 +95,6 @@ def read(options, first):
     if path is None:
         return _digits(options.space)
     with stage(f"Reading {path}") as report:
-        if files.ends_with(path, files.SVMLIGHT):
-            return _svmlight(path, options)
         return (_in_parts if files.is_large(path) else _whole)(path, options, first, report)
 
 
@@ -173,18 +167,20 @@ def _in_parts(path, options, first, report):
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
-        labels, (classes, counts) = dict(zip(texts, y, strict=True)), _counted(y, texts.values())
+        labels = dict(zip(texts, y, strict=True))
+        classes, codes = np.unique([*y], return_inverse=True)
+        counts = np.bincount(codes, [*texts.values()])
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
     name, parts = title(path, *sizes, targets), Chunks(chunks)
     return Table(None, classes, name, encoder, targets, space, notes, shown, parts, counts)
 
 
-def title(path, n, n_features, n_columns, targets=(), about=""):
+def title(path, n, n_features, n_columns, targets, about=""):
     """The title of a file: name, rows, columns if these are not the features, and targets."""
     name = "standard input" if str(path) == "-" else path
     columns = f"{n_columns} column{'s' if n_columns > 1 else ''} as "
-    columns, ends = columns if n_columns != n_features else "", ", target " if targets else ""
-    return f"{name} ({n} rows, {columns}{n_features} features){about}{ends}{', '.join(targets)}"
+    size = f"{n} rows, {columns if n_columns != n_features else ''}{n_features} features"
+    return f"{name} ({size}){about}, target {', '.join(targets)}"
 
 
 def filled(path, frame, names, remedy=""):
@@ -219,11 +215,8 @@ def encoder_of(features, options, y, targets, is_real=False):
 
 
 def rounds_of(path, frame, name):
-    """The column of the rounds, as strings if it does not have numbers."""
-    cells = filled(path, frame, [name])[name]
-    numbers = plain_numbers(cells)
-    is_exact = numbers is not None and np.abs(numbers).max(initial=0) < EXACT
-    return numbers if is_exact else cells.astype(str).to_numpy(object)
+    """The column of the rounds, as strings."""
+    return filled(path, frame, [name])[name].astype(str).to_numpy(object)
 
 
 def space_of(column, options):
@@ -289,7 +282,6 @@ def _check_chosen(rows, y, qid, name):
     for label, count in counts[counts != 1.0].items():
         chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:LISTED]))
         where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
-        label = f"{label:g}" if isinstance(label, float) else label
         raise ValueError(
             f"Each {name} needs exactly one chosen row (target 1): {several} of {len(counts)} do "
             f"not have one, such as {name} {label} with {count:g}{where}. Correct them or leave "
@@ -338,30 +330,3 @@ def encoded(encoder, frame, path, bad_cells=None):
             "missing values."
         )
     return encoder.transform(frame.astype(object).mask(wrong, None))
-
-
-def _counted(labels, counts):
-    """The distinct labels, and how often each occurs."""
-    distinct, codes = np.unique(list(labels), return_inverse=True)
-    return distinct, np.bincount(codes, list(counts))
-
-
-def _svmlight(path, options):
-    """The table of the chunks of a svmlight file, which is read once for width and labels."""
-    zero_based, width, labels = svmlight_labels(path)
-    if not labels:
-        raise ValueError(f"{path} has no rows.")
-    size = min(PART_BYTES, max(1, os.path.getsize(path) // PARTS))
-    classes, counts = _counted(labels, labels.values())
-    name, space = title(path, labels.total(), width, width), options.space or "multiclass"
-    chunks = svmlight_chunks(path, width, size, zero_based)
-    return Table(None, classes, name, space=space, chunks=chunks, counts=counts)
-
-
-def svmlight_labels(path):
-    """Whether columns of a svmlight file count from 0, how many there are, and counts of labels."""
-    low, high, labels = 1, 0, Counter()
-    for X, y in svmlight_chunks(path, WIDEST, zero_based=True):
-        low, high = min(low, X.indices.min(initial=1)), max(high, X.indices.max(initial=0))
-        labels.update(y.tolist())
-    return low == 0, max(1, int(high) + (low == 0)), labels

@@ -1,5 +1,5 @@
-"""Rows that do not fit into memory, or on one machine: chunks of files, and shards."""
+"""Rows that do not fit into memory, or on one machine: chunks, and shards."""
 
-from skstructured.streaming.chunks import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
+from skstructured.streaming.chunks import array_chunks, fit_chunks
 
-__all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
+__all__ = ["array_chunks", "fit_chunks"]

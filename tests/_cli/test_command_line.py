@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
-from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from table_files import compiled, homes, iris, load, numbers, one, people, results, trips
 
@@ -394,17 +394,16 @@ def test_models_of_several_targets_predict(cli):
 
 
 @compiled
-def test_models_of_svmlight_files_predict(cli):
+def test_models_without_a_table_read_numbers(cli):
     assert "No such file or directory" in cli.refused("predict", "nowhere", "t.csv")
-    X = np.random.RandomState(0).randn(200, 3)
-    y, path = (X[:, 0] > 0).astype(int), str(cli.folder / "t.svm")
-    dump_svmlight_file(X, y, path, zero_based=False)
-    cli.kept(path)
-    assert (cli.predicted(path)["prediction"] == y).mean() > 0.9
+    frame = pd.DataFrame(np.random.RandomState(0).randn(200, 3), columns=list("abc"))
+    y = (frame["a"] > 0).astype(int)
+    save_checkpoint(OnlineStructuredPredictor().fit(frame.to_numpy(), y), cli.model)
+    assert (cli.predicted(frame)["prediction"] == y).mean() > 0.9
+    told = cli.refused("predict", cli.model, cli.written("1 1:0.5\n", "t.svm"))
+    assert "Read svmlight files in Python" in told
     told = cli.refused("predict", cli.model, cli.written("a,b,c\n1,x,2\n"))
     assert "row 2 has 'x' in column 'b', which has numbers" in told
-    cli.kept(survivors())
-    assert "t.svm has no column names" in cli.refused("predict", cli.model, path)
 
 
 @compiled

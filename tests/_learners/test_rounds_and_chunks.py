@@ -115,20 +115,6 @@ def test_steps_of_fit_chunks_learn_a_chunk_before_they_transform_it():
     assert told == [40, 80, 90]
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, 20, 10**6])
-def test_chunks_of_comments_only_are_left_out(tmp_path, chunk_bytes):
-    path = tmp_path / "rows.svm"
-    comment = "# nothing here\n"
-    path.write_text(comment * 4 + "1 1:2.0\n" + comment * 5 + "0 2:3.0\n" + comment * 3)
-    chunks = list(sk.streaming.svmlight_chunks(path, 2, chunk_bytes))
-    assert all(X.shape[0] == len(y) > 0 for X, y in chunks)
-    stacked = sparse.vstack([X for X, _ in chunks]).toarray()
-    np.testing.assert_array_equal(stacked, [[2.0, 0.0], [0.0, 3.0]])
-    np.testing.assert_array_equal(np.concatenate([y for _, y in chunks]), [1.0, 0.0])
-    path.write_text(comment * 9)
-    assert list(sk.streaming.svmlight_chunks(path, 2, chunk_bytes)) == []
-
-
 @pytest.mark.exhaustive
 def test_long_rows_are_named_behind_place_4096():
     X, y = 0.1 * np.ones((4300, 2)), np.arange(4300) % 2

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
+from skstructured._cli.files import frames
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2
@@ -38,16 +39,6 @@ def test_dense_and_sparse_sequences_of_any_byte_order_go_together():
     np.testing.assert_array_equal(parts[0].toarray(), parts[1].toarray())
 
 
-@pytest.mark.parametrize("line", [b"1 1:x", b"1 3:1.0", b"1 2:1 1:1", b"1 1", b"1 :1"])
-def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line, tmp_path):
-    path = tmp_path / "rows.svm"
-    path.write_bytes(b"0 1:1.0 2:2.0\n" + line + b"\n")
-    chunks = iter(sk.streaming.svmlight_chunks(path, 2, chunk_bytes=10))
-    assert next(chunks)[0].shape == (1, 2)
-    with pytest.raises(ValueError, match=r"rows\.svm is not a svmlight .* bytes 14 to "):
-        next(chunks)
-
-
 @pytest.mark.parametrize("damage", ["end", "beginning", "middle", "name"])
 def test_damaged_parquet_files_are_named(damage, tmp_path):
     parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
@@ -59,7 +50,7 @@ def test_damaged_parquet_files_are_named(damage, tmp_path):
     parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
     path.write_bytes((parts | {"name": other})[damage])
     with pytest.raises(ValueError, match=r"rows\.parquet is not a Parquet file, damaged or"):
-        list(sk.streaming.parquet_chunks(path, "y"))
+        list(frames(path))
 
 
 @pytest.mark.parametrize("marker", [1, 1 + 2j, [3]])

@@ -21,6 +21,7 @@ SOURCE = {"add_a_space.md"}
 #: What a page says, and the package that its blocks then need.
 NEEDED = {"skstructured.checkpoints": "skops", "from skops": "skops"}
 NEEDED |= {"from distributed": "distributed", "from dask_ml": "dask_ml", "import torch": "torch"}
+NEEDED |= {"from pyarrow": "pyarrow"}
 
 #: A block, and what the page says that it prints.
 PRINTED = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Chunks: learned and validated as the rows together are, and read from files bit for bit."""
+"""Chunks: learned and validated as the rows together are."""
 
 import tracemalloc
 
@@ -9,19 +9,18 @@ from conftest import INTERPRETED
 from learners import BINARY_LEARNERS, SHIPPED
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from toy_learner import NearestMean
 
-from skstructured import ListwiseRanker, OnlineStructuredPredictor, RiskMonitor
+from skstructured import OnlineStructuredPredictor, RiskMonitor
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
 from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees.risk import RecentBound
-from skstructured.streaming import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
+from skstructured.streaming import array_chunks, fit_chunks
 
 LEARNERS = {**SHIPPED, **BINARY_LEARNERS}
 
@@ -242,61 +241,6 @@ def test_arrays_in_chunks(tmp_path):
         array_chunks(X, y, 0)
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, 50, 1000, 10**6])
-def test_svmlight_chunks_are_the_file(tmp_path, chunk_bytes):
-    X = sparse.random(40, 9, 0.4, "csr", random_state=0)
-    y, path = np.arange(40.0), tmp_path / "rows.svm"
-    dump_svmlight_file(X, y, str(path), zero_based=False)
-    chunks = list(svmlight_chunks(path, 9, chunk_bytes))
-    np.testing.assert_allclose(sparse.vstack([part for part, _ in chunks]).toarray(), X.toarray())
-    np.testing.assert_array_equal(np.concatenate([labels for _, labels in chunks]), y)
-    assert len(chunks) == 1 or chunk_bytes < 10**6
-
-
-def queries(path, apart=False):
-    """A file of rows of seven queries, and what is in it; `apart`, the first comes again."""
-    rng = np.random.RandomState(0)
-    qid = np.repeat(np.arange(7) * 10, rng.randint(1, 9, 7))
-    if apart:
-        qid[-1] = 0
-    X, y = rng.randint(1, 9, size=(len(qid), 4)) / 4.0, rng.randint(3, size=len(qid))
-    dump_svmlight_file(X, y, str(path), zero_based=False, query_id=qid)
-    return X, y, qid
-
-
-@pytest.mark.parametrize("chunk_bytes", [1, 60, 200, 10**6])
-def test_chunks_end_with_queries(tmp_path, chunk_bytes):
-    path = tmp_path / "rows.svm"
-    whole = queries(path)
-    chunks = list(svmlight_chunks(path, 4, chunk_bytes, query_id=True))
-    parts = [np.concatenate([np.asarray(chunk[i]) for chunk in chunks]) for i in (1, 2)]
-    np.testing.assert_array_equal(sparse.vstack([X for X, _, _ in chunks]).toarray(), whole[0])
-    np.testing.assert_array_equal(parts, whole[1:])
-    assert sum(len(set(qid)) for *_, qid in chunks) == 7
-    assert all(len(qid) == len(y) > 0 for _, y, qid in chunks)
-    assert len(chunks) == (2 if chunk_bytes == 10**6 else len(chunks)) > 1
-    model, other = ListwiseRanker(), ListwiseRanker()
-    for X, y, qid in chunks:
-        model.partial_fit(X.toarray(), y, qid=qid)
-    other.partial_fit(whole[0], whole[1], qid=whole[2])
-    np.testing.assert_array_equal(model.coef_, other.coef_)
-
-
-@pytest.mark.parametrize("chunk_bytes", [1, 100, 10**6])
-def test_queries_whose_rows_stand_apart_are_told(tmp_path, chunk_bytes):
-    path = tmp_path / "rows.svm"
-    queries(path, apart=True)
-    with pytest.raises(
-        ValueError, match="Rows of query 0 are not contiguous in .*sort it by queries"
-    ):
-        list(svmlight_chunks(path, 4, chunk_bytes, query_id=True))
-    path.write_text("1 1:2.0\n2 1:1.0\n")
-    with pytest.raises(ValueError, match="rows without qid:"):
-        list(svmlight_chunks(path, 4, query_id=True))
-    with pytest.raises(ValueError, match="query_id must be"):
-        svmlight_chunks(path, 4, query_id="yes")
-
-
 def test_a_validation_may_be_ended_by_what_its_bound_says():
     (X, y), told = rows(300), []
 
@@ -327,76 +271,6 @@ def test_errors_say_in_which_chunk_they_came_up(learn):
     with pytest.raises(ValueError, match="infinity") as caught:
         learn(OnlineStructuredPredictor(), bad, classes=[0, 1])
     assert caught.value.__notes__ == ["In chunk 2 (the first is 0), which begins after 25 rows."]
-
-
-def test_svmlight_errors(tmp_path):
-    path = tmp_path / "rows.svm"
-    path.write_text("1 0:3.0 2:1.0\n")
-    with pytest.raises(ValueError, match="numbered from 0, give zero_based=True"):
-        list(svmlight_chunks(path, 3))
-    (X, _), *_ = svmlight_chunks(path, 3, zero_based=True)
-    assert X.toarray().tolist() == [[3, 0, 1]]
-    path.write_text("1 12:3.0\n")
-    with pytest.raises(ValueError, match="n_features"):
-        list(svmlight_chunks(path, 5))
-    with pytest.raises(OSError, match="none"):
-        svmlight_chunks(tmp_path / "none.svm", 5)
-    with pytest.raises(ValueError, match="chunk_bytes must be an integer"):
-        svmlight_chunks(path, 12, 0)
-
-
-class TestParquet:
-    @pytest.fixture
-    def path(self, tmp_path):
-        X, y = rows()
-        frame = pd.DataFrame(X, columns=list("abcd"))
-        frame["label"], frame["other"] = np.where(y, "yes", "no"), y
-        frame.to_parquet(tmp_path / "rows.parquet", row_group_size=128)
-        return tmp_path / "rows.parquet"
-
-    def test_it_is_read_bit_for_bit(self, path):
-        X, y = rows()
-        for size in (7, 100, 1000):
-            chunks = list(parquet_chunks(path, "label", size, columns=list("abcd")))
-            assert max(len(labels) for _, labels in chunks) <= size
-            np.testing.assert_array_equal(np.vstack([part for part, _ in chunks]), X)
-            labels = np.concatenate([labels for _, labels in chunks])
-            np.testing.assert_array_equal(labels == "yes", y == 1)
-
-    def test_several_targets_and_single_precision(self, path):
-        X, outputs = next(iter(parquet_chunks(path, ["other"], columns=["a", "b"])))
-        assert X.shape[1] == 2 and X.dtype == np.float64 and outputs.shape[1] == 1
-        frame = pd.DataFrame(np.ones((5, 2), np.float32), columns=["a", "b"]).assign(y=0)
-        frame.to_parquet(path)
-        assert next(iter(parquet_chunks(path, "y")))[0].dtype == np.float32
-
-    def test_errors_name_the_column(self, path):
-        for target, columns, message in (
-            ("z", None, "no column 'z'; it has a, b, c, d, label, other"),
-            ("a", ["a", "b"], "Column 'a' is the target, and must not be among columns"),
-            ("other", None, "Column 'label' of .* has .*string, not numbers"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                parquet_chunks(path, target, columns=columns)
-        with pytest.raises(OSError, match="none"):
-            parquet_chunks(path.with_name("none.parquet"), "y")
-
-    @pytest.mark.parametrize(
-        ("names", "columns", "message"),
-        [
-            ("aya", [[1.0], [0], [2.0]], r"rows\.parquet has 2 columns 'a': names must differ"),
-            ("ay", [[1.0, None], [0, 1]], "column 'a' of .* has missing values"),
-            ("ay", [[1.0, 2.0], [None, 1]], "the target 'y' of .*rows.parquet has missing values"),
-            ("ay", [[1.0, 2.0], ["u", None]], "the target 'y' of .*rows.parquet has missing value"),
-            ("ay", [[1.0, 2.0], [0.5, None]], "the target 'y' of .*rows.parquet has missing value"),
-        ],
-    )
-    def test_names_that_are_there_twice_and_nulls_are_refused(self, names, columns, message, path):
-        from pyarrow import parquet, table
-
-        parquet.write_table(table(columns, names=[*names]), path)
-        with pytest.raises(ValueError, match=message):
-            (iter if names == "aya" else list)(parquet_chunks(path, "y"))
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
