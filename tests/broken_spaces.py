@@ -2,9 +2,10 @@
 
 import numpy as np
 from breaking import broken, told
+from example_spaces import KSubsets
 from numba import njit
 
-from skstructured.spaces import Hypercube, KSubsets, Simplex
+from skstructured.spaces import Hypercube, Simplex
 
 SETS = [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
 SETS_OF_TWO = [[0, 1, 1, 0], [1, 0, 0, 1]]

@@ -4,6 +4,8 @@ import itertools
 from functools import partial
 
 import numpy as np
+from coordinate_steps import AdaGrad, FTRLProximal
+from example_spaces import KSubsets
 from plain import (
     bandit_gaptron,
     banditron,
@@ -48,8 +50,8 @@ EVERY_LEARNER = {
         regularizer="squared", optimizer=sk.optimizers.GradientDescent(eta="high_probability")
     ),
     "sampled": predictor(decoder="sampled", fit_intercept=False),
-    "adagrad": predictor(optimizer="adagrad", average="polynomial"),
-    "ftrl": predictor(optimizer=sk.optimizers.FTRLProximal(l1=0.1), average=True),
+    "adagrad": predictor(optimizer=AdaGrad(), average="polynomial"),
+    "ftrl": predictor(optimizer=FTRLProximal(l1=0.1), average=True),
     "mixture": predictor(optimizer="mixture", average="polynomial"),
     "default, passes": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
     "hinge": predictor(loss="hinge", decoder="gap"),
@@ -130,7 +132,7 @@ OVER_SPACES = {
     "grades, a chain's entropy": _over("ordinal", (_THREE > 0).sum(axis=1), regularizer="shannon"),
     "matchings": _over("birkhoff", np.argsort(_THREE, axis=1)),
     "matchings, projected": _over("birkhoff", np.argsort(_THREE, axis=1), regularizer="squared"),
-    "pairs": _over(sk.spaces.KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
+    "pairs": _over(KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
     "rankings": _over("permutahedron", np.argsort(_THREE, axis=1) + 1),
     "trees": _over(
         SpanningTrees(_EDGES, 3), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)

@@ -1,6 +1,7 @@
 """Small problems of max-margin models, with all their outputs and losses."""
 
 import numpy as np
+from example_spaces import KSubsets
 from naive import margin as naive
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
@@ -76,7 +77,7 @@ def features_of(case, kernel):
     return np.linalg.cholesky(rbf_kernel(case.X, gamma=gamma) + 1.0 + 1e-12 * np.eye(len(case.X)))
 
 
-class PlainSubsets(sk.spaces.KSubsets):
+class PlainSubsets(KSubsets):
     """Subsets whose oracle is not compiled, and whose costs are written out."""
 
     oracle_kernel = None
@@ -90,7 +91,7 @@ class PlainSubsets(sk.spaces.KSubsets):
 OTHERS = {
     "birkhoff": (sk.spaces.Birkhoff(), 9),
     "permutahedron": (sk.spaces.Permutahedron(), 3),
-    "subsets": (sk.spaces.KSubsets(k=2), 4),
+    "subsets": (KSubsets(k=2), 4),
     "plain subsets": (PlainSubsets(k=2), 4),
     "trees": (SpanningTrees(EDGES, 4), 4),
 }
@@ -114,7 +115,7 @@ def problem(name, n=7, seed=0):
 
 def _first(space, dim):
     """One vertex, of a space that is not fitted."""
-    if isinstance(space, sk.spaces.KSubsets):
+    if isinstance(space, KSubsets):
         return np.eye(dim)[:1] + np.eye(dim)[1:2]
     return space.argmax(np.arange(dim)[None] * 1.0)
 

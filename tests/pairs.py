@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from example_spaces import KSubsets
 from numba import config
 
 import skstructured as sk
@@ -25,7 +26,7 @@ SPACES = {
         BOTH[1:],
     ),
     "k_subsets": (
-        lambda d: sk.spaces.KSubsets(k=2).fit([[1, 1] + [0] * (d - 2)]),
+        lambda d: KSubsets(k=2).fit([[1, 1] + [0] * (d - 2)]),
         (3, 5),
         BOTH[1:],
     ),

@@ -7,14 +7,18 @@ share that thins out, and stands in brackets by itself.
 """
 
 import math
+import sys
 import warnings
 
 import numpy as np
 
-from benchmarks._common import Results, arguments
+from benchmarks._common import ROOT, Results, arguments
 from benchmarks.defaults._streams import moving, still
 from skstructured import FolkloreClassifier, OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
+
+sys.path.append(str(ROOT / "docs" / "snippets"))
+from coordinate_steps import AdaGrad
 
 RESTARTS = (1500, 6000)
 FORGET, LEAST = 0.99, 0.05
@@ -78,7 +82,7 @@ def main():
             y = np.unique(y, return_inverse=True)[1]
             first = played(learner("mixture"), X, y)
             others = {
-                "AdaGrad": [played(learner("adagrad"), X, y)],
+                "AdaGrad": [played(learner(AdaGrad()), X, y)],
                 "FOLKLORE": [played(FolkloreClassifier(), X, y)],
                 "labels before": [labels_before(y)],
                 "restarts": [restarted(X, y, every) for every in RESTARTS],

@@ -4,14 +4,17 @@ Test error in % on the dense sets of classes, half of the rows learned (4,000 at
 predicted, five shuffles; features standardised by the learner, and as they are (raw).
 """
 
+import sys
 import warnings
 
 import numpy as np
 
-from benchmarks._common import Results, arguments
+from benchmarks._common import ROOT, Results, arguments
 from benchmarks.defaults._sets import classes, halves
 from skstructured import OnlineStructuredPredictor
-from skstructured.optimizers import AdaGrad, FTRLProximal
+
+sys.path.append(str(ROOT / "docs" / "snippets"))
+from coordinate_steps import AdaGrad, FTRLProximal
 
 STEPS = (0.03, 0.1, 0.3, 1.0, 3.0)
 OPTIMIZERS = {

@@ -3,7 +3,6 @@
 import copy
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skstructured._base.plugins import all_builtin, check_vertices
 from skstructured._base.validation import check_share
@@ -109,15 +108,14 @@ class Threshold(Decoder):
 
     Parameters
     ----------
-    threshold : float or array-like of shape (d,), default=0.5
-        The threshold in [0, 1], or one per label. Grid searches tune it as
-        ``decoder__threshold`` if the learner was given ``decoder=Threshold()``.
+    threshold : float, default=0.5
+        The threshold, in [0, 1]. Grid searches tune it as ``decoder__threshold`` if the learner was
+        given ``decoder=Threshold()``.
 
     Raises
     ------
     ValueError
-        When used, if the space is not `Hypercube`, if a threshold is outside [0, 1], or if their
-        number is not that of the labels.
+        When used, if the space is not `Hypercube`, or if the threshold is outside [0, 1].
 
     See Also
     --------
@@ -140,26 +138,14 @@ class Threshold(Decoder):
 
     only_over = Hypercube
 
-    def __init__(self, threshold: ArrayLike = 0.5) -> None:
+    def __init__(self, threshold: float = 0.5) -> None:
         self.threshold = threshold
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = 1 if μ exceeds the threshold, else 0, and p = 0."""
         self.check_space(loss)
-        return (mu > self._thresholds(mu.shape[1])).astype(np.float64), np.zeros(len(mu))
-
-    def _thresholds(self, d):
-        """The threshold as a number, or those of d labels as an array."""
-        if np.ndim(self.threshold) == 0:
-            return check_share("threshold", self.threshold)
-        given = np.asarray(self.threshold)
-        numbers = given.dtype.kind in "iuf" and bool(((given >= 0.0) & (given <= 1.0)).all())
-        if given.shape != (d,) or not numbers:
-            raise ValueError(
-                f"threshold must be a number in [0, 1] or {d} of them, one per label; "
-                f"got an array of {given.dtype} of shape {given.shape}: {given.tolist()!r:.60}."
-            )
-        return given
+        threshold = check_share("threshold", self.threshold)
+        return (mu > threshold).astype(np.float64), np.zeros(len(mu))
 
 
 def _nearest(mu, loss):
@@ -323,15 +309,10 @@ class Sampled(Decoder):
 
 
 class GapDecoder(Decoder):
-    """Predict as Gaptron does: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
+    """Predict as Gaptron does: ``p' = (1 − a) e_{y*} + a/K`` with the gap a(θ).
 
-    Parameters
-    ----------
-    loss : {"logistic", "hinge", "smooth_hinge"} or None, default=None
-        The surrogate whose gap is used; see `GapSurrogate`. None is that of the learner, or
-        "logistic" if the learner has another loss.
-    exploration : float, default=0.0
-        The least mass ρ spread over all classes, in [0, 1].
+    The gap is that of the learner's loss (see `GapSurrogate`), or that of the logistic loss if the
+    learner has another one.
 
     See Also
     --------
@@ -351,26 +332,15 @@ class GapDecoder(Decoder):
 
     only_over = Simplex
 
-    def __init__(self, loss: str | None = None, exploration: float = 0.0) -> None:
-        self.loss = loss
-        self.exploration = exploration
-
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
-        """y* and max(a, ρ)."""
+        """y* and a."""
         self.check_space(loss)
-        least = check_share("exploration", self.exploration)
-        gaps = GapSurrogate(kind=self.kind_for(loss)).gaps(theta)
-        return loss.space.argmax(theta), np.maximum(gaps, least)
-
-    def kind_for(self, loss: Loss) -> str:
-        """The kind of the surrogate whose gap is used with a learner's loss."""
-        own = loss.kind if isinstance(loss, GapSurrogate) else "logistic"
-        return own if self.loss is None else self.loss
+        kind = loss.kind if isinstance(loss, GapSurrogate) else "logistic"
+        return loss.space.argmax(theta), GapSurrogate(kind=kind).gaps(theta)
 
     def keeps_bound(self, loss: Loss) -> bool:
-        """Whether p' is Gaptron's for the loss: of the same kind, without further exploration."""
-        same = isinstance(loss, GapSurrogate) and self.kind_for(loss) == loss.kind
-        return same and self.exploration == 0.0
+        """Whether a theorem of Gaptron is about the loss."""
+        return isinstance(loss, GapSurrogate)
 
     def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
         """Uniform: 1/K everywhere."""

@@ -106,8 +106,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores the outputs of
         `sample`.
     optimizer : str or OnlineOptimizer, default="auto"
-        How the weights are updated: "mixture", "parameter_free", "ogd", "adaptive", "pistol",
-        "adagrad" or "ftrl". "auto" is "mixture" for streams and single passes. It is
+        How the weights are updated: "mixture", "parameter_free", "ogd", "adaptive" or
+        "pistol". "auto" is "mixture" for streams and single passes. It is
         "parameter_free" for `fit` with several passes and for more than 2²⁰ weights. For sequences
         both start with a larger wealth, 10,000, because bounds on their gradients are looser for
         longer sequences.

@@ -159,7 +159,7 @@ SPACES = (
     (spaces.OrdinalChain, OfOrderedClasses),
     (spaces.Permutahedron, OfRankings),
     (spaces.Birkhoff, OfAssignments),
-    ((spaces.Hypercube, spaces.KSubsets), OfLabelSets),
+    (spaces.Hypercube, OfLabelSets),
     (spaces.LabelSequence, refuse_sequences),
 )
 

@@ -74,7 +74,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     - classes: ``1 − P_y``; the classes (n, K) that may be true;
     - "ordinal": ``max(P(Y < y), P(Y > y))``; the same, an interval of classes;
-    - "hypercube", `KSubsets`: ``max_j |y_j − P_j|``; (n, d, 2), whether label j may be absent, and
+    - "hypercube": ``max_j |y_j − P_j|``; (n, d, 2), whether label j may be absent, and
       whether it may be present;
     - "birkhoff": ``1 − min_i P_{i, y_i}``; (n, m, m), whether item i may be at position j;
     - "permutahedron": ``max_{y_i > y_j} (θ_j − θ_i)``, the largest difference of scores that y

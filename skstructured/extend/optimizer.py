@@ -108,7 +108,6 @@ def weight_step(state, inner, square, bound, weight):
 
 #: What copies of the functions below have: whether rows are CSR, and the rule.
 SPARSE = False
-NUMBERS = 0
 COORDINATE: Any = None
 MOVE_FEATURE: Any = None
 AT: Any = None
@@ -127,22 +126,19 @@ PLACES = [kernel(with_globals(_place, SPARSE=sparse), inline=True) for sparse in
 
 
 def _move_feature(Theta, dim, j, state, g, c):
-    """Move the weights of a feature by a rule with `NUMBERS` numbers for each.
+    """Move the weights of a feature by a rule with two numbers for each.
 
     The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
     the Σ v at that time.
     """
-    visit, b = AT(2 + NUMBERS, dim, 0, j), 0.0
+    visit = AT(4, dim, 0, j)
     passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
     for k in range(dim):
-        W, a = Theta[AT(0, dim, k, j)], Theta[AT(1, dim, k, j)]
-        if NUMBERS > 1:
-            b = Theta[AT(2, dim, k, j)]
-        Theta[AT(1 + NUMBERS, dim, k, j)] += passed * W
-        W, a, b = COORDINATE(state, W, a, b, c * g[k])
-        Theta[AT(0, dim, k, j)], Theta[AT(1, dim, k, j)] = W, a
-        if NUMBERS > 1:
-            Theta[AT(2, dim, k, j)] = b
+        at_W, at_a, at_b = AT(0, dim, k, j), AT(1, dim, k, j), AT(2, dim, k, j)
+        Theta[AT(3, dim, k, j)] += passed * Theta[at_W]
+        Theta[at_W], Theta[at_a], Theta[at_b] = COORDINATE(
+            state, Theta[at_W], Theta[at_a], Theta[at_b], c * g[k]
+        )
 
 
 def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
@@ -170,22 +166,14 @@ def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u
     return z_sq
 
 
-def coordinate_move_and_score(coordinate: Kernel, numbers: int, sparse: bool) -> Kernel:
-    """The row primitive of a rule that keeps so many numbers for each weight."""
-    given = {"AT": PLACES[sparse], "SPARSE": sparse}
-    mover = kernel_over(_move_feature, COORDINATE=coordinate, NUMBERS=numbers, **given)
-    return kernel_over(_move_and_score, MOVE_FEATURE=mover, **given)
-
-
 class CoordinateOptimizer(OnlineOptimizer):
     """Update each weight by itself, by one rule for all of them; the base class.
 
     A subclass defines
 
     - ``coordinate_kernel(state, W, a, b, g) -> (W, a, b)``, a static method, compiled by
-      `skstructured.extend.kernel`: a weight and its two numbers after the gradient
-      ``g = w (∂ℓ/∂θ_k) x_j``, w the sample weight. It is called if x_j is not 0;
-    - ``numbers``, 1 or 2, how many of a and b it keeps; both are 0 at first;
+      `skstructured.extend.kernel`: a weight and its two numbers, 0 at first, after the
+      gradient ``g = w (∂ℓ/∂θ_k) x_j``, w the sample weight. It is called if x_j is not 0;
     - ``parameters()``, the numbers that `coordinate_kernel` reads from ``state[OWN:]``.
 
     Averages, CSR rows, streams and weights work without further code. Learners with kernels, and
@@ -194,16 +182,17 @@ class CoordinateOptimizer(OnlineOptimizer):
     See Also
     --------
     OnlineOptimizer : Optimizers of the whole weight matrix.
-    skstructured.optimizers.AdaGrad, skstructured.optimizers.FTRLProximal : Optimizers of this kind.
+    skstructured.optimizers.CoordinatePiSTOL : An optimizer of this kind.
     kernel : Compile a function.
     """
 
     coordinate_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings it
-    numbers = 1
 
     scale_kernel = staticmethod(unit_scale)
     step_kernel = staticmethod(weight_step)
     keeps_average = True
+    #: W, the numbers of each weight and Σ v W, and a clock for each feature.
+    blocks = (4, 1)
 
     def parameters(self) -> tuple[float, ...]:
         """Checked parameters, as the numbers that `coordinate_kernel` reads in the state."""
@@ -214,11 +203,6 @@ class CoordinateOptimizer(OnlineOptimizer):
         """The number of entries that it has in the state."""
         return len(self.parameters())
 
-    @property
-    def blocks(self) -> tuple[int, int]:  # type: ignore[override]
-        """W, the numbers of each weight and Σ v W, and a clock for each feature."""
-        return (2 + self.numbers, 1)
-
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         given = self.parameters()
@@ -228,7 +212,9 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
-        return coordinate_move_and_score(self.coordinate_kernel, self.numbers, sparse)
+        given = {"AT": PLACES[sparse], "SPARSE": sparse}
+        mover = kernel_over(_move_feature, COORDINATE=self.coordinate_kernel, **given)
+        return kernel_over(_move_and_score, MOVE_FEATURE=mover, **given)
 
     def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights; see `OnlineOptimizer`."""
@@ -236,6 +222,6 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean of the weights played; see `OnlineOptimizer`."""
-        at, visit = (1 + self.numbers) * dim, Theta[(2 + self.numbers) * dim]
+        at, visit = 3 * dim, Theta[4 * dim]
         summed = Theta[at : at + dim] + (state[WEIGHT_SUM] - visit) * Theta[:dim]
         return summed / max(state[WEIGHT_SUM], 1e-300)

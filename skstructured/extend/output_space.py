@@ -55,7 +55,7 @@ class OutputSpace(Component, ABC):
 
     See Also
     --------
-    skstructured.spaces.Simplex, skstructured.spaces.KSubsets : Spaces of this kind.
+    skstructured.spaces.Simplex, skstructured.spaces.Hypercube : Spaces of this kind.
     skstructured.utils.check_space : Check a custom space.
     Geometry : The constants of a space.
     """

@@ -32,7 +32,7 @@ class ItemStructuredPredictor(ItemLearner):
     products of a page, the pairs of an assignment. Rounds can have any number of items. One vector
     of weights scores all items, ``θ_t = X_t w``, and the output belongs to the `space` over them:
     the chosen item ("simplex", the conditional logit model of discrete choice [1]_), the clicked
-    items ("hypercube", `KSubsets`), their order ("permutahedron"), or an assignment ("birkhoff").
+    items ("hypercube"), their order ("permutahedron"), or an assignment ("birkhoff").
     It works on unscaled features, and there are no hyperparameters to tune.
 
     The loss and the guarantees are those of `OnlineStructuredPredictor` [2]_. With
@@ -46,8 +46,8 @@ class ItemStructuredPredictor(ItemLearner):
     ----------
     space : str or OutputSpace, default="simplex"
         Type of the outputs: "simplex" (one item), "hypercube" (any items), "permutahedron" (an
-        order), "birkhoff" (m items to m places, with one row of features per pair), or a space of
-        0/1 vectors for any number of items, such as `KSubsets`.
+        order), "birkhoff" (m items to m places, with one row of features per pair), or a custom
+        space of 0/1 vectors for any number of items.
     {OnlineStructuredPredictor: regularizer}
     loss : "fenchel_young" or FenchelYoung, default="fenchel_young"
         Surrogate loss: that of the regularizer. A `FenchelYoung` without a space sets its scale and

@@ -4,16 +4,13 @@ from skstructured._base.component import resolve
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
-from skstructured.optimizers.coordinates import AdaGrad, FTRLProximal
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import CoordinatePiSTOL, PiSTOL
 from skstructured.optimizers.step_mixture import StepMixture
 
 __all__ = [
-    "AdaGrad",
     "AdaptiveGradientDescent",
     "CoordinatePiSTOL",
-    "FTRLProximal",
     "GradientDescent",
     "OnlineOptimizer",
     "ParameterFree",
@@ -23,9 +20,7 @@ __all__ = [
 
 OPTIMIZERS = {
     "ogd": GradientDescent,
-    "adagrad": AdaGrad,
     "adaptive": AdaptiveGradientDescent,
-    "ftrl": FTRLProximal,
     "mixture": StepMixture,
     "parameter_free": ParameterFree,
     "pistol": PiSTOL,

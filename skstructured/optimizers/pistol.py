@@ -122,7 +122,6 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     See Also
     --------
     PiSTOL : One learner for the whole weight matrix.
-    AdaGrad, FTRLProximal : Optimizers with one step size per weight.
 
     References
     ----------
@@ -131,7 +130,6 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     """
 
     coordinate_kernel = staticmethod(bet)
-    numbers = 2
     step_kernel = staticmethod(next_reach)
 
     def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:

@@ -130,7 +130,7 @@ class StepMixture(OnlineOptimizer):
     See Also
     --------
     ParameterFree : A single optimizer without a step size to tune.
-    GradientDescent, AdaGrad : Optimizers with one step size.
+    GradientDescent : A single step size.
     skstructured.experts.AdaHedge : The weights for scores.
     skstructured.guarantees.MixtureCertificate : The bounds.
 

@@ -4,7 +4,6 @@ from skstructured._base.component import resolve
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces.birkhoff import Birkhoff
 from skstructured.spaces.hypercube import Hypercube
-from skstructured.spaces.k_subsets import KSubsets
 from skstructured.spaces.ordinal import OrdinalChain
 from skstructured.spaces.permutahedron import Permutahedron
 from skstructured.spaces.sequence import LabelSequence
@@ -13,7 +12,6 @@ from skstructured.spaces.simplex import Simplex
 __all__ = [
     "Birkhoff",
     "Hypercube",
-    "KSubsets",
     "LabelSequence",
     "OrdinalChain",
     "OutputSpace",

@@ -66,7 +66,6 @@ class Hypercube(OutputSpace):
 
     See Also
     --------
-    KSubsets : Label sets with exactly k labels.
     Simplex : Classes, if exactly one label is true.
 
     References

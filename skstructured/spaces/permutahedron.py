@@ -353,27 +353,6 @@ class Permutahedron(OutputSpace):
             raise ValueError(f"{d}! vertices are too many to list; at most d = 8 is supported.")
         return np.array(list(itertools.permutations(range(1, d + 1))), dtype=np.float64)
 
-    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
-        """Vertices (k, d) and weights (k,) with weighted mean μ (d,); k ≤ d.
-
-        Walks from the vertex that ranks μ through μ to the boundary, and on within that face: each
-        step makes one more sum of largest entries tight.
-        """
-        x, rest = np.array(mu, dtype=np.float64), 1.0
-        face, tight = np.zeros(len(x), dtype=np.intp), np.zeros(len(x) - 1, dtype=bool)
-        vertices, weights = [], []
-        while rest > 0.0:
-            vertex = np.empty(len(x))
-            vertex[np.lexsort((-x, face))] = np.arange(len(x), 0, -1.0)
-            beyond = _reach(x, vertex, face, tight)
-            share = 1.0 if np.isinf(beyond) else beyond / (1.0 + beyond)
-            vertices.append(vertex)
-            weights.append(rest * share)
-            rest = 0.0 if np.isinf(beyond) else rest / (1.0 + beyond)
-            x = x if np.isinf(beyond) else x + beyond * (x - vertex)
-        kept = np.array(weights) > 0.0
-        return np.array(vertices)[kept], np.array(weights)[kept] / np.sum(weights)
-
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Spearman loss <y, y − μ>/M, of shape (n,)."""
         d = np.shape(V)[1]
@@ -386,30 +365,3 @@ class Permutahedron(OutputSpace):
         if norm == "l1":
             return Geometry(2.0, float(d**2 // 2), 3.0 / (d * (d + 1)))
         return Geometry(math.sqrt(2), math.sqrt(cube / 3), math.sqrt(3 / cube))
-
-
-def _reach(x, vertex, face, tight):
-    """Largest s with x + s (x − vertex) in the permutahedron; inf if x is the vertex.
-
-    Newton's method on the sums of the k largest entries, linear in s for each set of entries; the
-    sum that binds is marked in `tight`, and `face` splits at it.
-    """
-    d, direction = len(x), x - vertex
-    largest = np.abs(direction).max()
-    if tight.all() or largest <= 1e-13 * d:
-        return np.inf
-    limits, s, binding = np.cumsum(np.arange(d, 0, -1.0))[:-1], 4.0 * d / largest, None
-    for _ in range(4 * d):
-        order = np.lexsort((-(x + s * direction), face))
-        sums, slopes = np.cumsum(x[order])[:-1], np.cumsum(direction[order])[:-1]
-        excess = np.where(tight | (slopes <= 0.0), -np.inf, sums + s * slopes - limits)
-        k = int(np.argmax(excess))
-        if excess[k] <= 1e-13 * limits[-1]:
-            break
-        s, binding = max((limits[k] - sums[k]) / slopes[k], 0.0), (k, order)
-    if binding is None:
-        return np.inf
-    k, order = binding
-    tight[k] = True
-    face[order[k + 1 :]] += 1
-    return s

@@ -218,9 +218,9 @@ def check_optimizer(optimizer: OnlineOptimizer) -> str:
 
     Examples
     --------
-    >>> from skstructured.optimizers import AdaGrad
+    >>> from skstructured.optimizers import AdaptiveGradientDescent
     >>> from skstructured.utils import check_optimizer
-    >>> check_optimizer(AdaGrad())
+    >>> check_optimizer(AdaptiveGradientDescent())
     '9 checks passed, 0 skipped'
     """
     if not isinstance(optimizer, OnlineOptimizer):

@@ -5,6 +5,8 @@ import broken_parts
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
+from example_spaces import KSubsets
 from plain import predictor
 from streams import label_sets
 
@@ -151,7 +153,7 @@ def test_an_optimizer_whose_state_does_not_fit_its_kernels_is_named(base, state)
     ],
 )
 def test_a_loss_that_loops_cannot_call_is_named_before_learning(loss, got):
-    model = predictor(loss=loss, optimizer="adagrad")
+    model = predictor(loss=loss, optimizer=AdaGrad())
     for learn in (model.fit, lambda X, y: model.partial_fit(X, y, classes=[0, 1])):
         with pytest.raises(TypeError, match=got):
             learn([[1.0], [2.0]], [0, 1])
@@ -198,9 +200,9 @@ def test_a_decoder_that_returns_what_does_not_fit_is_named(decoder, got):
 def test_a_space_whose_oracle_minimizes_is_named(rng):
     class Fewest(sk.extend.OutputSpace):
         def argmax(self, theta):
-            return sk.spaces.KSubsets(2).argmax(-np.asarray(theta))
+            return KSubsets(2).argmax(-np.asarray(theta))
 
-    Y = sk.spaces.KSubsets(2).argmax(rng.randn(20, 5))
+    Y = KSubsets(2).argmax(rng.randn(20, 5))
     message = (
         "Fewest.argmax must return a vertex with the largest <theta, y>: it returned -2, but 2"
     )
@@ -213,9 +215,9 @@ def test_a_space_whose_oracle_minimizes_is_named(rng):
 def test_outputs_outside_a_space_are_still_named_by_their_row(rng):
     class Largest(sk.extend.OutputSpace):
         def argmax(self, theta):
-            return sk.spaces.KSubsets(2).argmax(theta)
+            return KSubsets(2).argmax(theta)
 
-    Y = sk.spaces.KSubsets(2).argmax(rng.randn(20, 5))
+    Y = KSubsets(2).argmax(rng.randn(20, 5))
     Y[3] = 1.0
     with pytest.raises(ValueError, match=r"Row 3 of y, .* is not a vertex of Largest"):
         predictor(Largest()).fit(rng.randn(20, 3), Y)

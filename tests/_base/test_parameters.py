@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from coordinate_steps import AdaGrad
 from plain import bandit_gaptron, gaptron, predictor, second_order
 
 import skstructured as sk
@@ -39,11 +40,6 @@ CALLS = {
         lambda v: _learn(regularizer=sk.regularizers.Tsallis(v)),
         *(1.0, 0.5, 2.0 + 1e-12, 3.0),
     ),
-    "GapDecoder": (
-        SHARE,
-        lambda v: gaptron(decoder=sk.decoders.GapDecoder(exploration=v)).fit(X, y).predict(X),
-        2.0,
-    ),
     **{
         f"{kind.__name__}, exploration": (SHARE, fitted(kind, "exploration", **given), -0.1, 2)
         for kind, given in (
@@ -72,8 +68,6 @@ CALLS = {
             (sk.optimizers.AdaptiveGradientDescent, "radius"),
             (sk.optimizers.ParameterFree, "wealth", "feature_norm"),
             (PiSTOL, "a", "b", "feature_norm"),
-            (sk.optimizers.AdaGrad, "eta"),
-            (sk.optimizers.FTRLProximal, "alpha", "beta"),
         )
         for name in names
     },
@@ -82,10 +76,6 @@ CALLS = {
         "radius must be a non-negative number",
         fitted(sk.BanditReduction, "radius", estimator=predictor(), exploration=0.5),
         *(-1, -1e-9, math.inf, None),
-    ),
-    "k": (
-        "k must be an integer in 1..2 for 3 labels",
-        lambda v: _learn(PAIRS, space=sk.spaces.KSubsets(v)),
     ),
     "delta": (
         r"delta must lie in \(0, 1\)",
@@ -140,8 +130,8 @@ BAD = [
     (mixture(share=()), 'share must be "thinning", a number or several of them, got none'),
     (mixture(share="often"), "share must be"),
     (mixture(averages=2), "averages must be"),
-    (mixture(others=(sk.optimizers.AdaGrad(),)), "others must be optimizers with scale_kernel"),
-    (mixture(others=("adagrad",)), "others"),
+    (mixture(others=(AdaGrad(),)), "others must be optimizers with scale_kernel"),
+    (mixture(others=("newton",)), "others"),
     (mixture(steps=(), adaptive=(), others=()), "must have one expert at least"),
     (sk.KernelStructuredPredictor(optimizer="mixture"), "is not supported for kernels"),
 ]
@@ -157,7 +147,7 @@ def test_bad_parameters_are_named(model, message):
 def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
-    gaptron(decoder=sk.decoders.GapDecoder(exploration=value)).fit(X, y).predict(X)
+    _learn(PAIRS, space="hypercube", decoder=sk.decoders.Threshold(value)).predict(X)
     _learn(loss=FenchelYoung(scale=3 * value), optimizer=GradientDescent(eta=value))
 
 

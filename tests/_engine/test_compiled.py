@@ -25,6 +25,9 @@ pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
 PACKAGE = Path(skstructured.__file__).parent
 
+#: The path of Python of scripts that import from the tests or the examples.
+ROOMS = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "docs" / "snippets")))
+
 #: Learns with one small loop, and prints what was warned of and the score.
 LEARN = """
 import warnings
@@ -44,14 +47,14 @@ import sys
 import numpy as np
 from skstructured.extend import kernel
 from skstructured._engine.compiled import kernel_over
-from skstructured.spaces.k_subsets import _top_k_kernel
+from example_spaces import top_k_kernel
 ORACLE = None
 def best(theta, vertex):
     ORACLE(theta, vertex)
 theta, vertex = np.arange(6.0), np.zeros(6)
 for k in map(int, sys.argv[1:]):
-    over = kernel_over(best, ORACLE=_top_k_kernel(k))
-    own = kernel(_top_k_kernel(k).py_func)
+    over = kernel_over(best, ORACLE=top_k_kernel(k))
+    own = kernel(top_k_kernel(k).py_func)
     for oracle in (over, own):
         oracle(theta, vertex)
         print(vertex.sum())
@@ -60,12 +63,14 @@ for k in map(int, sys.argv[1:]):
 #: Learns by functions that are compiled over others: rules of single weights, oracles of spaces.
 LEARN_OVER = """
 import numpy as np
+from coordinate_steps import AdaGrad
+from example_spaces import KSubsets
 import skstructured as s
 X, y = np.eye(3), [0, 1, 2]
-for optimizer in (s.optimizers.AdaGrad(), s.optimizers.PiSTOL(per_coordinate=True)):
+for optimizer in (AdaGrad(), s.optimizers.PiSTOL(per_coordinate=True)):
     s.OnlineStructuredPredictor(optimizer=optimizer, max_iter=2).fit(X, y)
 for k in (1, 2):
-    s.OnlineStructuredPredictor(s.spaces.KSubsets(k), max_iter=2).fit(X, np.eye(3)[y] == (k == 1))
+    s.OnlineStructuredPredictor(KSubsets(k), max_iter=2).fit(X, np.eye(3)[y] == (k == 1))
 """
 
 #: Every public estimator learns and predicts; the functions that are compiled are printed.
@@ -144,18 +149,14 @@ def test_a_second_process_compiles_nothing(learned):
 
 @pytest.mark.slow
 def test_functions_over_others_are_kept_too(tmp_path):
-    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": ROOMS}
     run(LEARN_OVER, **places)
     assert run(REFUSE + LEARN_OVER, **places) == []
 
 
 @pytest.mark.slow
 def test_a_second_process_compiles_nothing_for_any_public_estimator(tmp_path):
-    rooms = [ROOT, ROOT / "tests", ROOT / "docs" / "snippets"]
-    places = {
-        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
-        "PYTHONPATH": os.pathsep.join(map(str, rooms)),
-    }
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": ROOMS}
     assert run(LEARN_EVERY, timeout=1800, **places) != []
     assert run(LEARN_EVERY, timeout=600, **places) == []
 
@@ -314,7 +315,8 @@ class TestCopies:
 def test_closures_that_processes_keep_on_disk_are_not_called_for_each_other(tmp_path):
     script = tmp_path / "subsets.py"
     script.write_text(SUBSETS)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": ROOMS}
+    environment = os.environ | places
     for sizes in (["2"], ["3"], ["2", "3"], ["4", "3", "2"]):
         command = [sys.executable, str(script), *sizes]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

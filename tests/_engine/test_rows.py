@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
@@ -175,7 +176,7 @@ def after_two_calls(X, y, weight, optimizer, average):
 
 
 @pytest.mark.parametrize("average", [False, "uniform", "polynomial"])
-@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free", "pistol", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free", "pistol", AdaGrad()], ids=str)
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 def test_rows_of_one_optimizer(storage, optimizer, average, monkeypatch):
     rng = np.random.RandomState(0)

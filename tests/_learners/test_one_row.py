@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -32,7 +33,7 @@ CASES = {
     "weights of classes": ({"class_weight": {0: 3.0, 1: 0.5, 2: 1.0, 3: 1.0}}, np.float64),
     "ogd": ({"optimizer": "ogd", "average": "uniform"}, np.float64),
     "parameter-free": ({"optimizer": "parameter_free"}, np.float64),
-    "adagrad": ({"optimizer": "adagrad"}, np.float64),
+    "adagrad": ({"optimizer": AdaGrad()}, np.float64),
 }
 
 
@@ -144,7 +145,7 @@ def test_one_row_is_played_as_many_are(space, plain, average, optimizer):
         model.set_params(average=True)
         assert_array_equal(model.embedding_scores(X), last)
         assert_allclose(played_alone(model, X[:1])[0], last[0], rtol=1e-9, atol=1e-12)
-    for other in ({"optimizer": "adagrad"}, {"regularizer": "squared"}):
+    for other in ({"optimizer": AdaGrad()}, {"regularizer": "squared"}):
         model.set_params(**other).fit(X[:5], Y[:5])
         assert played_alone(model, X[:1]) is None
 

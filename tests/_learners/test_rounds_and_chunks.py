@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from coordinate_steps import AdaGrad
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.naive_bayes import GaussianNB
@@ -49,7 +50,7 @@ class TestResultsOfChunks:
     def test_averages_over_chunks_by_hand(self, sizes):
         """Taken anew at the beginning of a chunk, and by the 64th part of all rounds so far."""
         X, y = rows(350)
-        model = sk.OnlineStructuredPredictor(optimizer="adagrad", average="polynomial")
+        model = sk.OnlineStructuredPredictor(optimizer=AdaGrad(), average="polynomial")
         cuts = np.cumsum(sizes)[:-1]
         chunks = list(zip(np.split(X, cuts), np.split(y, cuts), strict=True))
         result = sk.evaluation.progressive_validate(model, chunks, classes=[0, 1])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bits import differences
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from naive import stream as naive
 from scipy import sparse
 from sklearn.base import clone
@@ -213,7 +214,7 @@ class TestStreams:
         online = sk.OnlineStructuredPredictor
         members = {
             "kernel": sk.KernelStructuredPredictor(),
-            "adagrad": online(optimizer="adagrad"),
+            "adagrad": online(optimizer=AdaGrad()),
             "per coordinate": online(optimizer=PiSTOL(per_coordinate=True)),
             "sums": online(optimizer="ogd"),
         }

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from pairs import LARGEST, PAIRS, space_of
 from plain import predictor
 from scipy import sparse
@@ -148,7 +149,7 @@ def compare(model, X, y, tolerance=1e-9):
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("store", ["dense", "csr", "single"])
 @pytest.mark.parametrize(
-    "optimizer", ["ogd", "adaptive", "parameter_free", "pistol", "mixture", "adagrad"]
+    "optimizer", ["ogd", "adaptive", "parameter_free", "pistol", "mixture", AdaGrad()], ids=str
 )
 @pytest.mark.short(every=14)
 def test_it_is_predict_and_learn_in_turns(optimizer, store, standardize, average, rng):

@@ -20,9 +20,8 @@ from streams import outputs_by_scores
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
 from skstructured.evaluation.conformal import quantile
-from skstructured.spaces import KSubsets
 
-TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")
+TASKS = ("simplex", "ordinal", "hypercube", "birkhoff", "permutahedron")
 
 
 def problem(task, n=300, seed=0):
@@ -37,8 +36,7 @@ def problem(task, n=300, seed=0):
 def learner(task, **given):
     if task == "numbers":
         return Ridge()
-    space = KSubsets(2) if task == "subsets" else task
-    return OnlineStructuredPredictor(space, random_state=0, max_iter=1, **given)
+    return OnlineStructuredPredictor(task, random_state=0, max_iter=1, **given)
 
 
 def literal_score(task, model, x, y):
@@ -49,7 +47,7 @@ def literal_score(task, model, x, y):
         theta, d = model.embedding_scores(x[None])[0], len(y)
         pairs = [(i, j) for i in range(d) for j in range(d) if y[i] > y[j]]
         return max(theta[j] - theta[i] for i, j in pairs)
-    if task in ("hypercube", "subsets"):
+    if task == "hypercube":
         return max(abs(a - b) for a, b in zip(y, model.predict_mean(x[None])[0], strict=True))
     P = model.predict_proba(x[None])[0]
     if task == "birkhoff":
@@ -577,7 +575,7 @@ def test_pipelines_and_names_of_the_estimator():
     assert math.isnan(model.coverage_)
 
 
-@pytest.mark.parametrize("task", ["ordinal", "hypercube", "subsets", "birkhoff", "permutahedron"])
+@pytest.mark.parametrize("task", ["ordinal", "hypercube", "birkhoff", "permutahedron"])
 @pytest.mark.short("ordinal", "hypercube", "permutahedron")
 def test_a_pipeline_has_the_sets_of_its_learner(task):
     X, y = problem(task)

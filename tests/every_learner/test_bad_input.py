@@ -7,6 +7,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from bits import differences
+from example_spaces import KSubsets
 from learners import EVERY_LEARNER, LINEAR_BY_DEFAULT
 from plain import bandit_gaptron, gaptron, predictor
 from scipy import sparse
@@ -201,7 +202,7 @@ def test_wrong_rows_are_named_and_change_nothing(when, name, wrong, message):
 
 WIDE = sparse.csr_matrix((np.ones(2), np.array([0, 2**31 + 5]), np.array([0, 1, 2])))
 items = sk.ItemStructuredPredictor
-subsets = items(sk.spaces.KSubsets(2))
+subsets = items(KSubsets(2))
 ONE = np.zeros((1, 1))
 
 #: What first rows must not be.
@@ -266,7 +267,7 @@ class Hoarder(PiSTOL):
 
 
 online, ranker, loss = sk.OnlineStructuredPredictor, sk.ListwiseRanker, FenchelYoung
-STEP, two_of = GradientDescent(eta=0.1), sk.spaces.KSubsets(2)
+STEP, two_of = GradientDescent(eta=0.1), KSubsets(2)
 NOT_KNOWN = "is not known; valid"
 COMPONENT = "must be a string or an instance of"
 GIVEN_TWICE = "is given twice: 'squared' in the loss and 'shannon' in the learner"
@@ -346,7 +347,7 @@ PARAMETERS = [
         for kind in (field, *BATCH)
     ),
     (online("hypercube", "tsallis"), "no oracle for Hypercube with Tsallis; .* Simplex with Sha"),
-    (online(two_of, loss=loss(sk.spaces.KSubsets(3))), "over KSubsets.k=3. and .* KSubsets.k=2."),
+    (online(two_of, loss=loss(KSubsets(3))), "over KSubsets.k=3. and .* KSubsets.k=2."),
     (online("sequence", decoder="f1"), "decoder must be one of"),
     (online("sequence", "tsallis"), "no oracle for LabelSequence with Tsallis"),
     (online("sequence", optimizer=Hoarder()), "is not supported for sequences"),

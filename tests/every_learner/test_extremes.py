@@ -10,6 +10,7 @@ import pandas as pd
 import plain
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad, FTRLProximal
 from learners import EVERY_LEARNER, LINEAR_BY_DEFAULT, OVER_SPACES
 from plain import predictor
 from scipy import sparse
@@ -40,8 +41,8 @@ OPTIMIZERS = {
     "parameter_free": lambda x, w: optimizers.ParameterFree(100.0 * w),
     "pistol": lambda x, w: optimizers.PiSTOL(b=w),
     "pistol per coordinate": lambda x, w: optimizers.PiSTOL(b=w, per_coordinate=True),
-    "adagrad": lambda x, w: optimizers.AdaGrad(0.1 / x),
-    "ftrl": lambda x, w: optimizers.FTRLProximal(0.1 / x, x * w, x * w * 0.1),
+    "adagrad": lambda x, w: AdaGrad(0.1 / x),
+    "ftrl": lambda x, w: FTRLProximal(0.1 / x, x * w, x * w * 0.1),
 }
 
 KINDS = ("logistic", "hinge", "smooth_hinge")

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from learners import BINARY_LEARNERS, EVERY_LEARNER, LINEAR_BY_DEFAULT
 from odd_rows import rows_with_gaps
 from scipy import sparse
@@ -21,7 +22,7 @@ RULES = ("mean", "indicator")
 every_rule = pytest.mark.parametrize("missing", RULES)
 LINEAR = {
     "parameter_free": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
-    "adagrad": sk.OnlineStructuredPredictor(optimizer="adagrad", random_state=0),
+    "adagrad": sk.OnlineStructuredPredictor(optimizer=AdaGrad(), random_state=0),
     "default pistol": EVERY_LEARNER["default pistol"],
 } | {name: EVERY_LEARNER[name] for name in LINEAR_BY_DEFAULT}
 LEARNERS = LINEAR | {

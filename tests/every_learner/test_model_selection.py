@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from example_spaces import KSubsets
 from learners import OVER_SPACES
 from plain import gaptron, predictor
 from scipy.special import log_softmax
@@ -33,7 +34,7 @@ def rankings(n=60, m=3):
         (predictor(optimizer=sk.optimizers.GradientDescent()), "optimizer__eta", 0.5),
         (predictor(space=sk.spaces.OrdinalChain()), "space__categories", [2, 1, 0]),
         (sk.FenchelYoung(regularizer=sk.regularizers.Tsallis()), "regularizer__alpha", 1.2),
-        (gaptron(decoder=sk.decoders.GapDecoder()), "decoder__exploration", 0.1),
+        (predictor("hypercube", decoder=sk.decoders.Threshold()), "decoder__threshold", 0.1),
     ],
 )
 def test_set_params_reaches_into_components(estimator, parameter, value):
@@ -58,7 +59,7 @@ def test_a_search_over_the_step_of_an_optimizer():
 # --- curves and cross-validated predictions -------------------------------------------------------
 
 
-@pytest.mark.parametrize("space", ["hypercube", sk.spaces.KSubsets(k=2)], ids=str)
+@pytest.mark.parametrize("space", ["hypercube", KSubsets(k=2)], ids=str)
 @pytest.mark.short("hypercube")
 def test_learning_curves_of_label_sets(space):
     X, y = load_digits(return_X_y=True)

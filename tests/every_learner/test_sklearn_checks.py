@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED, ROOT
+from conftest import INTERPRETED
 from learner_checks import has_argument
 from learners import BINARY_LEARNERS, EVERY_LEARNER, SHIPPED
 from sklearn.base import clone
@@ -20,7 +20,6 @@ from streams import two_classes
 import skstructured
 import skstructured as sk
 from skstructured._learners import passes as progress
-from skstructured.spaces import k_subsets
 
 WEIGHTS = (
     "an online learner takes one step per row, so that a weight of two is one larger step and not "
@@ -158,11 +157,6 @@ def test_docstring_examples(module):
         pytest.importorskip("torch", reason="torch is not installed")
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0 and result.failed == 0
-
-
-def test_the_guide_to_new_spaces_shows_the_source_that_runs():
-    source, guide = Path(k_subsets.__file__), ROOT / "docs" / "add_a_space.md"
-    assert source.read_text(encoding="utf-8") in guide.read_text(encoding="utf-8")
 
 
 ESTIMATORS = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -166,7 +167,7 @@ def test_signs_are_followed_by_the_literal_rule():
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_a_loss_and_a_decoder_in_one_search():
     grid = {"loss": ["fenchel_young", Absolute()], "decoder": ["nearest", SecondBest()]}
-    model = sk.OnlineStructuredPredictor(optimizer="adagrad", random_state=0)
+    model = sk.OnlineStructuredPredictor(optimizer=AdaGrad(), random_state=0)
     search = GridSearchCV(model, grid, error_score="raise").fit(X, y)
     assert search.best_params_["decoder"] == "nearest"
     assert (search.cv_results_["mean_test_score"] < 0.5).sum() == 2

@@ -85,6 +85,7 @@ def test_the_worked_regularizer_learns_and_the_worked_optimizer_is_its_literal_f
     [
         ("add_a_space.md", "spanning_trees"),
         ("extending.md", "centred_norm"),
+        ("extending.md", "coordinate_steps"),
         ("extending.md", "root_steps"),
         ("tasks/decisions.md", "grid_paths"),
     ],

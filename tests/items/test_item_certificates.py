@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from example_spaces import KSubsets
 from scipy.optimize import linear_sum_assignment
 
 import skstructured as sk
@@ -60,7 +61,7 @@ SPREAD = {
 
 
 def learner(space, regularizer, optimizer, **given):
-    space = sk.spaces.KSubsets(2) if space == "subsets" else space
+    space = KSubsets(2) if space == "subsets" else space
     given = {"standardize": False, "fit_intercept": False, "average": False} | given
     return sk.ItemStructuredPredictor(space, regularizer=regularizer, optimizer=optimizer, **given)
 

@@ -8,6 +8,7 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from example_spaces import KSubsets
 from naive import items as literal
 from naive import sequences
 from naive.mixture import MixedScores, RelativeStep, RootStep
@@ -63,7 +64,7 @@ def as_given(space, V):
 
 
 def learner(space="simplex", regularizer=None, **given):
-    space = sk.spaces.KSubsets(2) if space == "subsets" else space
+    space = KSubsets(2) if space == "subsets" else space
     given = {"standardize": False, "random_state": 0, "fit_intercept": False} | given
     of_items = space != "sequence"
     kind = sk.ItemStructuredPredictor if of_items else sk.OnlineStructuredPredictor

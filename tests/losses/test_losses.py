@@ -3,6 +3,7 @@
 import naive
 import numpy as np
 import pytest
+from coordinate_steps import AdaGrad, FTRLProximal
 from plain import gaptron, perceptron
 from scipy.optimize import approx_fprime
 from scipy.special import expit
@@ -232,9 +233,9 @@ def test_sequences_have_the_loss_of_their_regularizer_alone():
 
 def test_one_search_compares_losses_regularizers_decoders_and_optimisers():
     grid = [
-        {"regularizer": ["shannon", "squared"], "optimizer": ["parameter_free", "adagrad"]},
+        {"regularizer": ["shannon", "squared"], "optimizer": ["parameter_free", AdaGrad()]},
         {"loss": ["hinge", "smooth_hinge"], "decoder": ["gap", "nearest"]},
-        {"loss": ["perceptron"], "optimizer": ["ftrl", "adagrad"]},
+        {"loss": ["perceptron"], "optimizer": [FTRLProximal(), AdaGrad()]},
     ]
     model = sk.OnlineStructuredPredictor(max_iter=2, random_state=0)
     search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer, error_score="raise")

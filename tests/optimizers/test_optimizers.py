@@ -7,6 +7,7 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad, FTRLProximal
 from pairs import LARGEST, PAIRS
 from plain import predictor
 from scipy import sparse
@@ -18,9 +19,7 @@ from skstructured._engine.state import RESCALE
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
-    AdaGrad,
     AdaptiveGradientDescent,
-    FTRLProximal,
     GradientDescent,
     ParameterFree,
     PiSTOL,

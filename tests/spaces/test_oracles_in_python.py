@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from example_spaces import KSubsets
 from plain import predictor
 from scipy.optimize import nnls
 
@@ -14,7 +15,7 @@ from skstructured._learners.pass_selection import FOURIER, KERNEL, LINEAR
 from skstructured.extend import OutputSpace, _by_vertices
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import SquaredNorm
-from skstructured.spaces import Hypercube, KSubsets
+from skstructured.spaces import Hypercube
 
 
 class Intervals(OutputSpace):

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from example_spaces import KSubsets
 from scipy.optimize import linprog, nnls
 
 from skstructured.spaces import (
     Birkhoff,
     Hypercube,
-    KSubsets,
     LabelSequence,
     OrdinalChain,
     Permutahedron,

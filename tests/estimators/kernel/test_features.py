@@ -9,6 +9,7 @@ import naive.features as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from coordinate_steps import AdaGrad
 from learners import OVER_SPACES
 from naive import ParameterFree, kernels, mixture, play, round_shares
 from plain import with_kernel
@@ -185,7 +186,7 @@ class TestOfFit:
         assert np.array_equal(one, same) and not np.isclose(one, other).all(axis=0).any()
 
 
-@pytest.mark.parametrize("optimizer", ["auto", "parameter_free", "adagrad", "ogd"])
+@pytest.mark.parametrize("optimizer", ["auto", "parameter_free", AdaGrad(), "ogd"], ids=str)
 def test_chunks_of_any_size_and_csr_rows_give_nearly_the_same_weights(optimizer):
     X, y, weight = stream()
     X = np.where(np.random.RandomState(0).rand(*X.shape) < 0.3, 0.0, X)

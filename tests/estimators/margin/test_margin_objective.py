@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from example_spaces import KSubsets
 from margin_problems import DUAL, posed_words, problem
 from naive import margin as naive
 from scipy.optimize import nnls
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skstructured import MaxMinMarginNetwork
 from skstructured.estimators.margin import _atoms
-from skstructured.spaces import Birkhoff, KSubsets, Permutahedron
+from skstructured.spaces import Birkhoff, Permutahedron
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 GIVEN = {"random_state": 0, "standardize": False, "tol": 1e-6}

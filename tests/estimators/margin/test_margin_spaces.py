@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from example_spaces import KSubsets
 from margin_problems import DUAL, EXACT, MODELS, OTHERS, PlainSubsets, problem, words
 from naive import margin as naive
 from scipy import sparse
@@ -18,7 +19,6 @@ from skstructured import (
 )
 from skstructured.estimators.margin import _atoms
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.spaces import KSubsets
 
 
 @pytest.mark.interpreted

@@ -6,13 +6,13 @@ import warnings
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from example_spaces import KSubsets
 from naive import margin as naive
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 
 from skstructured import GuaranteeError, MaxMinMarginNetwork, StructuralSVM
 from skstructured.estimators.margin import _closed_forms
-from skstructured.spaces import KSubsets
 
 COSTS = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [3.0, 0.2, 0.0]])
 PERMUTATIONS = np.array(list(itertools.permutations(range(3))))
