@@ -60,7 +60,7 @@ class Forest(NamedTuple):
             nodes,
             np.concatenate([forest.thresholds for forest in forests]),
             np.concatenate([forest.means for forest in forests]),
-            sum(forest.feature_importances_ for forest in forests),
+            np.sum([forest.feature_importances_ for forest in forests], axis=0),
         )
 
     @property

@@ -1,6 +1,5 @@
 """Members of mixtures: honest scores are those of models that have not learned the row."""
 
-
 import numpy as np
 import pytest
 from conftest import INTERPRETED
