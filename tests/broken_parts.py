@@ -11,7 +11,6 @@ from skstructured.extend import (
     kernel,
     new_state,
 )
-from skstructured.extend.optimizer import coordinate_move_and_score
 from skstructured.guarantees import Certificate
 
 
@@ -114,11 +113,16 @@ class NotANumberOnAverage(Steps):
         return np.full(Theta.shape, np.nan)
 
 
+class HalfSteps(Descent):
+    coordinate_kernel = staticmethod(half_step)
+
+
 class HalfStepsOfCSR(Descent):
     """Its steps are shorter if rows are CSR."""
 
     def move_and_score_kernel(self, dim, sparse, average=False):
-        return coordinate_move_and_score(half_step if sparse else descend, 1, sparse)
+        optimizer = HalfSteps() if sparse else Descent()
+        return optimizer.move_and_score_kernel(dim, sparse, average)
 
 
 class IgnoresWeights(Steps):
