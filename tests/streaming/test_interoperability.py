@@ -6,11 +6,13 @@ from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 
 from skstructured import (
     GaptronClassifier,
     OnlineStructuredPredictor,
     PiSTOLRegressor,
+    StructuredPredictor,
     average_fitted,
 )
 from skstructured.streaming import array_chunks, fit_chunks
@@ -94,6 +96,29 @@ def test_shards_on_workers(client):
     there = client.submit(average_fitted, sent).result()  # and only the mean comes back
     np.testing.assert_array_equal(there.coef_, mean.coef_)
     assert there.t_ == N
+
+
+def mixture_of(models, X_held, y_held):
+    """Fitted models of partitions, weighted by rows that none of them has learned."""
+    named = [(f"partition {i}", FrozenEstimator(model)) for i, model in enumerate(models)]
+    return StructuredPredictor(estimators=named).fit(np.vstack(X_held), np.concatenate(y_held))
+
+
+def fitted_to_most(X, y):
+    """A mixture that learns a partition but for 40 rows, and these."""
+    return StructuredPredictor(random_state=0).fit(X[40:], y[40:]), X[:40], y[:40]
+
+
+def test_a_mixture_of_partitions(client):
+    """Fitted where the partitions are, weighted by held-out rows, and asked by blocks."""
+    parts = [(X[i::3], Y[i::3]) for i in range(3)]
+    sent = [client.submit(fitted_to_most, *part) for part in parts]
+    model = mixture_of(*zip(*client.gather(sent), strict=True))
+    alone = mixture_of(*zip(*(fitted_to_most(*part) for part in parts), strict=True))
+    np.testing.assert_allclose(model.weights_, alone.weights_, rtol=1e-6)
+    assert np.count_nonzero(model.weights_) > 1
+    proba = blocks().map_blocks(model.predict_proba, chunks=(SIZE, 3), dtype=float).compute()
+    np.testing.assert_allclose(proba, alone.predict_proba(X), atol=1e-6)
 
 
 def test_errors_of_workers_come_back(client):
