@@ -2,7 +2,7 @@
 
 from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items.choice import ConditionalLogit
-from skstructured.items.metrics import average_precision, ndcg, reciprocal_rank
+from skstructured.items.metrics import ndcg
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
 from skstructured.items.structured import StructuredRanker
@@ -13,7 +13,5 @@ __all__ = [
     "ItemStructuredPredictor",
     "ListwiseRanker",
     "StructuredRanker",
-    "average_precision",
     "ndcg",
-    "reciprocal_rank",
 ]

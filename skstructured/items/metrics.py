@@ -1,10 +1,9 @@
-"""Metrics of rankings of the items of rounds: NDCG, MAP, MRR and Kendall's τ-b.
+"""NDCG of rankings of the items of rounds.
 
 For a grid search use scikit-learn's ``make_scorer(ndcg, k=10)``, with
 ``set_score_request(qid=True)`` to pass the rounds.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,26 +13,7 @@ from skstructured._base.validation import check_integer, check_lengths, weighted
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import check_numbers, gains_of, read_items
 
-__all__ = ["average_precision", "ndcg", "reciprocal_rank"]
-
-
-def _mean_over_rounds(
-    metric: Callable[..., float], y_true: Any, y_score: Any, qid: Any, sample_weight: Given
-) -> float:
-    """Weighted mean of a metric of grades and scores over the rounds that have one, or NaN."""
-    if qid is None:
-        items = read_items([np.empty((len(part), 0)) for part in y_true])
-    else:
-        items = read_items(np.empty((len(qid), 0)), qid)
-    grades = check_numbers("y_true", items.stacked(y_true, "y_true"))
-    scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
-    values = np.array([metric(grades[rows], scores[rows]) for rows in items.rounds], dtype=float)
-    defined, weight = ~np.isnan(values), items.of_rounds(sample_weight, "sample_weight")
-    if weight is not None:
-        check_lengths(len(values), len(weight))
-    if weighted_mean(defined, weight) == 0.0:
-        return float("nan")
-    return weighted_mean(values[defined], None if weight is None else np.asarray(weight)[defined])
+__all__ = ["ndcg"]
 
 
 def ndcg(
@@ -75,8 +55,7 @@ def ndcg(
 
     See Also
     --------
-    average_precision : MAP, for relevance that is yes or no.
-    reciprocal_rank : MRR, for the first relevant item only.
+    sklearn.metrics.average_precision_score : Relevance that is yes or no; apply it to each round.
 
     References
     ----------
@@ -94,95 +73,23 @@ def ndcg(
     """
     if k is not None:
         check_integer("k", k)
-
-    def one(grades: Floats, scores: Floats) -> float:
-        gains = gains_of(grades)
-        if not gains.any():
-            return np.nan
-        return 1.0 if len(gains) == 1 else ndcg_score(gains[None], scores[None], k=k)
-
-    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)
-
-
-def average_precision(
-    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
-) -> float:
-    """Mean average precision, MAP, over rounds; all grades above 0 are relevant.
-
-    For each relevant item of a round, take the share of relevant items up to its place; then
-    average. Ties are in the given order. Rounds without a relevant item are left out.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (N,), or list of n arrays (m,)
-        Grades of the items.
-    y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for items that are ranked first.
-    qid : array-like of shape (N,) or None, default=None
-        Round of each item; None for lists.
-    sample_weight : array-like of shape (n,) or (N,) or None, default=None
-        Weights of the rounds.
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN if no item is relevant in any round of positive weight.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not finite, and lengths that differ.
-
-    See Also
-    --------
-    ndcg : Graded relevance.
-    reciprocal_rank : MRR, for the first relevant item only.
-    """
-
-    def one(grades: Floats, scores: Floats) -> float:
-        relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
-        shares = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
-        return float(shares[relevant].mean()) if relevant.any() else np.nan
-
-    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)
+    if qid is None:
+        items = read_items([np.empty((len(grades), 0)) for grades in y_true])
+    else:
+        items = read_items(np.empty((len(qid), 0)), qid)
+    gains = gains_of(check_numbers("y_true", items.stacked(y_true, "y_true")))
+    scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
+    values = np.array([_ndcg(gains[rows], scores[rows], k) for rows in items.rounds], dtype=float)
+    defined, weight = ~np.isnan(values), items.of_rounds(sample_weight, "sample_weight")
+    if weight is not None:
+        check_lengths(len(values), len(weight))
+    if weighted_mean(defined, weight) == 0.0:
+        return float("nan")
+    return weighted_mean(values[defined], None if weight is None else np.asarray(weight)[defined])
 
 
-def reciprocal_rank(
-    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
-) -> float:
-    """Mean reciprocal rank, MRR, over rounds: 1/place of the first item with a grade above 0.
-
-    Ties are in the given order. Rounds without such an item are left out.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (N,), or list of n arrays (m,)
-        Grades of the items.
-    y_score : array-like of shape (N,), or list of n arrays (m,)
-        Scores, higher for items that are ranked first.
-    qid : array-like of shape (N,) or None, default=None
-        Round of each item; None for lists.
-    sample_weight : array-like of shape (n,) or (N,) or None, default=None
-        Weights of the rounds.
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN if no item is relevant in any round of positive weight.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not finite, and lengths that differ.
-
-    See Also
-    --------
-    ndcg : Graded relevance.
-    average_precision : MAP, for all relevant items.
-    """
-
-    def one(grades: Floats, scores: Floats) -> float:
-        relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
-        return 1.0 / (1.0 + np.argmax(relevant)) if relevant.any() else np.nan
-
-    return _mean_over_rounds(one, y_true, y_score, qid, sample_weight)
+def _ndcg(gains: Floats, scores: Floats, k: int | None) -> float:
+    """NDCG@k of a round; NaN if nothing is gained."""
+    if not gains.any():
+        return np.nan
+    return 1.0 if len(gains) == 1 else ndcg_score(gains[None], scores[None], k=k)
