@@ -36,19 +36,19 @@ OWN = "is not supported with --qid and --choice, which have their own learners"
 BAD_CELLS = "read cells that should be numbers or dates, and are not, as missing values"
 
 
-def _names(given):
+def _names(text):
     """The names that an option lists."""
-    return given.split(",")
+    return text.split(",")
 
 
-def _formats(given):
+def _formats(text):
     """The formats of the columns that an option lists, None if it has none; some have commas."""
-    return {match[1]: match[2] or None for match in COLUMN.finditer(given)}
+    return {match[1]: match[2] or None for match in COLUMN.finditer(text)}
 
 
-def passes(given):
+def passes(text):
     """A number, or "auto"."""
-    return given if given == "auto" else int(given)
+    return text if text == "auto" else int(text)
 
 
 def _parser(program, text):
@@ -149,14 +149,14 @@ def main(arguments=None):
 
     2 for a bad file, column or option, 130 for Ctrl-C, 141 if the reader of the output closed it.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    argv = sys.argv[1:] if arguments is None else list(arguments)
     if hasattr(sys.stdout, "reconfigure"):  # names of columns may have letters that it has not
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if given[:1] == ["predict"]:
-            _predict(_predicting().parse_args(given[1:]))
+        if argv[:1] == ["predict"]:
+            _predict(_predicting().parse_args(argv[1:]))
         else:
-            _learn(_learning().parse_args(given), given)
+            _learn(_learning().parse_args(argv), argv)
         sys.stdout.flush()
         return 0
     except BrokenPipeError:  # the reader has enough, as `| head` has
@@ -195,7 +195,7 @@ def _predict(options):
     print_table(options)
 
 
-def _learn(options, given):
+def _learn(options, argv):
     """Learn, and print each line when it is known, or all when the model is saved."""
     _check_options(options)
     if options.save is not None:
@@ -203,12 +203,12 @@ def _learn(options, given):
     first = first_rows(options)
     if options.save is not None:
         load_skops()  # before the rows are learned
-    lines = _lines(options, given, first)
+    lines = _lines(options, argv, first)
     for line in lines if options.save is None else _all_at_once(lines):
         print(line, flush=True)
 
 
-def _lines(options, given, first):
+def _lines(options, argv, first):
     """Yield the lines to print; the table is named before the learners are imported."""
     from skstructured._cli import tables  # takes long: after the errors of files
 
@@ -216,18 +216,18 @@ def _lines(options, given, first):
     yield from (table.name, "")
     from skstructured._cli import report  # takes long: after the name of the table
 
-    yield from report.lines_of(options, given, table)
+    yield from report.lines_of(options, argv, table)
 
 
 def _all_at_once(lines):
     """Yield lines once all are known; if a file cannot be written, those before the error."""
-    known = []
+    ready_lines = []
     try:
-        known.extend(lines)
+        ready_lines.extend(lines)
     except OSError:
-        yield from known
+        yield from ready_lines
         raise
-    yield from known
+    yield from ready_lines
 
 
 def _close_quietly():

@@ -162,7 +162,7 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
                     UserWarning,
                     stacklevel=2,
                 )
-            found = skops.load(file, trusted=[*names, *ours, *KNOWN])
+            estimator = skops.load(file, trusted=[*names, *ours, *KNOWN])
         except Warning:
             raise
         except RefusedError as error:
@@ -178,7 +178,7 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
                 f"{path} is damaged, cut off, or not a checkpoint of save_checkpoint "
                 f"({type(error).__name__}: {error}{by})."
             ) from None
-    return found
+    return estimator
 
 
 def check_path(path):
@@ -303,21 +303,21 @@ def _unpacked(members, name):
     """Bytes that a member takes in memory; those of sparse matrices are archives by themselves."""
     if not name.endswith(".npz"):
         return members.getinfo(name).file_size
-    with ZipFile(io.BytesIO(members.read(name))) as parts:
-        return sum(info.file_size for info in parts.infolist())
+    with ZipFile(io.BytesIO(members.read(name))) as archive:
+        return sum(info.file_size for info in archive.infolist())
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
     """Every object in a description, the outermost first."""
     waiting = [schema]
     while waiting:
-        given = waiting.pop()
-        if isinstance(given, dict):
-            if isinstance(given.get("__loader__"), str):
-                yield given
-            waiting.extend(given.values())
-        elif isinstance(given, list):
-            waiting.extend(given)
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("__loader__"), str):
+                yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
 def _type_of(node: dict[str, Any]) -> str:
@@ -347,10 +347,10 @@ def _is_class(name):
     """Whether a class is defined in the module, and under the name, that it is called by."""
     module, _, short = name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), short, None)
+        member = getattr(importlib.import_module(module), short, None)
     except (ImportError, ValueError):  # a name with a null in it
         return False
-    return isinstance(found, type) and (found.__module__, found.__qualname__) == (module, short)
+    return isinstance(member, type) and (member.__module__, member.__qualname__) == (module, short)
 
 
 def _refuse_changed(schema):
@@ -373,8 +373,8 @@ def _refuse_changed(schema):
 
 def _is_number(name):
     """Whether a name is that of a type of numpy's numbers."""
-    found = getattr(np, name.removeprefix("numpy."), None)
-    return isinstance(found, type) and issubclass(found, np.generic) and found is not np.bool_
+    member = getattr(np, name.removeprefix("numpy."), None)
+    return isinstance(member, type) and issubclass(member, np.generic) and member is not np.bool_
 
 
 def _names_of(trusted):

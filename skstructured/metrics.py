@@ -104,8 +104,8 @@ def as_positions(y: ArrayLike) -> Ints:
     >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
     (array([[0, 2, 1]]), array([[3, 1, 2]]))
     """
-    behind = relevances(y)
-    return behind.shape[1] - 1 - behind
+    relevance = relevances(y)
+    return relevance.shape[1] - 1 - relevance
 
 
 def as_ranks(y: ArrayLike) -> Ints:

@@ -77,8 +77,8 @@ class _Computed(torch.autograd.Function):
     def backward(ctx, gradient):
         if torch.is_grad_enabled():
             raise RuntimeError("Second derivatives are not computed: leave out create_graph.")
-        found = ctx.products(_floats("gradient", gradient))
-        return None, None, *map(torch.Tensor.new_tensor, ctx.scores, found)
+        gradients = ctx.products(_floats("gradient", gradient))
+        return None, None, *map(torch.Tensor.new_tensor, ctx.scores, gradients)
 
 
 def _floats(name, tensor):
@@ -256,10 +256,10 @@ class LabelSequenceLoss(_Loss):
 
     def _chains(self, unary, pair, offsets):
         k, N = self.space.dim_, int(offsets[-1])
-        for name, given, shape in (("unary", unary, (N, k)), ("pair", pair, (k, k))):
-            if given.shape != shape or not given.max() < np.inf:
+        for name, scores, shape in (("unary", unary, (N, k)), ("pair", pair, (k, k))):
+            if scores.shape != shape or not scores.max() < np.inf:
                 allowed = f"have shape {shape}, without NaN and +inf"
-                raise ValueError(f"{name} must {allowed}, got {tuple(given.shape)}.")
+                raise ValueError(f"{name} must {allowed}, got {tuple(scores.shape)}.")
         return Chains(_floats("unary", unary), offsets, _floats("pair", pair)[None])
 
     @torch.compiler.disable

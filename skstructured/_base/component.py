@@ -59,7 +59,7 @@ def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     """The entries that stand for a marker, with its indentation."""
     indent, source, listed = marker.groups()
     described = {
-        name: entry for one in sources if one.__name__ == source for name, entry in _read(one)
+        name: entry for owner in sources if owner.__name__ == source for name, entry in _read(owner)
     }
     names = re.split(r"[,\s]+", listed.strip())
     missing = [name for name in names if name not in described]

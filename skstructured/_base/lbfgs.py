@@ -39,10 +39,10 @@ def minimize_lbfgs(
 
     limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
     limits |= {"gtol": 0.0, "ftol": 0.0} | options
-    given = {"jac": True, "method": "L-BFGS-B", "options": limits}
-    found = minimize(evaluate, start.ravel(), bounds=bounds and [bounds] * start.size, **given)
-    found.x = found.x.reshape(start.shape)
-    return found
+    kwargs = {"jac": True, "method": "L-BFGS-B", "options": limits}
+    result = minimize(evaluate, start.ravel(), bounds=bounds and [bounds] * start.size, **kwargs)
+    result.x = result.x.reshape(start.shape)
+    return result
 
 
 #: Steps that are remembered; evaluations of a line search, at most; what a step must gain, and how
@@ -76,10 +76,10 @@ def minimize_two_loops(
     x, (value, gradient) = start, function(start)
     for _ in range(max_iter):
         direction, slope = memory.direction(gradient)
-        found = _weak_wolfe(function, x, value, direction, slope)
-        if found is None:
+        new_point = _weak_wolfe(function, x, value, direction, slope)
+        if new_point is None:
             break
-        step, x, value, after, end = found
+        step, x, value, after, end = new_point
         change = np.subtract(after, gradient, out=gradient)
         memory.add(direction, change, step * (end - slope), step)
         gradient = after
@@ -114,11 +114,11 @@ def minimize_orthant_wise(
         slope = _least_slope(x, gradient, l1)
         direction, _ = memory.direction(slope)
         direction[direction * slope >= 0.0] = 0.0
-        found = _within_orthant(function, x, value, direction, slope)
-        if found is None:
+        new_point = _within_orthant(function, x, value, direction, slope)
+        if new_point is None:
             break
-        before, (x, value, after) = x, found
-        s, y = x - before, after - gradient
+        x_previous, (x, value, after) = x, new_point
+        s, y = x - x_previous, after - gradient
         memory.add(s, y, float(np.vdot(s, y)))
         gradient = after
         if is_done(value, gradient):
@@ -142,9 +142,9 @@ def _within_orthant(
     for trial in range(TRIALS):
         after = x + 0.5**trial * direction
         after[after * signs <= 0.0] = 0.0
-        found, gradient = function(after)
-        if found <= value + GAIN * np.vdot(slope, after - x) and found < value:
-            return after, found, gradient
+        new_value, gradient = function(after)
+        if new_value <= value + GAIN * np.vdot(slope, after - x) and new_value < value:
+            return after, new_value, gradient
     return None
 
 
@@ -178,11 +178,11 @@ class Memory:
         if not curvature > 0.0:
             return
         full = len(self.order) == MEMORY
-        at = self.order[0] if full else len(self.order)
-        self.order = [*self.order[full:], at]
-        self.S[at], long = _unit(s, self.S[at])
-        self.Y[at], steep = _unit(y, self.Y[at])
-        self.cosine[at], self.ratio[at] = curvature / (step * long) / steep, step * long / steep
+        slot = self.order[0] if full else len(self.order)
+        self.order = [*self.order[full:], slot]
+        self.S[slot], long = _unit(s, self.S[slot])
+        self.Y[slot], steep = _unit(y, self.Y[slot])
+        self.cosine[slot], self.ratio[slot] = curvature / (step * long) / steep, step * long / steep
 
     def direction(self, gradient: Floats) -> tuple[Floats, float]:
         """Minus the approximate inverse of the Hessian times the gradient, and the slope along it.
@@ -204,27 +204,27 @@ class Memory:
 
     def _products(self, g: Any) -> tuple[Floats, Floats]:
         """Of every s and y with g; those with the newest y are kept."""
-        at, products = self.order[-1], np.zeros((2, 2 * MEMORY))
+        slot, products = self.order[-1], np.zeros((2, 2 * MEMORY))
         for block in self.blocks:
-            part = self.vectors[:, block]
-            products += part @ self.Y[at, block], part @ g[block]
-        self.SY[:, at], self.YY[at] = products[0, :MEMORY], products[0, MEMORY:]
-        self.SY[at, at], self.YY[:, at] = 0.0, self.YY[at]
+            block_vectors = self.vectors[:, block]
+            products += block_vectors @ self.Y[slot, block], block_vectors @ g[block]
+        self.SY[:, slot], self.YY[slot] = products[0, :MEMORY], products[0, MEMORY:]
+        self.SY[slot, slot], self.YY[:, slot] = 0.0, self.YY[slot]
         return products[1, :MEMORY], products[1, MEMORY:]
 
     def _combined(
         self, factors: Floats, size: float, unit: float, gradient: Floats
     ) -> tuple[Floats, float]:
         """size · Σ factors · vectors + unit · gradient, and its product with the gradient."""
-        found, largest = np.empty(gradient.shape), max(abs(unit), np.abs(factors).max())
-        flat, given, slope = found.ravel(), gradient.ravel(), 0.0
+        combination, largest = np.empty(gradient.shape), max(abs(unit), np.abs(factors).max())
+        flat, flat_gradient, slope = combination.ravel(), gradient.ravel(), 0.0
         # factors of any size, unlike single precision
         factors = (factors / largest).astype(np.float32)
         for block in self.blocks:
             np.multiply(factors @ self.vectors[:, block], size * largest, out=flat[block])
-            flat[block] += unit * given[block]
-            slope += float(given[block] @ flat[block])
-        return found, slope
+            flat[block] += unit * flat_gradient[block]
+            slope += float(flat_gradient[block] @ flat[block])
+        return combination, slope
 
 
 def _unit(vector: Floats, out: Any) -> tuple[Any, float]:
@@ -243,12 +243,12 @@ def _weak_wolfe(
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(TRIALS):
         after = x + (direction if step == 1.0 else step * direction)
-        found, gradient = function(after)
-        if not found <= value + GAIN * step * slope:
+        new_value, gradient = function(after)
+        if not new_value <= value + GAIN * step * slope:
             high = step
         elif (end := float(np.vdot(gradient, direction))) < FLAT * slope:
             low = step
         else:
-            return step, after, found, gradient, end
+            return step, after, new_value, gradient, end
         step = 2.0 * low if high == np.inf else 0.5 * (low + high)
     return None

@@ -40,8 +40,8 @@ def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, .
     finite = np.isfinite(V)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        given = f"{V[row, column]:g} in column {column}"
-        refuse(space, method, f"finite numbers, row {row} has {given}")
+        bad_entry = f"{V[row, column]:g} in column {column}"
+        refuse(space, method, f"finite numbers, row {row} has {bad_entry}")
     return V
 
 
@@ -49,13 +49,13 @@ def check_sign(space: Any, direction: Floats) -> None:
     """Raise a ValueError that names a space whose ``argmax`` minimizes <direction, y>."""
     best, other = space.argmax(np.array([direction, -direction])) @ direction
     if other > best:
-        wanted = "a vertex with the largest <theta, y>"
-        refuse(space, "argmax", f"{wanted}: it returned {best:g}, but {other:g} for −theta")
+        requirement = "a vertex with the largest <theta, y>"
+        refuse(space, "argmax", f"{requirement}: it returned {best:g}, but {other:g} for −theta")
 
 
-def refuse(part: object, method: str, wanted: str) -> NoReturn:
-    """Raise the ValueError for a value of ``part.method`` that is not the `wanted` one."""
-    raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
+def refuse(component: object, method: str, requirement: str) -> NoReturn:
+    """Raise the ValueError for a value of ``part.method`` that does not meet a `requirement`."""
+    raise ValueError(f"{type(component).__name__}.{method} must return {requirement}.")
 
 
 def check_dimension(space: S) -> S:
@@ -76,21 +76,21 @@ ARGUMENTS = {
 }
 
 
-def check_kernels(part: S) -> S:
+def check_kernels(component: S) -> S:
     """The part; a TypeError names it unless its kernels can be called as loops do."""
     for name in ARGUMENTS:
-        if isinstance(inspect.getattr_static(part, name, property()), property):
+        if isinstance(inspect.getattr_static(component, name, property()), property):
             continue  # one that may only raise, or makes a kernel of its own
-        given = getattr(part, name)
+        kernel = getattr(component, name)
         try:
-            given = inspect.signature(given)
-            given.bind(*ARGUMENTS[name])
+            kernel = inspect.signature(kernel)
+            kernel.bind(*ARGUMENTS[name])
         except TypeError:
             raise TypeError(
-                f"{type(part).__name__}.{name} must be a static method with the arguments "
-                f"({', '.join(ARGUMENTS[name])}), got {given}."
+                f"{type(component).__name__}.{name} must be a static method with the arguments "
+                f"({', '.join(ARGUMENTS[name])}), got {kernel}."
             ) from None
-    return part
+    return component
 
 
 def are_vertices(space: Any, V: Floats) -> bool:
@@ -107,8 +107,8 @@ def check_mixture(decoder: object, mixture: Any, space: Any, shape: Any) -> tupl
     Whether vertices are in the space is checked for the first 20 rows.
     """
     if not isinstance(mixture, tuple) or len(mixture) != 2:
-        given = type(mixture).__name__
-        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {given}")
+        type_name = type(mixture).__name__
+        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {type_name}")
     V, p = check_vertices(decoder, "mixture", mixture[0], shape), np.asarray(mixture[1])
     is_real = p.shape == shape[:1] and p.dtype.kind in "biuf"
     if not (is_real and ((p >= 0.0) & (p <= 1.0 + 1e-9)).all()):
@@ -124,8 +124,8 @@ def check_state(optimizer: Any, state: Any) -> Floats:
     needed = OWN + optimizer.entries
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
-        given = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
+        text = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
         made = "made by skstructured._engine.state.new_state, whose first entries are the loop's"
-        wanted = f"a float64 vector of {needed} numbers or more, {made}; got {given}"
-        refuse(optimizer, "init", wanted)
+        requirement = f"a float64 vector of {needed} numbers or more, {made}; got {text}"
+        refuse(optimizer, "init", requirement)
     return state

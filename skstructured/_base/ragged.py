@@ -45,21 +45,21 @@ class Ragged:
         """How many sequences, and what follows the first axis of the values."""
         return (len(self), *self.values.shape[1:])
 
-    def __getitem__(self, which: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         """The sequence at an integer; `Ragged` of those at a slice or an array."""
-        if isinstance(which, (int, np.integer)):
-            at = which + len(self) if which < 0 else which
-            if not 0 <= at < len(self):
-                raise IndexError(f"Sequence {which} is out of range for {len(self)} sequences.")
-            return self.values[self.offsets[at] : self.offsets[at + 1]]
-        which = np.arange(len(self))[which]
-        return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
+        if isinstance(index, (int, np.integer)):
+            position = index + len(self) if index < 0 else index
+            if not 0 <= position < len(self):
+                raise IndexError(f"Sequence {index} is out of range for {len(self)} sequences.")
+            return self.values[self.offsets[position] : self.offsets[position + 1]]
+        index = np.arange(len(self))[index]
+        return Ragged.from_lengths(self.values[self.places(index)], self.lengths[index])
 
-    def places(self, which: Any) -> Ints:
-        """Rows of the sequences `which`, in their order, int64."""
-        lengths = self.lengths[which]
+    def places(self, indices: Any) -> Ints:
+        """Rows of the sequences `indices`, in their order, int64."""
+        lengths = self.lengths[indices]
         ends = np.cumsum(lengths)
-        shift = np.repeat(self.offsets[which] - ends + lengths, lengths)
+        shift = np.repeat(self.offsets[indices] - ends + lengths, lengths)
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
     def sums(self, numbers: Array) -> Array:
@@ -93,8 +93,8 @@ class Ragged:
         -------
         Ragged
         """
-        lengths = np.concatenate([part.lengths for part in parts])
-        return Ragged.from_lengths(np.concatenate([part.values for part in parts]), lengths)
+        lengths = np.concatenate([array.lengths for array in parts])
+        return Ragged.from_lengths(np.concatenate([array.values for array in parts]), lengths)
 
 
 def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
@@ -105,21 +105,22 @@ def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
     """
     first: Any = given[0]
     lengths = first.lengths
-    found: list[Array] = []
+    out: list[Array] = []
     for m in np.unique(lengths):
-        which = np.flatnonzero(lengths == m)
-        places = first.places(which)
+        indices = np.flatnonzero(lengths == m)
+        places = first.places(indices)
         rows = [
-            None if part is None else part.values[places].reshape(len(which), m) for part in given
+            None if array is None else array.values[places].reshape(len(indices), m)
+            for array in given
         ]
         answer = call(int(m), *rows)
-        parts = answer if isinstance(answer, tuple) else (answer,)
-        found = found or [np.empty(len(first.values if part.ndim > 1 else first)) for part in parts]
-        for target, part in zip(found, parts, strict=True):
-            target[places if part.ndim > 1 else which] = part.ravel()
+        arrays = answer if isinstance(answer, tuple) else (answer,)
+        out = out or [np.empty(len(first.values if array.ndim > 1 else first)) for array in arrays]
+        for target, array in zip(out, arrays, strict=True):
+            target[places if array.ndim > 1 else indices] = array.ravel()
     results = tuple(
-        Ragged(target, first.offsets) if part.ndim > 1 else target
-        for target, part in zip(found, parts, strict=True)
+        Ragged(target, first.offsets) if array.ndim > 1 else target
+        for target, array in zip(out, arrays, strict=True)
     )
     return results if isinstance(answer, tuple) else results[0]
 
@@ -172,22 +173,22 @@ OF_DICTS = (
 )
 
 
-def _check_parts(parts: Sequence[Any]) -> None:
+def _check_parts(matrices: Sequence[Any]) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
-    for i, part in enumerate(parts):
-        if part.ndim != 2:
-            alone = " A single sequence x is given as [x]." * (part.ndim == 1)
-            hint = f" {OF_DICTS}" if part.dtype.kind in "OUS" else alone
+    for i, matrix in enumerate(matrices):
+        if matrix.ndim != 2:
+            single_hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
+            hint = f" {OF_DICTS}" if matrix.dtype.kind in "OUS" else single_hint
             raise ValueError(
                 "X must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {part.ndim} dimension(s).{hint}"
+                f"{i} has {matrix.ndim} dimension(s).{hint}"
             )
-        if part.shape[0] == 0:
+        if matrix.shape[0] == 0:
             raise ValueError(f"Sequence {i} of X is empty; it needs at least one position.")
-        if part.shape[1] != parts[0].shape[1]:
+        if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(
-                f"Sequence {i} of X has {part.shape[1]} features, but those before it have "
-                f"{parts[0].shape[1]}."
+                f"Sequence {i} of X has {matrix.shape[1]} features, but those before it have "
+                f"{matrices[0].shape[1]}."
             )
 
 
@@ -204,10 +205,14 @@ def stack_rows(X: Any) -> "Ragged":
         raise ValueError("X has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
         return _stack_frames(list(X))
-    parts = [_checked(x, i) if sparse.issparse(x) else _as_matrix(x, i) for i, x in enumerate(X)]
-    _check_parts(parts)
-    values = _stacked_sparse(parts) if any(map(sparse.issparse, parts)) else np.concatenate(parts)
-    return Ragged.from_lengths(values, [part.shape[0] for part in parts])
+    matrices = [_checked(x, i) if sparse.issparse(x) else _as_matrix(x, i) for i, x in enumerate(X)]
+    _check_parts(matrices)
+    values = (
+        _stacked_sparse(matrices)
+        if any(map(sparse.issparse, matrices))
+        else np.concatenate(matrices)
+    )
+    return Ragged.from_lengths(values, [matrix.shape[0] for matrix in matrices])
 
 
 def _is_empty(x: Any) -> bool:
@@ -224,8 +229,8 @@ def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> lis
 
     If all are empty, `answer` is asked about the `other` sequence.
     """
-    found = list(answer([x for x in X if not _is_empty(x)] or [*other]))
-    nothing, answers = found[0][:0], iter(found)
+    nonempty_answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
+    nothing, answers = nonempty_answers[0][:0], iter(nonempty_answers)
     return [nothing if _is_empty(x) else next(answers) for x in X]
 
 
@@ -238,9 +243,9 @@ def _checked(x: Any, i: int | None = None) -> Any:
     return x
 
 
-def _stacked_sparse(parts: Sequence[Any]) -> sparse.csr_matrix:
+def _stacked_sparse(matrices: Sequence[Any]) -> sparse.csr_matrix:
     """CSR of matrices of which some are sparse; SciPy takes no foreign byte order."""
-    native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in parts]
+    native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in matrices]
     return sparse.csr_matrix(sparse.vstack(native))
 
 
@@ -276,29 +281,31 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
         return y
     if isinstance(y, str) or not hasattr(y, "__len__"):
         raise ValueError(f"{name} must be a list of label arrays, got {type(y).__name__}.")
-    parts = []
+    arrays = []
     for i, labels in enumerate(y):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
             raise ValueError(
                 f"{name} must be a list of label arrays, one label per position: entry {i} is "
                 f"{labels!r}."
             )
-        part = np.asarray(labels)
-        if part.ndim != 1:
-            raise ValueError(f"Labels of sequence {i} must have shape (length,), got {part.shape}.")
-        if len(part) == 0:
+        array = np.asarray(labels)
+        if array.ndim != 1:
+            raise ValueError(
+                f"Labels of sequence {i} must have shape (length,), got {array.shape}."
+            )
+        if len(array) == 0:
             raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
-        parts.append(part)
-    if not parts:
+        arrays.append(array)
+    if not arrays:
         raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
-    return Ragged.from_lengths(_join(parts), [len(part) for part in parts])
+    return Ragged.from_lengths(_join(arrays), [len(array) for array in arrays])
 
 
-def _join(parts: list[Array]) -> Array:
-    kinds = {part.dtype.kind for part in parts}
+def _join(arrays: list[Array]) -> Array:
+    kinds = {array.dtype.kind for array in arrays}
     if "O" in kinds or len(kinds - set("iub")) > 1 or (kinds & set("US") and kinds - set("US")):
-        parts = [part.astype(object) for part in parts]
-    return np.concatenate(parts)
+        arrays = [array.astype(object) for array in arrays]
+    return np.concatenate(arrays)
 
 
 def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")) -> None:

@@ -82,13 +82,13 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     """
     if issparse(X):
         check_sparse(X)
-    given = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
+    options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
     either = reset and getattr(estimator, "_learns_singles", False)
     dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
     # What float32 cannot hold is refused as inf.
     words = getattr(estimator, "_instead_of_strings", WORDS)
     with np.errstate(over="ignore"), matrices_refused(X, words):
-        X = validate_data(estimator, X, reset=reset, dtype=dtype, **given)
+        X = validate_data(estimator, X, reset=reset, dtype=dtype, **options)
     if reset:
         estimator._dtype = X.dtype
     if issparse(X):
@@ -110,10 +110,10 @@ def dtype_of(estimator: Any) -> np.dtype[Any]:
 
 def check_standardize(estimator: Any) -> bool | str:
     """The parameter `standardize` of an estimator, False without it; a ValueError if invalid."""
-    given = getattr(estimator, "standardize", False)
-    if isinstance(given, (bool, np.bool_)) or given in ("auto", "moments"):
-        return given
-    raise ValueError(f'standardize must be a bool, "auto" or "moments", got {given!r}.')
+    standardize = getattr(estimator, "standardize", False)
+    if isinstance(standardize, (bool, np.bool_)) or standardize in ("auto", "moments"):
+        return standardize
+    raise ValueError(f'standardize must be a bool, "auto" or "moments", got {standardize!r}.')
 
 
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:
@@ -142,9 +142,11 @@ def is_ready_row(estimator: Any, X: Any) -> bool:
     """Whether X is one CSR row that the kernels can read: columns in order, and of the width."""
     if not issparse(X) or X.format != "csr" or X.shape[:1] != (1,) or len(X.shape) != 2:
         return False
-    known = X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
+    has_dtypes = (
+        X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
+    )
     width, columns = getattr(estimator, "n_features_in_", None), X.indices
-    if not known or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
+    if not has_dtypes or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
         return False
     if not (len(X.indptr) == 2 and X.indptr[0] == 0 and X.indptr[1] == len(columns) == len(X.data)):
         return False
@@ -190,10 +192,10 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
     """
     if sample_weight is None:
         return np.ones(n)
-    given = floats_of("sample_weight", sample_weight)
-    if given.shape == (n,) and not given.any():
+    weights = floats_of("sample_weight", sample_weight)
+    if weights.shape == (n,) and not weights.any():
         if not stream:
-            check_positive_sum("sample_weight", given)
+            check_positive_sum("sample_weight", weights)
         return np.zeros(n)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
@@ -224,12 +226,14 @@ def floats_of(name: str, values: Any) -> Floats:
         raise ValueError(f"{name} must be numbers: {error}.") from error
 
 
-def check_real(name: str, value: object, allowed: Callable[[float], bool], wanted: str) -> float:
+def check_real(
+    name: str, value: object, allowed: Callable[[float], bool], requirement: str
+) -> float:
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
     with contextlib.suppress(OverflowError):  # an integer beyond float64
         if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
             return float(value)
-    raise ValueError(f"{name} must {wanted}, got {value!r}.")
+    raise ValueError(f"{name} must {requirement}, got {value!r}.")
 
 
 def check_positive(name: str, value: object, default: float | None = None) -> float:
@@ -258,8 +262,8 @@ def check_bool(name: str, value: object) -> None:
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
     """A ValueError unless `value` is one of the strings `allowed`."""
     if not (isinstance(value, str) and value in allowed):
-        known = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+        choices = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, lowest: int = 1, highest: int = INT64_MAX) -> None:
@@ -287,7 +291,7 @@ def writable(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (State, BaseEstimator)):
-        vars(value).update({name: writable(part) for name, part in vars(value).items()})
+        vars(value).update({name: writable(attribute) for name, attribute in vars(value).items()})
     if not isinstance(value, np.ndarray):
         return value
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
@@ -332,15 +336,15 @@ def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) 
 
 def check_missing(estimator: Any) -> str:
     """The parameter `missing`, "error" for estimators without it; a ValueError for others."""
-    given = getattr(estimator, "missing", "error")
-    check_choice("missing", given, getattr(estimator, "_missing_choices", MISSING))
-    return given
+    missing = getattr(estimator, "missing", "error")
+    check_choice("missing", missing, getattr(estimator, "_missing_choices", MISSING))
+    return missing
 
 
 def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
     """Whether NaN in dense rows is a missing value: only if rows are standardized."""
-    given = getattr(estimator, "missing", "error")
-    return given != "error" and bool(is_standardized(estimator, fresh))
+    missing = getattr(estimator, "missing", "error")
+    return missing != "error" and bool(is_standardized(estimator, fresh))
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -379,8 +383,8 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
 def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
     raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
-    own = ", or set standardize=True" if raw else ""
-    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
+    hint = ", or set standardize=True" if raw else ""
+    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{hint}"
 
 
 def _norm_of_row(X: Any, row: int) -> float:

@@ -111,16 +111,16 @@ def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
 
 
 def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Floats, Ints]:
-    """The n best label sequences of each chain: labels (n, N), scores (chains, n), found (chains,).
+    """The n best label sequences of each chain: labels (n, N), scores (chains, n), counts (chains).
 
-    From the best; all different. If fewer are possible, ``found`` has how many; the scores after
+    From the best; all different. If fewer are possible, ``counts`` has how many; the scores after
     them are −inf, and the labels −1.
     """
     unary, offsets, pair = _chains(unary, offsets, pair)
     labels, chains = np.full((n, len(unary)), -1, dtype=np.int64), len(offsets) - 1
-    scores, found = np.empty((chains, n)), np.empty(chains, dtype=np.int64)
-    batch_nbest(unary, offsets, pair, labels, scores, found)
-    return labels, scores, found
+    scores, counts = np.empty((chains, n)), np.empty(chains, dtype=np.int64)
+    batch_nbest(unary, offsets, pair, labels, scores, counts)
+    return labels, scores, counts
 
 
 def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> Ints:

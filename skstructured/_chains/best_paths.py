@@ -17,8 +17,8 @@ def chain_score(unary, start, stop, pair, labels):
     """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, added up in order."""
     total = unary[start, labels[start]]
     for row in range(start, stop - 1):
-        at = row if pair.shape[0] > 1 else 0
-        total += pair[at, labels[row], labels[row + 1]]
+        step = row if pair.shape[0] > 1 else 0
+        total += pair[step, labels[row], labels[row + 1]]
         total += unary[row + 1, labels[row + 1]]
     return total
 
@@ -31,15 +31,15 @@ def batch_scores(unary, offsets, pair, labels, scores):
 
 
 @kernel(fastmath=FASTMATH)
-def _best_before(best, m, pair, at, unary, row):
-    """best[m + 1, j] = unary[row, j] + max_i (best[m, i] + pair[at, i, j])."""
+def _best_before(best, m, pair, step, unary, row):
+    """best[m + 1, j] = unary[row, j] + max_i (best[m, i] + pair[step, i, j])."""
     k = unary.shape[1]
     for j in range(k):
-        best[m + 1, j] = best[m, 0] + pair[at, 0, j]
+        best[m + 1, j] = best[m, 0] + pair[step, 0, j]
     for i in range(1, k):
-        before = best[m, i]
+        score = best[m, i]
         for j in range(k):
-            best[m + 1, j] = greater(best[m + 1, j], before + pair[at, i, j])
+            best[m + 1, j] = greater(best[m + 1, j], score + pair[step, i, j])
     for j in range(k):
         best[m + 1, j] += unary[row, j]
 
@@ -54,17 +54,17 @@ def chain_viterbi(unary, start, stop, pair, best, labels):
     length, k = stop - start, unary.shape[1]
     copy_into(best[0, :k], unary[start])
     for m in range(length - 1):
-        at = start + m if pair.shape[0] > 1 else 0
-        _best_before(best, m, pair, at, unary, start + m + 1)
+        step = start + m if pair.shape[0] > 1 else 0
+        _best_before(best, m, pair, step, unary, start + m + 1)
     label = 0
     for j in range(1, k):
         label = j if best[length - 1, j] > best[length - 1, label] else label
     labels[stop - 1], value = label, best[length - 1, label]
     for m in range(length - 2, -1, -1):
-        at, after = start + m if pair.shape[0] > 1 else 0, label
+        step, after = start + m if pair.shape[0] > 1 else 0, label
         label = 0
         for i in range(1, k):
-            better = best[m, i] + pair[at, i, after] > best[m, label] + pair[at, label, after]
+            better = best[m, i] + pair[step, i, after] > best[m, label] + pair[step, label, after]
             label = i if better else label
         labels[start + m] = label
     return value
@@ -93,57 +93,57 @@ def _insert(scores, places, score, place):
 
 
 @kernel
-def _lists_before(lists, m, pair, at, unary, row, before):
+def _lists_before(lists, m, pair, step, unary, row, backpointers):
     """The n best scores of each label at a row, and which label and rank before it they have."""
     k, n = lists.shape[1], lists.shape[2]
-    now, then = lists[(m + 1) % 2], lists[m % 2]
-    now[:] = -np.inf
+    current, then = lists[(m + 1) % 2], lists[m % 2]
+    current[:] = -np.inf
     for j in range(k):
         for i in range(k):
             for r in range(n):
-                score = then[i, r] + pair[at, i, j]
-                if not _insert(now[j], before[m + 1, j], score, i * n + r):
+                score = then[i, r] + pair[step, i, j]
+                if not _insert(current[j], backpointers[m + 1, j], score, i * n + r):
                     break
         for r in range(n):
-            now[j, r] += unary[row, j]
+            current[j, r] += unary[row, j]
 
 
 @kernel
-def batch_nbest(unary, offsets, pair, labels, scores, found):
+def batch_nbest(unary, offsets, pair, labels, scores, counts):
     """The n best labels (n, N) of all chains, their scores (chains, n), how many (chains,)."""
     k, n = unary.shape[1], labels.shape[0]
     lists = np.empty((2, k, n))
-    before = np.empty((longest_of(offsets), k, n), dtype=np.int32)
+    backpointers = np.empty((longest_of(offsets), k, n), dtype=np.int32)
     for s in range(offsets.shape[0] - 1):
         start, length, best = offsets[s], offsets[s + 1] - offsets[s], scores[s]
         lists[0] = -np.inf
         for j in range(k):
             lists[0, j, 0] = unary[start, j]
         for m in range(length - 1):
-            at = start + m if pair.shape[0] > 1 else 0
-            _lists_before(lists, m, pair, at, unary, start + m + 1, before)
+            step = start + m if pair.shape[0] > 1 else 0
+            _lists_before(lists, m, pair, step, unary, start + m + 1, backpointers)
         best[:] = -np.inf
-        ends = before[0, 0]  # the first row has nothing before it
+        ends = backpointers[0, 0]  # the first row has nothing before it
         last = lists[(length - 1) % 2]
         for j in range(k):
             for r in range(n):
                 if not _insert(best, ends, last[j, r], j * n + r):
                     break
-        found[s] = 0
+        counts[s] = 0
         for r in range(n):
             if best[r] > -np.inf:
-                found[s] += 1
-                _trace(start, start + length, ends[r], n, before, labels[r])
+                counts[s] += 1
+                _trace(start, start + length, ends[r], n, backpointers, labels[r])
 
 
 @kernel
-def _trace(start, stop, end, n, before, labels):
+def _trace(start, stop, end, n, backpointers, labels):
     """Follow a list's entry from the last row to the first."""
     place = end
     for row in range(stop - 1, start - 1, -1):
         labels[row] = place // n
         if row > start:
-            place = before[row - start, place // n, place % n]
+            place = backpointers[row - start, place // n, place % n]
 
 
 @kernel

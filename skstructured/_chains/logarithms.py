@@ -99,18 +99,18 @@ def exp_rows(A, start, length, target):
 
 
 @kernel(fastmath=FASTMATH)
-def row_times(x, at, E, y, to):
+def row_times(x, row, E, y, to):
     """y[to] = E' x[at], four rows of E at a time."""
     k = E.shape[1]
     for j in range(k):
         y[to, j] = 0.0
     fours = E.shape[0] // 4 * 4
     for i in range(0, fours, 4):
-        a, b, c, d = x[at, i], x[at, i + 1], x[at, i + 2], x[at, i + 3]
+        a, b, c, d = x[row, i], x[row, i + 1], x[row, i + 2], x[row, i + 3]
         for j in range(k):
             y[to, j] += a * E[i, j] + b * E[i + 1, j] + c * E[i + 2, j] + d * E[i + 3, j]
     for i in range(fours, E.shape[0]):
-        a = x[at, i]
+        a = x[row, i]
         for j in range(k):
             y[to, j] += a * E[i, j]
 
@@ -156,9 +156,9 @@ def scale_row(A, row, factor):
 @kernel(fastmath=FASTMATH)
 def _shifted_scores(unary, row, pair, beta, i, shifted):
     """shifted[i] = scores of what can follow label i at a row, less the largest; the largest."""
-    at, top = row if pair.shape[0] > 1 else 0, -np.inf
+    step, top = row if pair.shape[0] > 1 else 0, -np.inf
     for j in range(unary.shape[1]):
-        shifted[i, j] = pair[at, i, j] + (unary[row + 1, j] + beta[row + 1, j])
+        shifted[i, j] = pair[step, i, j] + (unary[row + 1, j] + beta[row + 1, j])
         top = greater(top, shifted[i, j])
     for j in range(unary.shape[1]):
         shifted[i, j] -= top if top > -np.inf else 0.0

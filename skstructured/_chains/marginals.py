@@ -27,8 +27,8 @@ def exp_transitions(pair, E, across):
 
     It cannot if entries that are not forbidden span more than `SMALL`, or if all are forbidden.
     """
-    k, one = E.shape[0], (1, E.size)
-    top = exp_rows(pair.reshape(one), np.int64(0), np.int64(1), E.reshape(one))
+    k, flat_shape = E.shape[0], (1, E.size)
+    top = exp_rows(pair.reshape(flat_shape), np.int64(0), np.int64(1), E.reshape(flat_shape))
     for i in range(k):
         for j in range(k):
             across[j, i] = E[i, j]
@@ -59,10 +59,10 @@ def forward(unary, start, length, E, top, alpha, tilt):
 
 
 @kernel(fastmath=FASTMATH)
-def _finish_row(alpha, m, b, at, factor, mu, row):
-    """mu[row] = alpha[m] · b[at] · factor."""
+def _finish_row(alpha, m, b, scratch_row, factor, mu, row):
+    """mu[row] = alpha[m] · b[scratch_row] · factor."""
     for j in range(alpha.shape[1]):
-        mu[row, j] = alpha[m, j] * b[at, j] * factor
+        mu[row, j] = alpha[m, j] * b[scratch_row, j] * factor
 
 
 @kernel
@@ -74,16 +74,16 @@ def backward(start, length, across, alpha, tilt, b, mu):
     and m + 1. A row of the scratch `b` holds b_m: a number 0 here would have numba compile for it
     every function that uses a row.
     """
-    at = b.shape[0] - 1
+    scratch_row = b.shape[0] - 1
     copy_into(mu[start + length - 1], alpha[length - 1])
     for m in range(length - 2, -1, -1):
-        row_times(tilt, m + 1, across, b, at)
-        factor = 1.0 / inner(alpha[m], b[at])
-        _finish_row(alpha, m, b, at, factor, mu, start + m)
+        row_times(tilt, m + 1, across, b, scratch_row)
+        factor = 1.0 / inner(alpha[m], b[scratch_row])
+        _finish_row(alpha, m, b, scratch_row, factor, mu, start + m)
         scale_row(tilt, m + 1, factor)
-        if not scale_row(b, at, 1.0 / row_sum(b, at)):
+        if not scale_row(b, scratch_row, 1.0 / row_sum(b, scratch_row)):
             return False
-        multiply_row(tilt, m, b, at)
+        multiply_row(tilt, m, b, scratch_row)
     return True
 
 
@@ -165,12 +165,12 @@ def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
         if stop - start == 1:
             log_z[s] = row_softmax(unary, start, mu)
             continue
-        rest = weight[s], mu, each, total
-        log_z[s] = _scaled_marginals(unary, start, stop, top, scaled, *rest)
+        outputs = weight[s], mu, each, total
+        log_z[s] = _scaled_marginals(unary, start, stop, top, scaled, *outputs)
         if log_z[s] != log_z[s]:
             log_z[s] = messages(unary, start, stop, pair, mu, logarithmic)
             if log_z[s] > -np.inf:
-                marginals_of(unary, start, stop, pair, *rest, logarithmic)
+                marginals_of(unary, start, stop, pair, *outputs, logarithmic)
         if log_z[s] == -np.inf:
             mu[start:stop] = 0.0
 
@@ -199,14 +199,14 @@ def chain_gap(unary, pair, labels, gap, total, work):
     (M, k), first = unary.shape, np.int64(0)
     scaled, logarithmic = _scratch(work, M, k)
     total[:] = 0.0
-    rest = 1.0, gap, np.empty((0, k, k)), total
-    log_z = _scaled_marginals(unary, first, M, _top_of(pair, scaled), scaled, *rest)
+    outputs = 1.0, gap, np.empty((0, k, k)), total
+    log_z = _scaled_marginals(unary, first, M, _top_of(pair, scaled), scaled, *outputs)
     if log_z == log_z:
         loss = -_scaled_log_probability(labels, scaled, gap)
     else:
         log_z = messages(unary, first, M, pair, gap, logarithmic)
         loss = -log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
-        marginals_of(unary, first, M, pair, *rest, logarithmic)
+        marginals_of(unary, first, M, pair, *outputs, logarithmic)
     if log_z == -np.inf:
         return np.nan
     less_truth(labels, gap, total)
@@ -222,8 +222,8 @@ def _scaled_log_probability(labels, scaled, mu):
     for m in range(labels.shape[0] - 1):
         i, j = labels[m], labels[m + 1]
         mass = mu[m, i]
-        given = alpha[m, i] * E[i, j] * tilt[m + 1, j] / mass if mass > 0.0 else 0.0
-        value += math.log(given) if given > 0.0 else -np.inf
+        conditional = alpha[m, i] * E[i, j] * tilt[m + 1, j] / mass if mass > 0.0 else 0.0
+        value += math.log(conditional) if conditional > 0.0 else -np.inf
     return value
 
 

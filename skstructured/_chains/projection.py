@@ -33,12 +33,12 @@ UNIT = 4.0 * np.finfo(np.float64).eps
 @kernel
 def _shared(labels, i, other):
     """How many positions and steps two label sequences share."""
-    count, before = 0.0, False
+    count, was_same = 0.0, False
     for m in range(labels.shape[1]):
         same = labels[i, m] == other[m]
         if same:
-            count += 2.0 if before else 1.0
-        before = same
+            count += 2.0 if was_same else 1.0
+        was_same = same
     return count
 
 
@@ -157,14 +157,14 @@ def _gap(vertex, labels, weights, n, unary, pair):
 
 
 @kernel
-def _residual(unary, pair, labels, weights, n, rest, rest_pair):
+def _residual(unary, pair, labels, weights, n, residual, rest_pair):
     """Scores less the mean of the active vertices: the direction of steepest ascent."""
     for m in range(rest_pair.shape[0]):
-        copy_into(rest[m], unary[m])
+        copy_into(residual[m], unary[m])
         step = pair[m if pair.shape[0] > 1 else 0]
         for i in range(step.shape[0]):
             copy_into(rest_pair[m, i], step[i])
-    add_vertices(labels, weights, n, rest, rest_pair, -1.0)
+    add_vertices(labels, weights, n, residual, rest_pair, -1.0)
 
 
 @kernel
@@ -178,7 +178,7 @@ def project_chain(unary, pair, room, max_iter):
     labels, weights = np.zeros((room, M), dtype=np.int64), np.zeros(room)
     L, shared = np.empty((room, room)), np.empty(room)
     scores, target, ones = np.empty(room), np.empty(room), np.empty(room)
-    rest, best = np.empty(unary.shape), np.empty(unary.shape)
+    residual, best = np.empty(unary.shape), np.empty(unary.shape)
     rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
     gap, size, lowest, waited, done = 0.0, 0.0, np.inf, 0, False
     if chain_viterbi(unary, 0, M, pair, best, vertex) == -np.inf:
@@ -189,18 +189,18 @@ def project_chain(unary, pair, room, max_iter):
         while not reached:
             _affine_weights(L, n, scores, target, ones)
             n, reached = _step_towards(target, n, labels, weights, scores, L)
-        _residual(unary, pair, labels, weights, n, rest, rest_pair)
-        chain_viterbi(rest, 0, M, rest_pair, best, vertex)
-        gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
+        _residual(unary, pair, labels, weights, n, residual, rest_pair)
+        chain_viterbi(residual, 0, M, rest_pair, best, vertex)
+        gap, size = _gap(vertex, labels, weights, n, residual, rest_pair)
         waited = 0 if gap < 0.5 * lowest else waited + 1
         lowest = min(lowest, gap)
         stalled = waited >= PATIENCE and gap <= SMALL_GAP * (1.0 + size)
         done = gap <= ROUNDING * (1.0 + size) or stalled
         if done or n == room:
             break
-        before = n
+        n_previous = n
         n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
-        if n == before:
+        if n == n_previous:
             break
     return labels, weights, n, max(gap, 0.0) + UNIT * size, done
 

@@ -53,21 +53,21 @@ def numbers_of(cells, forms=None):
     """
     if cells.ndim > 1:
         columns = [numbers_of(cells[name], forms) for name in cells]
-        return None if any(one is None for one in columns) else np.column_stack(columns)
+        return None if any(column is None for column in columns) else np.column_stack(columns)
     values = cells.to_numpy()
     missing = is_missing(values)
     form = formats.number_format(values[~missing], (forms or NONE).get(cells.name))
     return None if form is None else formats.as_numbers(values, missing, form)
 
 
-def without_bad_cells(frame, bad_cells=None, given=NONE, remedy="use --bad-cells missing"):
+def without_bad_cells(frame, bad_cells=None, forms=NONE, remedy="use --bad-cells missing"):
     """The table, and lines by the names of columns in which some cells are not numbers or dates.
 
-    If `bad_cells` is "missing" they are missing values instead. For each kind, the user has `given`
+    If `bad_cells` is "missing" they are missing values instead. For each kind, `forms` are
     the formats of some columns.
     """
     lines, readable = {}, frame.copy(deep=False)
-    kinds = {name: (kind, form) for kind in given for name, form in given[kind].items()}
+    kinds = {name: (kind, form) for kind in forms for name, form in forms[kind].items()}
     for name, cells in frame.items():
         values = cells.to_numpy(object)
         if not any(isinstance(value, str) for value in values):
@@ -126,7 +126,7 @@ def _number_example(name, cells, form, is_decided):
     other = formats.GERMAN if form.startswith(formats.ENGLISH) else formats.ENGLISH
     if not is_decided and (option := formats.number_format(cells, other)):
         for cell in cells:
-            number, read = (formats.read_number(cell, one) for one in (form, option))
+            number, read = (formats.read_number(cell, notation) for notation in (form, option))
             if number != read:
                 return f"{cell} as {number:.12g}; --numbers {name}={other} reads {read:.12g}"
     return f"{longest} as {formats.read_number(longest, form):.12g}"
@@ -193,10 +193,10 @@ def clipped_cells(numbers):
     is_far[:, columns.heavy] = False
     shares = is_far.sum(axis=0) / np.maximum(is_cell.sum(axis=0), 1)
     pairs = zip(numbers, shares, strict=True)
-    told = ", ".join(f"{share:.1%} of {name!r}" for name, share in pairs if share > CLIPPED)
-    if told:
+    text = ", ".join(f"{share:.1%} of {name!r}" for name, share in pairs if share > CLIPPED)
+    if text:
         yield (
-            f"cells far from the others count as the edge of their column: {told}. Correct them if "
+            f"cells far from the others count as the edge of their column: {text}. Correct them if "
             "they are mistakes."
         )
 
@@ -248,11 +248,11 @@ def share_right(cells, x, codes):
     shape, wrong = (groups.max() + 1, len(shares)), 0.0
     if shape[0] * shape[1] > CELLS:
         return None
-    for part in (half, ~half):
-        pairs = np.ravel_multi_index((groups[part], codes[part]), shape)
+    for is_train in (half, ~half):
+        pairs = np.ravel_multi_index((groups[is_train], codes[is_train]), shape)
         counts = np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
         likely = (counts + 0.5 * shares).argmax(axis=1)
-        wrong += np.mean(likely[groups[~part]] != codes[~part]) / 2.0
+        wrong += np.mean(likely[groups[~is_train]] != codes[~is_train]) / 2.0
     return 1.0 - wrong if wrong <= WRONG * (1.0 - shares.max()) else None
 
 

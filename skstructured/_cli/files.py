@@ -82,9 +82,9 @@ def frames(path, delimiter=None, size=None, notes=None, names=()):
 
 def _of_text(path, size, delimiter, notes, names):
     """Frames of CSV or of JSON lines, perhaps compressed; ``-`` is standard input."""
-    given = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
+    kwargs = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
     is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
-    with open(0, closefd=False, **given) if is_input else opener(path, **given) as file:
+    with open(0, closefd=False, **kwargs) if is_input else opener(path, **kwargs) as file:
         head = next(filter(str.strip, file), "")
         lines, mark, header = chain([head], file), head.lstrip()[:1], None
         if not mark:
@@ -98,8 +98,8 @@ def _of_text(path, size, delimiter, notes, names):
             rows = _records(path, lines, mark, notes)
             header = next(rows)[1]
             check_columns(path, header, names)
-        while part := list(islice(rows, size)):
-            numbers, cells = zip(*part, strict=True)
+        while chunk := list(islice(rows, size)):
+            numbers, cells = zip(*chunk, strict=True)
             frame = load_pandas().DataFrame(cells, numbers, header, dtype=object)
             header = frame.columns
             yield _with_missing(frame)

@@ -75,9 +75,9 @@ class Unit(NamedTuple):
         The interval is that of the normal approximation. For losses 0 and 1 it has two more of each
         (Agresti and Coull), so it has a width if all are equal.
         """
-        seen = [*losses, 0, 0, 1, 1] if np.isin(losses, (0, 1)).all() else losses
-        half = QUANTILE * np.std(seen) / np.sqrt(len(seen))
-        ends = max(np.mean(seen) - half, 0.0), np.mean(seen) + half
+        observations = [*losses, 0, 0, 1, 1] if np.isin(losses, (0, 1)).all() else losses
+        half = QUANTILE * np.std(observations) / np.sqrt(len(observations))
+        ends = max(np.mean(observations) - half, 0.0), np.mean(observations) + half
         between = " to ".join(map(self.write, ends[:: self.order]))
         return f"{self.tell(np.mean(losses))} ({between}, with {1 - DELTA:.0%} confidence)"
 
@@ -100,8 +100,8 @@ def amount(value):
 
 def wrapped(title, *texts):
     """Yield lines behind a title, or below it."""
-    parts = [part for text in texts for part in wrap(text, WIDTH)]
-    yield from (f"{'' if j else title:17}{part}" for j, part in enumerate(parts))
+    lines = [line for text in texts for line in wrap(text, WIDTH)]
+    yield from (f"{'' if j else title:17}{line}" for j, line in enumerate(lines))
 
 
 class Errors(NamedTuple):
@@ -139,7 +139,7 @@ class Errors(NamedTuple):
         return self.losses[len(self.losses) // 2 :].mean()
 
 
-def class_errors(table, losses, y=None, order=None, before=""):
+def class_errors(table, losses, y=None, order=None, persistence=""):
     """`Errors` of outputs; with `y`, that of each row, a rare class has a line.
 
     An answer for all rows is better if its loss is below that of all rows and of the second half.
@@ -150,7 +150,9 @@ def class_errors(table, losses, y=None, order=None, before=""):
     least = baseline_loss(make_space(table.space, order), table.y, table.counts)
     better = ", which is better" if least < min(losses.mean(), errors.late) else ""
     unit, always = unit_of(table, order), UNITS[table.space][1]
-    lines = [f"Baseline         {unit.tell(least)} with {always} for every row{better}{before}."]
+    lines = [
+        f"Baseline         {unit.tell(least)} with {always} for every row{better}{persistence}."
+    ]
     if y is not None and table.space == "multiclass":
         lines += rare_class(y, losses)
     return errors._replace(comparison=lines)
@@ -173,8 +175,8 @@ def rare_class(y, losses):
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     rare, share = counts.argmin(), counts.min() / len(y)
     if share < RARE / len(labels):
-        told = f"recall {np.mean(1.0 - losses[codes == rare]):.1%}"
-        yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {told}."
+        recall = f"recall {np.mean(1.0 - losses[codes == rare]):.1%}"
+        yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {recall}."
 
 
 def amount_errors(y, missed):
@@ -188,20 +190,20 @@ def amount_errors(y, missed):
 def list_errors(grades, scores):
     """`Errors` of rankings of lists; lists with grades of 0 only do not count."""
     random = ndcg(grades, [np.zeros(len(g)) for g in grades], k=PLACES)
-    given = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
+    file_order = ndcg(grades, [-np.arange(len(g)) for g in grades], k=PLACES)
     values = np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
     idle = np.isnan(values).sum()
     details = [f"{idle} with grades of 0 only are not counted."] if idle else []
-    orders = f"{random:.3f} in random order; {given:.3f} in the order of the file"
+    orders = f"{random:.3f} in random order; {file_order:.3f} in the order of the file"
     line = f"Baseline         NDCG@{PLACES} {orders}."
     return Errors(1.0 - values[~np.isnan(values)], details, [line])
 
 
 def choice_errors(what, marks, proba):
     """`Errors` of choices, by the probability of each item, and marks of the chosen ones."""
-    chosen = np.array([part.argmax() for part in marks])
-    wrong = (np.array([part.argmax() for part in proba]) != chosen).astype(np.float64)
-    shares = [part[place] for part, place in zip(proba, chosen, strict=True)]
+    chosen = np.array([values.argmax() for values in marks])
+    wrong = (np.array([values.argmax() for values in proba]) != chosen).astype(np.float64)
+    shares = [values[place] for values, place in zip(proba, chosen, strict=True)]
     mean, equal = np.log(np.maximum(shares, LEAST)).mean(), -np.log(list(map(len, proba))).mean()
     detail = f"log-likelihood {mean:.3f} a {what}; with equal shares {equal:.3f}."
     counts = np.bincount(chosen)
@@ -242,12 +244,12 @@ def effects(model, table):
     X = next(iter(table.chunks))[0] if table.chunks else table.X
     columns = table.encoder.columns_
     X = X[: max(SHOWN, min(ROWS, CELLS // len(columns)))]
-    given = {"qid": table.qid[: X.shape[0]]} if table.space == "choices" else {}
+    kwargs = {"qid": table.qid[: X.shape[0]]} if table.space == "choices" else {}
     predictions, shuffled = [], X[shuffled_within(table.qid, X.shape[0])]
     owners = np.repeat(np.arange(len(columns)), [column["outputs"] for column in columns])
     for j in range(-1, len(columns)):
         rows = _mixed(X, shuffled, owners == j)
-        predictions.append(np.reshape(getattr(model, method)(rows, **given), (X.shape[0], -1)))
+        predictions.append(np.reshape(getattr(model, method)(rows, **kwargs), (X.shape[0], -1)))
     usual = predictions[0]
     sizes = np.abs(np.array(predictions[1:]) - usual).sum(axis=2).mean(axis=1)
     classes = getattr(model, "classes_", ()) if table.space == "multiclass" else ()
@@ -282,7 +284,7 @@ def _sign(X, columns, heights):
     """Whether predictions rise or fall with a column of numbers, if this is clear."""
     x = X[:, np.flatnonzero(columns)[:1]]
     x = (x.toarray() if issparse(x) else x)[:, 0]
-    seen = ~np.isnan(x)
+    is_present = ~np.isnan(x)
     with np.errstate(invalid="ignore", divide="ignore"):  # columns that are constant
-        r = np.corrcoef(x[seen], heights[seen])[0, 1] if seen.sum() > 1 else 0.0
+        r = np.corrcoef(x[is_present], heights[is_present])[0, 1] if is_present.sum() > 1 else 0.0
     return f" ({'+' if r > 0 else '-'})" if abs(r) >= CLEAR else ""

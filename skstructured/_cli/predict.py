@@ -31,9 +31,9 @@ def print_table(options):
     model, notes, header = load_checkpoint(options.MODEL), [], True
     learner = getattr(model, "steps", [(None, model)])[-1][1]
     labels = _labels(model, learner) if options.proba else []
-    for kept, *rows in _parts(model, learner, options, notes):
-        found = [kept.reset_index(drop=True), *_predicted(learner, labels, *rows)]
-        table = files.load_pandas().concat(found, axis=1)
+    for passthrough, *rows in _parts(model, learner, options, notes):
+        frames = [passthrough.reset_index(drop=True), *_predicted(learner, labels, *rows)]
+        table = files.load_pandas().concat(frames, axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
     if header:  # there are no rows
@@ -64,17 +64,17 @@ def _labels(model, learner):
     return _names(learner, learner.space_.dim_, "probability")
 
 
-def _predicted(learner, labels, model, X, given):
+def _predicted(learner, labels, model, X, kwargs):
     """Frames of predictions, and of probabilities with ``--proba``."""
     is_choice, frame = isinstance(learner, CHOICES), files.load_pandas().DataFrame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
-        y = np.asarray(model.predict(X, **given))
-        proba = np.asarray(model.predict_proba(X, **given)) if labels or is_choice else None
+        y = np.asarray(model.predict(X, **kwargs))
+        proba = np.asarray(model.predict_proba(X, **kwargs)) if labels or is_choice else None
     if is_choice:
         return [frame({"probability": proba, "chosen": y})]
-    found = [frame(y, columns=_names(learner, y.shape[1] if y.ndim > 1 else 0))]
-    return [*found, frame(proba, columns=labels)] if labels else found
+    frames = [frame(y, columns=_names(learner, y.shape[1] if y.ndim > 1 else 0))]
+    return [*frames, frame(proba, columns=labels)] if labels else frames
 
 
 def _parts(model, learner, options, notes):
@@ -86,9 +86,9 @@ def _parts(model, learner, options, notes):
     has_encoder = isinstance(encoder, TableEncoder)
     for frame in files.frames(path, size=None if is_choice else tables.PART, notes=notes):
         files.check_columns(path, frame, options.keep)
-        given = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
+        kwargs = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
         if not has_encoder:  # all columns are numbers
             features = getattr(model, "feature_names_in_", frame.columns)
             encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
         X = tables.encoded(encoder, frame, path, options.bad_cells)
-        yield frame[options.keep], model[1:] if has_encoder else model, X, given
+        yield frame[options.keep], model[1:] if has_encoder else model, X, kwargs

@@ -40,8 +40,8 @@ CHANGES = (
 )
 
 
-def lines_of(options, given, table):
-    """Yield the lines below the name of a table, when they are known; `given` are the arguments."""
+def lines_of(options, argv, table):
+    """Yield the lines below the name of a table, when they are known; `argv` are the arguments."""
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
     unit, mixture, errors = measures.unit_of(table, options.order), None, None
@@ -64,19 +64,21 @@ def lines_of(options, given, table):
     if options.save:
         learner = learner if table.chunks is None else run.learner
         yield from _kept(options, table, mixture or learner)
-    yield next_command(options, given)
+    yield next_command(options, argv)
 
 
 def _learner(options, table):
     """The learner to run."""
-    given = {"random_state": options.seed}
+    kwargs = {"random_state": options.seed}
     if table.qid is not None:
-        return ItemStructuredPredictor(**given) if options.qid is None else ListwiseRanker(**given)
+        return (
+            ItemStructuredPredictor(**kwargs) if options.qid is None else ListwiseRanker(**kwargs)
+        )
     if table.space == "real":
-        return PiSTOLRegressor(**given)
+        return PiSTOLRegressor(**kwargs)
     space = make_space(table.space, options.order)
-    given["class_weight"] = class_weight_of(options, table)
-    return OnlineStructuredPredictor(space, decoder="nearest", **given)
+    kwargs["class_weight"] = class_weight_of(options, table)
+    return OnlineStructuredPredictor(space, decoder="nearest", **kwargs)
 
 
 def class_weight_of(options, table):
@@ -90,8 +92,8 @@ def class_weight_of(options, table):
 
 def _may_mix(options, table):
     """Whether the model to save is a mixture: if rows are in memory, and in any order."""
-    asked = options.in_order or options.passes is not None
-    return not (asked or options.no_mixture or options.choice) and table.chunks is None
+    has_pass_options = options.in_order or options.passes is not None
+    return not (has_pass_options or options.no_mixture or options.choice) and table.chunks is None
 
 
 def remembering(kind):
@@ -107,14 +109,14 @@ def remembering(kind):
 
 def mixture_of(options, table):
     """A mixture that has learned all rows, and its `Errors` on held-out rows, if there are any."""
-    given, kind = {"random_state": options.seed}, StructuredPredictor
+    kwargs, kind = {"random_state": options.seed}, StructuredPredictor
     if table.space in ("lists", "real"):
         kind = StructuredRanker if table.space == "lists" else StructuredRegressor
     else:
-        given["space"] = make_space(table.space, options.order)
-        given["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
-        given["class_weight"] = class_weight_of(options, table)
-    model = remembering(kind)(**given)
+        kwargs["space"] = make_space(table.space, options.order)
+        kwargs["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
+        kwargs["class_weight"] = class_weight_of(options, table)
+    model = remembering(kind)(**kwargs)
     with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
         model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     model.__class__, held_out = kind, vars(model).pop("held_out_", None)
@@ -128,7 +130,7 @@ def held_out_errors(model, table, order, theta, packed):
         ends = np.flatnonzero(np.diff(query)) + 1
         errors = measures.list_errors(np.split(grades, ends), np.split(theta[:, 0], ends))
     elif table.space == "real":
-        y, predicted = (model.space_.decode(one) for one in (packed[:, None], theta))
+        y, predicted = (model.space_.decode(points) for points in (packed[:, None], theta))
         errors = measures.amount_errors(y, np.abs(predicted - y))
     else:
         V = model.space_.unpack(packed)
@@ -146,12 +148,12 @@ def play_table(options, table, learner):
     if table.space == "real":
         return play_amounts(table, learner, options.seed)
     result, seconds = played(table, learner, options.seed)
-    losses, y, before = result.expected_target_loss, table.y, ""
+    losses, y, persistence = result.expected_target_loss, table.y, ""
     if table.chunks is not None:
         losses, y = np.repeat(result.chunks[:, 2], result.chunks[:, 0].astype(np.intp)), None
     elif options.in_order and table.space == "multiclass":
-        before = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
-    errors = measures.class_errors(table, losses, y, options.order, before)
+        persistence = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
+    errors = measures.class_errors(table, losses, y, options.order, persistence)
     changed = (options.in_order or table.chunks is not None) and result.changed_
     learner, bound = result.estimator, result.risk_bound
     return errors._replace(learner=learner, bound=bound, seconds=seconds, has_changed=changed)
@@ -160,12 +162,15 @@ def play_table(options, table, learner):
 def run_lines(run, table, unit, is_second):
     """Yield lines on a run, which are the second part of a screen if there is a mixture."""
     noun = {"lists": "list", "choices": "choice"}.get(table.space, "row")
-    how, by = f"every {noun} was predicted before it was learned, and seen once:", ""
+    protocol, by = f"every {noun} was predicted before it was learned, and seen once:", ""
     if is_second:
-        how, by = f"by the linear model alone, each {noun} before it was learned:", " by that model"
+        protocol, by = (
+            f"by the linear model alone, each {noun} before it was learned:",
+            " by that model",
+        )
         run = run._replace(comparison=())
     mean_losses = f"{unit.tell(run.losses.mean())}; {unit.write(run.late)} in the second half."
-    yield from error_lines("While learning", [how, mean_losses], run)
+    yield from error_lines("While learning", [protocol, mean_losses], run)
     text = "no bound: errors of real numbers have no upper limit."
     if run.bound is not None:
         text = measures.bound_text(run, unit, f"{noun}s", by)
@@ -229,9 +234,9 @@ def played(table, learner, seed):
     rows, classes = ((table.chunks,), table.y) if in_parts else ((table.X, table.y), None)
     with stage(COMPILING):
         warm_up(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
-    started, given = time.perf_counter(), {"random_state": seed, "classes": classes}
+    started, kwargs = time.perf_counter(), {"random_state": seed, "classes": classes}
     with stage("While learning") as report:
-        result = progressive_validate(learner, *rows, progress=report, **given)
+        result = progressive_validate(learner, *rows, progress=report, **kwargs)
     return result, time.perf_counter() - started
 
 
@@ -255,16 +260,16 @@ def order_lines(y):
         )
 
 
-def next_command(options, given):
+def next_command(options, argv):
     """The line that names the command to try next, from the arguments of this one."""
-    given, before, after = [*given, "--save", "model"], "", ""
+    argv, prefix, after = [*argv, "--save", "model"], "", ""
     if options.save is not None:
-        given, after = ["predict", options.save, "NEW_FILE"], " > predictions.csv"
+        argv, after = ["predict", options.save, "NEW_FILE"], " > predictions.csv"
     elif options.file is None:
-        given = ["FILE.csv"]
+        argv = ["FILE.csv"]
     elif not importlib.util.find_spec("skops"):
-        before = "pip install skops && "
-    return f"Next             {before}python -m skstructured {shlex.join(given)}{after}"
+        prefix = "pip install skops && "
+    return f"Next             {prefix}python -m skstructured {shlex.join(argv)}{after}"
 
 
 def units(y):
@@ -299,10 +304,10 @@ def play_items(options, table, learner):
 
     with stage("While learning"):
         learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
-    seconds, known = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
-    y, means = (np.split(values, items.offsets[1:-1]) for values in known)
-    given = (y, means) if ranks else (options.choice, y, means)
-    errors = (measures.list_errors if ranks else measures.choice_errors)(*given)
+    seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
+    y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
+    arguments = (y, means) if ranks else (options.choice, y, means)
+    errors = (measures.list_errors if ranks else measures.choice_errors)(*arguments)
     losses = np.clip(errors.losses, 0.0, 1.0)
     last = losses[-max(1, round(LAST * len(losses))) :]
     changed = options.in_order and rise_found(losses, measures.DELTA) is not None

@@ -155,13 +155,13 @@ def _in_parts(path, options, first, report):
     texts, labels, classes, counts = Counter(), {}, None, None
 
     def chunks():
-        for part in files.frames(path, options.delimiter, PART):
-            X = encoded(encoder, features_of(path, part, options, targets), path)
-            y = [labels[text] for text in part[targets[0]].astype(str)] if labels else None
-            yield X, outputs(path, part[targets], space) if y is None else np.array(y)
+        for frame in files.frames(path, options.delimiter, PART):
+            X = encoded(encoder, features_of(path, frame, options, targets), path)
+            y = [labels[text] for text in frame[targets[0]].astype(str)] if labels else None
+            yield X, outputs(path, frame[targets], space) if y is None else np.array(y)
 
-    for part in files.frames(path, options.delimiter, PART, notes):
-        texts.update(filled(path, part, targets, REMEDY).iloc[:, 0].astype(str))
+    for frame in files.frames(path, options.delimiter, PART, notes):
+        texts.update(filled(path, frame, targets, REMEDY).iloc[:, 0].astype(str))
         report(texts.total())
     if space not in files.WIDE:
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
@@ -171,8 +171,8 @@ def _in_parts(path, options, first, report):
         classes, codes = np.unique([*y], return_inverse=True)
         counts = np.bincount(codes, [*texts.values()])
     sizes = texts.total(), len(encoder.get_feature_names_out()), encoder.n_features_in_
-    name, parts = title(path, *sizes, targets), Chunks(chunks)
-    return Table(None, classes, name, encoder, targets, space, notes, shown, parts, counts)
+    name, table_chunks = title(path, *sizes, targets), Chunks(chunks)
+    return Table(None, classes, name, encoder, targets, space, notes, shown, table_chunks, counts)
 
 
 def title(path, n, n_features, n_columns, targets, about=""):
@@ -203,12 +203,12 @@ def features_of(path, frame, options, others):
 
 def encoder_of(features, options, y, targets, is_real=False):
     """The features without bad cells, their encoder, and lines on columns to be careful about."""
-    given = {"numbers": options.numbers or {}, "dates": options.dates or {}}
-    given["categories"] = dict.fromkeys(options.categories or ())
-    for kind, forms in given.items():
-        given[kind] = {name: form for name, form in forms.items() if name in features}
-    features, lines = careful.without_bad_cells(features, options.bad_cells, given)
-    encoder = TableEncoder(**given).fit(features)
+    column_formats = {"numbers": options.numbers or {}, "dates": options.dates or {}}
+    column_formats["categories"] = dict.fromkeys(options.categories or ())
+    for kind, forms in column_formats.items():
+        column_formats[kind] = {name: form for name, form in forms.items() if name in features}
+    features, lines = careful.without_bad_cells(features, options.bad_cells, column_formats)
+    encoder = TableEncoder(**column_formats).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
     lines = careful.about_columns(features, encoder, y, targets, is_real) | lines
     return features, encoder, lines.values()
@@ -225,8 +225,8 @@ def space_of(column, options):
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
-    many = distinct > CLASSES and len(numbers) < ROWS_EACH * distinct
-    return "real" if many or np.any(numbers != np.rint(numbers)) else "multiclass"
+    has_many_values = distinct > CLASSES and len(numbers) < ROWS_EACH * distinct
+    return "real" if has_many_values or np.any(numbers != np.rint(numbers)) else "multiclass"
 
 
 def make_space(name, order=None):
@@ -263,12 +263,12 @@ def _of_items(path, cells, qid, options):
     if y is None:
         raise ValueError(f"Column {target!r} of {path} must have {what} as numbers, got strings.")
     is_wrong = ~np.isin(y, (0, 1))
-    wanted = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
+    requirement = f"--choice needs 1 for the chosen row of each {round_} and 0 for the others"
     if ranks:
         is_wrong = (y < 0) | (y > LARGEST_GRADE)
-        wanted = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
+        requirement = f"grades must be from 0, not relevant, to {LARGEST_GRADE}"
     for row, value in zip(cells.index[is_wrong], y[is_wrong], strict=True):
-        raise ValueError(f"{path} row {row}: {wanted}; column {target!r} has {value:g}.")
+        raise ValueError(f"{path} row {row}: {requirement}; column {target!r} has {value:g}.")
     if ranks and not y.any():
         raise ValueError(f"Column {target!r} has grades of 0 only: no row is better than another.")
     if not ranks:

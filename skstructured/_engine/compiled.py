@@ -333,13 +333,13 @@ def kernel(
     return Kernel(dispatcher, signature, function_type, steps, worth, python)
 
 
-def _digest(told: Any) -> str:
+def _digest(content: Any) -> str:
     """A digest for the names of functions that share their code but not their variables.
 
     Linkers know compiled functions by a name and a number, which begins at 1 in every process: one
     function could be called for another one that an earlier process has kept on disk.
     """
-    return f"_{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
+    return f"_{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
 
 
 def _identity(value: Any) -> Any:
@@ -355,9 +355,9 @@ def _identity(value: Any) -> Any:
     function = value.py_func
     code, file = function.__code__, os.stat(function.__code__.co_filename)
     held = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
-    numbers = [one for one in code.co_consts if not isinstance(one, CodeType)]
-    told = (function.__qualname__, code.co_code, numbers, file.st_mtime_ns, file.st_size)
-    return function.__module__, *told, held
+    numbers = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+    fingerprint = (function.__qualname__, code.co_code, numbers, file.st_mtime_ns, file.st_size)
+    return function.__module__, *fingerprint, held
 
 
 def with_globals(function: Any, **given: Any) -> Any:
@@ -384,11 +384,11 @@ def kernel_over(function: Any, **given: Any) -> Any:
     Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
     """
     try:
-        told = [(name, _identity(value)) for name, value in given.items()]
+        identities = [(name, _identity(value)) for name, value in given.items()]
     except OSError:
         return kernel(with_globals(function, **given), cached=False)
     copy = with_globals(function, **{name: _named_by_content(v) for name, v in given.items()})
-    copy.__qualname__ = function.__name__ + _digest(told)
+    copy.__qualname__ = function.__name__ + _digest(identities)
     return kernel(copy, steps=getattr(function, "steps", 1.0))
 
 

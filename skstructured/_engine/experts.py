@@ -37,51 +37,56 @@ from skstructured._engine.state import (
 
 
 @kernel
-def fold_expert(Theta, dim, dense, averaged, e, few, vector):
+def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
     """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
 
     ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then requests no further folding.
     """
-    factor, played, first, behind = vector[RESCALE], vector[SCALED_WEIGHT_SUM], e * dim, few * dim
+    factor, played, first, average_offset = (
+        vector[RESCALE],
+        vector[SCALED_WEIGHT_SUM],
+        e * dim,
+        n_experts * dim,
+    )
     for i in range(dim if dense else Theta.shape[0]):
         for j in range(Theta.shape[1] if dense else dim):
             row, column = (first + i, j) if dense else (i, first + j)
             if averaged and dense:
-                Theta[behind + row, column] += played * Theta[row, column]
+                Theta[average_offset + row, column] += played * Theta[row, column]
             elif averaged:
-                Theta[row, behind + column] += played * Theta[row, column]
+                Theta[row, average_offset + column] += played * Theta[row, column]
             Theta[row, column] *= factor
     vector[RESCALE], vector[SCALED_WEIGHT_SUM], vector[FLUSH] = 1.0, 0.0, 0.0
 
 
 @also_interpreted
-def score_experts(learned, scales, raws, bounds, weight, dim, many, theta, s):
+def score_experts(learned, scales, raws, bounds, weight, dim, n_scores, theta, s):
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    Expert b has `many` of them, from ``theta[b * many]`` on. Its optimizer sees its own bound of
-    the round.
+    Expert b has `n_scores` of them, from ``theta[b * n_scores]`` on. Its optimizer sees its own
+    bound of the round.
     """
-    _, _, summed, vectors, _, _, totals, _, kind, which, _, _ = learned
-    few, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
+    _, _, summed, vectors, _, _, totals, _, kind, bound_indices, _, _ = learned
+    n_experts, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
     if totals.shape[0] > SQUARE:
         bounds[1] = totals[SQUARE]
-    for e in range(few):
+    for e in range(n_experts):
         vector = vectors[e]
-        s[e] = as_scale(scales[e])(vector, bounds[which[e]], weight)
+        s[e] = as_scale(scales[e])(vector, bounds[bound_indices[e]], weight)
         played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
         size += abs(played + share_of(vector, weight) * s[e])
-        at, behind = e * many, (few + e) * many
-        for i in range(many // dim):
+        offset, average_offset = e * n_scores, (n_experts + e) * n_scores
+        for i in range(n_scores // dim):
             for k in range(dim):
                 raw = raws[i, e * dim + k]
-                theta[at] = s[e] * raw
-                size += abs(theta[at])
-                at += 1
+                theta[offset] = s[e] * raw
+                size += abs(theta[offset])
+                offset += 1
                 if averaged:
-                    mean = played * raw + raws[i, (few + e) * dim + k]
-                    theta[behind] = mean / total if total > 0.0 else 0.0
-                    size += abs(theta[behind])
-                    behind += 1
+                    mean = played * raw + raws[i, (n_experts + e) * dim + k]
+                    theta[average_offset] = mean / total if total > 0.0 else 0.0
+                    size += abs(theta[average_offset])
+                    average_offset += 1
     return size
 
 
@@ -104,21 +109,21 @@ def value_of(whole, theta, y, omega):
 
 @also_interpreted
 def judge_experts(
-    loss, learned, constants, results, length, y, omega, weight, many, all_theta, all_g, losses, v,
-    at, r
+    loss, learned, constants, results, length, y, omega, weight, n_scores, all_theta, all_g, losses,
+    v, offset, r
 ):  # fmt: skip
     """Losses and gradients of the experts, the play, and the weights of the experts after it.
 
     `length` entries of the loss's scratch are passed to the loss, all if it is 0. The scores that
-    are played go to `scores` from `at` on, if there is room, and so do their gradient and loss.
+    are played go to `scores` from `offset` on, if there is room, and so do their gradient and loss.
     """
     _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
     (params, options), (work, scores, gradients, values) = constants, results
-    oracle, few, mixed = as_loss(loss), vectors.shape[0], kind != ALONE
+    oracle, n_experts, mixed = as_loss(loss), vectors.shape[0], kind != ALONE
     scratch = work[0, :length] if length > 0 else work[0]
-    experts = 2 * few if summed and mixed else few
-    theta = all_theta[: experts * many].reshape((experts, many))
-    g = all_g[: experts * many].reshape((experts, many))
+    experts = 2 * n_experts if summed and mixed else n_experts
+    theta = all_theta[: experts * n_scores].reshape((experts, n_scores))
+    g = all_g[: experts * n_scores].reshape((experts, n_scores))
     lost = losses[:experts]
     if kind < SCORES:
         means_of(kind, theta, g)
@@ -131,13 +136,13 @@ def judge_experts(
             forget(scratch, options, numbers)
     if scores.shape[0] > 0:
         if mixed:
-            mix(kind, shares, theta, g, v[:experts], scores[at : at + many])
+            mix(kind, shares, theta, g, v[:experts], scores[offset : offset + n_scores])
         else:
-            copy_into(scores[at : at + many], theta[0])
+            copy_into(scores[offset : offset + n_scores], theta[0])
     if gradients.shape[0] > 0:
-        slope = gradients[at : at + many]
+        slope = gradients[offset : offset + n_scores]
         if mixed:
-            values[r] = oracle(scores[at : at + many], y, slope, params, scratch)
+            values[r] = oracle(scores[offset : offset + n_scores], y, slope, params, scratch)
             forget(scratch, options, numbers)
         else:
             copy_into(slope, g[0])
@@ -181,31 +186,31 @@ def usual_weight(weight, length, reach, numbers):
 
 @also_interpreted
 def step_experts(
-    learned, steps, raws, bounds, weight, dim, dense, ragged, many, g, G, count, s, move
+    learned, steps, raws, bounds, weight, dim, dense, ragged, n_scores, g, G, count, s, move
 ):
     """Let the optimizers step; the moves of Θ: numbers for the columns of G, or for rows z u g."""
-    Theta, _, summed, vectors, _, _, _, _, _, which, _, _ = learned
-    few = vectors.shape[0]
-    for e in range(few):
-        vector, bound, at = vectors[e], bounds[which[e]], e * many
+    Theta, _, summed, vectors, _, _, _, _, _, bound_indices, _, _ = learned
+    n_experts = vectors.shape[0]
+    for e in range(n_experts):
+        vector, bound, offset = vectors[e], bounds[bound_indices[e]], e * n_scores
         inner, square = 0.0, 0.0
-        for i in range(many // dim):
+        for i in range(n_scores // dim):
             for k in range(dim):
-                inner += g[at] * raws[i, e * dim + k]
-                square += g[at] * g[at]
-                at += 1
+                inner += g[offset] * raws[i, e * dim + k]
+                square += g[offset] * g[offset]
+                offset += 1
         square = square_of(G, count, e * dim, (e + 1) * dim) if ragged else square * bound
         if bound == 0.0:  # what is not 0 is rounding
             inner, square = 0.0, 0.0
         count_round(vector, s[e], weight, share_of(vector, weight))
         u = as_step(steps[e])(vector, inner, square, bound, weight)
         if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
-            fold_expert(Theta, dim, dense, summed, e, few, vector)
+            fold_expert(Theta, dim, dense, summed, e, n_experts, vector)
         for k in range(dim):
             c = e * dim + k
             move[c] = u if ragged else u * g[c]
             if summed:
-                move[few * dim + c] = -vector[SCALED_WEIGHT_SUM] * move[c]
+                move[n_experts * dim + c] = -vector[SCALED_WEIGHT_SUM] * move[c]
 
 
 @kernel(fastmath=FASTMATH)
@@ -219,14 +224,14 @@ def square_of(G, count, start, stop):
 
 
 @kernel
-def pack(g, many, dim, packed):
-    """Gradients of the first experts, `many` of each, side by side (rows, few · dim)."""
+def pack(g, n_scores, dim, packed):
+    """Gradients of the first experts, `n_scores` of each, side by side (rows, few · dim)."""
     for e in range(packed.shape[1] // dim):
-        at = e * many
-        for i in range(many // dim):
+        offset = e * n_scores
+        for i in range(n_scores // dim):
             for k in range(dim):
-                packed[i, e * dim + k] = g[at]
-                at += 1
+                packed[i, e * dim + k] = g[offset]
+                offset += 1
 
 
 @kernel(fastmath=FASTMATH)

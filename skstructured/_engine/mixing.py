@@ -72,19 +72,19 @@ def mix(kind, u, theta, means, v, played):
 @kernel
 def shared(u, rates, t):
     """Each rate shares among the experts, and the rates among each other; u (R, N) sums to 1."""
-    few, experts = u.shape
+    n_rates, experts = u.shape
     between = thinning(t)
-    for r in range(few):
+    for r in range(n_rates):
         alpha = thinning(t) if rates[r] < 0.0 else rates[r]
         total = 0.0
         for b in range(experts):
             total += u[r, b]
-        after = (1.0 - between) * total + between / few
-        kept, even = (1.0 - alpha) / total if total > 0.0 else 0.0, alpha / experts
+        after = (1.0 - between) * total + between / n_rates
+        stay_factor, even = (1.0 - alpha) / total if total > 0.0 else 0.0, alpha / experts
         if total == 0.0:
             even = 1.0 / experts
         for b in range(experts):
-            u[r, b] = after * (kept * u[r, b] + even)
+            u[r, b] = after * (stay_factor * u[r, b] + even)
 
 
 @kernel

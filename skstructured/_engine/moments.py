@@ -129,17 +129,17 @@ def refresh(x, weight, statistics, counts, centred, divided):
     its square: numbers of any size neither over- nor underflow. Rows without a feature do not count
     for it. Robust statistics forget: rows count more often than those before them.
     """
-    before, since, gain = counts[COUNTED], counts[RECENT], counts[GAIN]
+    counted_weight, since, gain = counts[COUNTED], counts[RECENT], counts[GAIN]
     for j in range(x.shape[0]):
         missed, lately = statistics[MISSED, j], statistics[MISSED_SINCE, j]
-        there, fresh, limit = before - missed, since - lately, statistics[LIMIT, j]
+        there, fresh, limit = counted_weight - missed, since - lately, statistics[LIMIT, j]
         old, unit = there + fresh, NARROW_SQUARES if limit == NARROW else 1.0
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
         if fresh > 0.0:
             times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
             shift = times * statistics[SUM, j] / old if centred else 0.0
-            kept = there - (times - 1.0) * fresh
-            spread = (kept + times * statistics[SQUARES, j] / unit) / old - shift * shift
+            coefficient = there - (times - 1.0) * fresh
+            spread = (coefficient + times * statistics[SQUARES, j] / unit) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
         missed += lately
@@ -152,12 +152,12 @@ def refresh(x, weight, statistics, counts, centred, divided):
             if old == 0.0 and centred:
                 mean, d, share = x[j], 0.0, 1.0
             left = old / all_ if gain == 1.0 else 1.0 - share
-            kept = (share * left if centred else share) / unit
+            coefficient = (share * left if centred else share) / unit
             z = d / deviation if deviation > SMALLEST else math.inf
             if abs(z) < LARGEST_QUOTIENT:
-                deviation *= math.sqrt(left + z * z * kept)
+                deviation *= math.sqrt(left + z * z * coefficient)
             else:
-                deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(kept))
+                deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(coefficient))
             mean += share * d
         else:
             missed += weight
@@ -165,7 +165,7 @@ def refresh(x, weight, statistics, counts, centred, divided):
             deviation = 1.0
         statistics[MISSED, j], statistics[MISSED_SINCE, j] = missed, 0.0
         set_moments(statistics, j, mean if centred else 0.0, deviation)
-    counts[COUNTED], counts[RECENT] = (before + since) + weight, 0.0
+    counts[COUNTED], counts[RECENT] = (counted_weight + since) + weight, 0.0
 
 
 @kernel
@@ -246,16 +246,16 @@ def round_of(offsets, r):
 
 @kernel(steps=0.5)
 def standardize_rows(
-    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, before
+    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, prior_out
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
-    `before`, if it has rows, receives each row by the transformation before it is counted. With
+    `prior_out`, if it has rows, receives each row by the transformation before it is counted. With
     `offsets`, the first rows of rounds of several rows, those of one round are transformed alike,
     after all of them are counted.
     """
-    ahead, robust = before.shape[0] > 0, counts[ROBUST] > 0.0
+    ahead, robust = prior_out.shape[0] > 0, counts[ROBUST] > 0.0
     constant = count_constants(statistics) > 0.0
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
@@ -263,14 +263,14 @@ def standardize_rows(
             x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
             if w == 0.0:
                 if ahead:
-                    transform(x, statistics, before[r])
+                    transform(x, statistics, prior_out[r])
                 clear(out[r])
                 continue
             size = transform(x, statistics, out[r])
             lacks = size != size
             size = square(out[r]) if lacks else size
             if ahead:
-                copy_into(before[r], out[r])
+                copy_into(prior_out[r], out[r])
             is_first = robust and counts[N_COUNTED] < FIRST_ROWS
             if is_first:
                 copy_into(statistics[KEPT + int(counts[N_COUNTED])], x)
@@ -337,12 +337,12 @@ def divide_entries(data, indices, first, last, inverse, limit, out, place):
 
 @kernel
 def scale_entries(
-    data, indices, indptr, rows, offsets, weight, statistics, counts, columns, out, before, grown
+    data, indices, indptr, rows, offsets, weight, statistics, counts, columns, out, prior_out, grown
 ):
     """Divide the entries of CSR `rows` by the scale of their columns so far, into `out`.
 
     The scale is the largest entry. Robust ones are limited by `count_entry`, and quotients by ±1.
-    Rows of weight zero become 0; `offsets` and `before` are as in `standardize_rows`.
+    Rows of weight zero become 0; `offsets` and `prior_out` are as in `standardize_rows`.
 
     `statistics` are afterwards as before: `grown` (4, entries + 1) receives those of columns that
     changed, see `exchange`; returns how many.
@@ -356,8 +356,8 @@ def scale_entries(
         begin = place
         for r in range(start, stop):
             first, last, w = indptr[rows[r]], indptr[rows[r] + 1], weight[r]
-            if before.shape[0] > 0:
-                divide_entries(data, indices, first, last, inverse, limit, before, place)
+            if prior_out.shape[0] > 0:
+                divide_entries(data, indices, first, last, inverse, limit, prior_out, place)
             counts[N_COUNTED] += 1.0 if w > 0.0 else 0.0
             times = 1.0 if counts[N_COUNTED] <= COUNTED_ROWS else THINNED
             least = 0.0 if robust and counts[N_COUNTED] % times == 0.0 else math.inf

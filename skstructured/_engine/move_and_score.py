@@ -95,9 +95,9 @@ def dense_move_and_score_pairs(
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
     intercept, has_near = Theta.shape[1] > width, state.shape[0] > SQUARE
-    part, first, near = raw.shape[0], raw.shape[0], width
+    block_size, first, near = raw.shape[0], raw.shape[0], width
     if has_near:
-        part, first, near = int(state[PART]), int(state[FIRST]), int(state[FEATURES])
+        block_size, first, near = int(state[PART]), int(state[FIRST]), int(state[FEATURES])
     z_sq = 1.0 if intercept else 0.0
     for j in range(near):
         z_sq += z[j] * z[j]
@@ -105,10 +105,10 @@ def dense_move_and_score_pairs(
         state[SQUARE] = z_sq
     for j in range(near, width):
         z_sq += z[j] * z[j]
-    for start in range(0, raw.shape[0], part):
+    for start in range(0, raw.shape[0], block_size):
         move_pairs(Theta, x, z, u, move, raw, start, start + first)
-        if first < part:
-            move_pairs(Theta, x[:near], z[:near], u, move, raw, start + first, start + part)
+        if first < block_size:
+            move_pairs(Theta, x[:near], z[:near], u, move, raw, start + first, start + block_size)
     if intercept:
         for k in range(raw.shape[0]):
             Theta[k, width] += u * move[k]
@@ -191,8 +191,8 @@ def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Kern
     """The primitive for rows of one storage and scores of length `dim`, with averages or not."""
     if not sparse:
         return dense_move_and_score
-    known = dim if dim <= LARGEST_KNOWN_DIM else 0
-    return csr_move_and_score_for(known, 2 * known if average else known)
+    static_dim = dim if dim <= LARGEST_KNOWN_DIM else 0
+    return csr_move_and_score_for(static_dim, 2 * static_dim if average else static_dim)
 
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
@@ -207,13 +207,13 @@ def add_dense(data, width, rows, terms, A):
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n = terms.shape[1], rows.shape[0]
     for r in range(0, n, 3):
-        one, other = min(r + 1, n - 1), min(r + 2, n - 1)  # those behind the last count 0
+        after, other = min(r + 1, n - 1), min(r + 2, n - 1)  # those behind the last count 0
         x = data[rows[r] * width : (rows[r] + 1) * width]
-        y = data[rows[one] * width : (rows[one] + 1) * width]
+        y = data[rows[after] * width : (rows[after] + 1) * width]
         z = data[rows[other] * width : (rows[other] + 1) * width]
         for k in range(dim):
             a, c = A[k], terms[r, k]
-            d, e = terms[one, k] if one > r else 0.0, terms[other, k] if other > one else 0.0
+            d, e = terms[after, k] if after > r else 0.0, terms[other, k] if other > after else 0.0
             for j in range(width):
                 a[j] = ((a[j] + c * x[j]) + d * y[j]) + e * z[j]
     if A.shape[1] > width:

@@ -68,18 +68,18 @@ def learn_row(
         return REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     empty, counted = np.empty(0, dtype=np.int32), np.empty(counts.size)
-    z, before, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
+    z, backup, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
     copy_into(z[0], x[0])
     if used:
-        copy_into(before, statistics.reshape(-1))
+        copy_into(backup, statistics.reshape(-1))
         copy_into(counted, counts)
-        how = (statistics, counts, centred, divided)
-        as_standardize(standardize)(x[0], width, first, none, weight, *how, z, no_rows)
+        moments = (statistics, counts, centred, divided)
+        as_standardize(standardize)(x[0], width, first, none, weight, *moments, z, no_rows)
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
-    alone = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
-    stopped = as_loop(loop)(row, alone, learned, constants, results, kernels, scales, steps)
+    single_round = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)
+    stopped = as_loop(loop)(row, single_round, learned, constants, results, kernels, scales, steps)
     if used and stopped >= 0:
-        copy_into(statistics.reshape(-1), before)
+        copy_into(statistics.reshape(-1), backup)
         copy_into(counts, counted)
     return stopped
 
@@ -131,7 +131,12 @@ def play_row(
     as one, by the averages or by the last. Returns whether the row and its scores are finite and in
     range; else `out` must not be read.
     """
-    (rows, width), dim, few, x_sq = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors), 0.0
+    (rows, width), dim, n_experts, x_sq = (
+        (Theta.shape[0], x.shape[1]),
+        out.shape[1],
+        len(vectors),
+        0.0,
+    )
     room = np.empty(width + 3 * rows)  # one allocation in the place of three
     z, raws = room[:width], room[width : width + rows].reshape((1, rows))
     theta = room[width + rows :].reshape((2, rows // dim, dim))
@@ -145,8 +150,12 @@ def play_row(
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
-    nothing, which, summed = np.zeros(dim), np.zeros(few, np.int64), Theta.shape[0] > few * dim
-    mixed = (shares, nothing, nothing, nothing, kind, which, nothing, which)
+    nothing, bound_indices, summed = (
+        np.zeros(dim),
+        np.zeros(n_experts, np.int64),
+        Theta.shape[0] > n_experts * dim,
+    )
+    mixed = (shares, nothing, nothing, nothing, kind, bound_indices, nothing, bound_indices)
     scores_of_dense(Theta, z, raws[0])
     learned = (Theta, 0, summed, vectors, *mixed)
     play_raw(learned, scales, raws, averaged, theta[0], theta[1], out[0])

@@ -148,22 +148,27 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
     Theta, _, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
     options, move_and_score = constants[1], as_move_and_score(kernels[0])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
-    n, few, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
+    n, n_experts, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
     ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     longest += extra
     dense = indptr.shape[0] == 0 and not ragged
-    columns, most = few * dim * (2 if summed and (mixed or dense) else 1), 0
+    columns, most = n_experts * dim * (2 if summed and (mixed or dense) else 1), 0
     if ragged:
         most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
-    raw, move = np.empty(longest * columns), np.empty((2 if summed else 1) * few * dim)
+    raw, move = np.empty(longest * columns), np.empty((2 if summed else 1) * n_experts * dim)
     raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
-    y, losses, v, s = np.empty(longest * dim), np.empty(columns), np.empty(columns), np.empty(few)
+    y, losses, v, s = (
+        np.empty(longest * dim),
+        np.empty(columns),
+        np.empty(columns),
+        np.empty(n_experts),
+    )
     bounds, room = np.zeros(2), np.empty(options[ROOM])
-    packed = np.empty((longest if ragged else 0, few * dim))
-    G, touched = np.empty((most, few * dim)), np.empty(most, dtype=np.int64)
-    length, scored, at, truths, count = dim, 1, 0, 0, 0
+    packed = np.empty((longest if ragged else 0, n_experts * dim))
+    G, touched = np.empty((most, n_experts * dim)), np.empty(most, dtype=np.int64)
+    length, scored, offset, truths, count = dim, 1, 0, 0, 0
     state = totals if mixed else vectors[0]
     clear(move)
     if not ragged:
@@ -182,26 +187,26 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
             )  # fmt: skip
         elif not in_range(bounds[0], SHORTEST_SQ, LONGEST_SQ):
             return r
-        many = scored * dim
-        if not score_experts(learned, scales, raws, bounds, w, dim, many, theta, s) <= LARGEST:
+        n_scores = scored * dim
+        if not score_experts(learned, scales, raws, bounds, w, dim, n_scores, theta, s) <= LARGEST:
             return r
         for k in range(length):
             y[k] = truth[truths + k]
         omega_r = omega[r] if omega.shape[0] > 0 else 0.0
         size_r = sizes[r] if sizes.shape[0] > 0 else 0
         judge_experts(
-            kernels[1], learned, constants, results, size_r, y[:length], omega_r, w, many, theta, g,
-            losses, v, at, r,
+            kernels[1], learned, constants, results, size_r, y[:length], omega_r, w, n_scores,
+            theta, g, losses, v, offset, r,
         )  # fmt: skip
         if ragged:
-            pack(g, many, dim, packed)
+            pack(g, n_scores, dim, packed)
             count = gather(
                 data, indices, indptr, width, order[r], packed[:scored], options, slot, touched, G
             )
             for i in range(2):
                 numbers[i] = max(numbers[i], w * bounds[i])
         step_experts(
-            learned, steps, raws, bounds, w, dim, dense, ragged, many, g, G, count, s, move
+            learned, steps, raws, bounds, w, dim, dense, ragged, n_scores, g, G, count, s, move
         )
         if ragged:
             for t in range(count):
@@ -212,12 +217,12 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
                 data, indices, indptr, width, order[r], order[after], Theta, state, move,
                 1.0 if w > 0.0 else 0.0, weight[after], raw,
             )  # fmt: skip
-        for e in range(few):
+        for e in range(n_experts):
             if vectors[e, RENEWED] + 1.0 < RENEW:
                 vectors[e, RENEWED] += 1.0
             else:
                 renew_expert(vectors[e], Theta, dim, dense, e)
-        at += many
+        offset += n_scores
         truths += length
     return -1
 
@@ -252,16 +257,16 @@ def learn_rows(  # the hot loop
     """
     data, indices, indptr, width = rows
     order, truth, weight = rounds[0], rounds[2], rounds[3]
-    Theta, own, summed, vectors, _, _, _, _, _, _, _, _ = learned
+    Theta, A_start, summed, vectors, _, _, _, _, _, _, _, _ = learned
     (params, options), (work, scores, _, _) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(scales[0]), as_step(steps[0])
-    n, dim, A, vector, scratch = weight.shape[0], options[DIM], Theta[own:], vectors[0], work[0]
+    n, dim, A, vector, scratch = weight.shape[0], options[DIM], Theta[A_start:], vectors[0], work[0]
     dense = indptr.shape[0] == 0
-    waiting, together, turns = summed and dense, summed and not dense, work.shape[0] > 1
+    waiting, is_fused, turns = summed and dense, summed and not dense, work.shape[0] > 1
     raw, theta, y, waits = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((WAITING, dim))
-    move, start, stopped, at = np.empty(2 * dim if together else dim), 0, -1, 0
-    g, none, one = move[:dim], int64(0), int64(1)  # literals have copies of functions
+    move, start, stopped, offset = np.empty(2 * dim if is_fused else dim), 0, -1, 0
+    g, none, n_experts = move[:dim], int64(0), int64(1)  # literals have copies of functions
     clear(move)
     x_sq = move_and_score(
         data, indices, indptr, width, order[0], order[0], Theta, vector, move, 0.0, weight[0], raw
@@ -278,14 +283,14 @@ def learn_rows(  # the hot loop
             stopped = r
             break
         for k in range(dim):
-            y[k] = truth[at + k]
+            y[k] = truth[offset + k]
         if turns:
             loss(theta, y, g, params, work[r])
         else:
             loss(theta, y, g, params, scratch)
         if scores.shape[0] > 0:
             for k in range(dim):
-                scores[at + k] = theta[k]
+                scores[offset + k] = theta[k]
         inner, square = products(g, raw)
         count_round(vector, s, w, share)
         u = step(vector, inner, square * x_sq, x_sq, w)
@@ -293,10 +298,10 @@ def learn_rows(  # the hot loop
             if waiting:
                 add_dense(data, width, order[start:r], waits, A)
                 start = r
-            fold_expert(Theta, dim, dense, summed, none, one, vector)
+            fold_expert(Theta, dim, dense, summed, none, n_experts, vector)
         if summed:
             for k in range(dim):
-                if together:
+                if is_fused:
                     move[dim + k] = -vector[SCALED_WEIGHT_SUM] * g[k]
                 else:
                     waits[r - start, k] = -u * vector[SCALED_WEIGHT_SUM] * g[k]
@@ -312,7 +317,7 @@ def learn_rows(  # the hot loop
             vector[RENEWED] += 1.0
         else:
             renew_expert(vector, Theta, dim, dense, none)
-        at += dim
+        offset += dim
     if waiting:
         add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
     return stopped
@@ -426,16 +431,16 @@ def scores_of_row(data, indices, indptr, width, row, Theta, raw):
 
 
 @kernel
-def without_averages(shares, few, out):
-    """Weights (groups, R, N) of the experts that are not averages, the first `few`, to sum 1."""
+def without_averages(shares, n_experts, out):
+    """Weights (groups, R, N) of experts that are not averages, the first `n_experts`, to sum 1."""
     out[:] = 0.0
     for group in range(shares.shape[0]):
         total = 0.0
         for r in range(shares.shape[1]):
-            for e in range(few):
+            for e in range(n_experts):
                 total += shares[group, r, e]
         for r in range(shares.shape[1]):
-            for e in range(few):
+            for e in range(n_experts):
                 out[group, r, e] = shares[group, r, e] / (total if total > 0.0 else 1.0)
 
 
@@ -445,14 +450,14 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 
     With a weight of 0; theta and means (2 E, dim) are scratch.
     """
-    summed, vectors, shares, rates, totals, sums, kind, which, numbers, slot = learned[2:]
-    few, dim = vectors.shape[0], out.shape[0]
-    now, s, v = np.empty_like(vectors), np.empty(few), np.empty(shares.shape[2])
-    for e in range(few):  # optimisers may note what they see in them
-        copy_into(now[e], vectors[e])
+    summed, vectors, shares, rates, totals, sums, kind, bound_indices, numbers, slot = learned[2:]
+    n_experts, dim = vectors.shape[0], out.shape[0]
+    vectors_copy, s, v = np.empty_like(vectors), np.empty(n_experts), np.empty(shares.shape[2])
+    for e in range(n_experts):  # optimisers may note what they see in them
+        copy_into(vectors_copy[e], vectors[e])
     mixed_as = kind if kind != ALONE else SCORES  # averages of one expert are scored here too
-    behind = (shares, rates, totals, sums, mixed_as, which, numbers, slot)
-    held = (learned[0], learned[1], summed, now, *behind)
+    mixing_state = (shares, rates, totals, sums, mixed_as, bound_indices, numbers, slot)
+    held = (learned[0], learned[1], summed, vectors_copy, *mixing_state)
     score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)
     if kind == ALONE:
         copy_into(out, theta[1 if averaged and summed else 0])
@@ -461,7 +466,7 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
         means_of(kind, theta, means)
     if summed and not averaged:
         by_last = np.empty_like(shares)
-        without_averages(shares, few, by_last)
+        without_averages(shares, n_experts, by_last)
         mix(kind, by_last, theta, means, v, out)
     else:
         mix(kind, shares, theta, means, v, out)
@@ -472,9 +477,9 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
     worth=ROWS_WORTH,
 )
 def ahead(
-    loop, rows, before, averaged, rounds, learned, constants, results, kernels, scales, steps
+    loop, rows, prior_data, averaged, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """Score each row of `before` as predictions are, and then have the loop learn it alone.
+    """Score each row of `prior_data` as predictions are, and then have the loop learn it alone.
 
     As `learn_rounds`; scores are by the averages of the weights, or by the last.
     """
@@ -482,15 +487,19 @@ def ahead(
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
     learn, (work, scores, none, _) = as_loop(loop), results
-    dim, few = options[DIM], vectors.shape[0] * (2 if summed else 1)
-    raws, theta, means = np.empty((1, few * dim)), np.empty((few, dim)), np.empty((few, dim))
+    dim, n_models = options[DIM], vectors.shape[0] * (2 if summed else 1)
+    raws, theta, means = (
+        np.empty((1, n_models * dim)),
+        np.empty((n_models, dim)),
+        np.empty((n_models, dim)),
+    )
     for r in range(weight.shape[0]):
-        one = slice(r, r + 1)
-        scores_of_row(before, indices, indptr, width, order[r], Theta, raws[0])
+        span = slice(r, r + 1)
+        scores_of_row(prior_data, indices, indptr, width, order[r], Theta, raws[0])
         play_raw(learned, scales, raws, averaged, theta, means, scores[r * dim : (r + 1) * dim])
         label = truth[r * dim : (r + 1) * dim]
-        alone = (order[one], lengths, label, weight[one], omega[one], terms, sizes)
+        single_round = (order[span], lengths, label, weight[span], omega[span], terms, sizes)
         nothing = (work, none, none, none)
-        if learn(rows, alone, learned, constants, nothing, kernels, scales, steps) >= 0:
+        if learn(rows, single_round, learned, constants, nothing, kernels, scales, steps) >= 0:
             return r
     return -1

@@ -47,7 +47,7 @@ def _prefetch_line(context: Any, builder: Any, signature: Any, args: Any) -> Any
 def _add_lanes(
     typing_context: Any,
     target: Any,
-    at: Any,
+    target_start: Any,
     factors: Any,
     source: Any,
     starts: Any,
@@ -60,9 +60,9 @@ def _add_lanes(
     fused = ("contract",)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def place(which: Any, offset: Any) -> Any:
+        def place(index: Any, offset: Any) -> Any:
             offset = builder.add(offset, args[5])
-            pointer = _pointer(context, builder, signature.args[which], args[which], offset)
+            pointer = _pointer(context, builder, signature.args[index], args[index], offset)
             return builder.bitcast(pointer, vector.as_pointer())
 
         def term(i: Any) -> Any:
@@ -79,34 +79,34 @@ def _add_lanes(
         builder.store(builder.fadd(builder.load(goal, align=8), total, flags=fused), goal, align=8)
         return context.get_dummy_value()
 
-    many = len(factors)
-    factors, starts = types.UniTuple(types.float64, many), types.UniTuple(types.int64, many)
+    n_terms = len(factors)
+    factors, starts = types.UniTuple(types.float64, n_terms), types.UniTuple(types.int64, n_terms)
     places = (target, types.int64, factors, source, starts, types.int64)
     return types.void(*places, lanes), codegen
 
 
 def _add_slices(
-    target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int
+    target: Array, target_start: Any, factors: Any, source: Array, starts: Any, length: int
 ) -> None:
-    """``target[at:at + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
+    """``target[begin:begin + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
 
     By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
     Bounds are the caller's to keep.
     """
-    goal, source = target.reshape(-1)[at : at + length], source.reshape(-1)
+    goal, source = target.reshape(-1)[target_start : target_start + length], source.reshape(-1)
     for x, start in zip(factors, starts, strict=True):
         goal += x * source[start : start + length]
 
 
 @kernel(python=_add_slices)
-def add_row(target, at, factors, source, starts, length):
+def add_row(target, target_start, factors, source, starts, length):
     quads, pairs = length // 4 * 4, length // 2 * 2
     for k in range(0, quads, 4):
-        _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
+        _add_lanes(target, target_start, factors, source, starts, k, 4)  # type: ignore[call-arg]
     for k in range(quads, pairs, 2):
-        _add_lanes(target, at, factors, source, starts, k, 2)  # type: ignore[call-arg]
+        _add_lanes(target, target_start, factors, source, starts, k, 2)  # type: ignore[call-arg]
     for k in range(pairs, length):
-        _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
+        _add_lanes(target, target_start, factors, source, starts, k, 1)  # type: ignore[call-arg]
 
 
 def two_to(shifted: Any) -> float:

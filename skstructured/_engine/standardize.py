@@ -91,9 +91,9 @@ class RunningScale(State):
     ----------
     width : int
         Features, the intercept not included.
-    `centred` : bool
+    centred : bool
         Whether means are taken off; else features are divided by the root of their mean square.
-    wanted : bool
+    is_used : bool
         Whether rows are transformed, or unchanged.
     dtype : dtype, default=float64
         Type of dense rows for compiled functions. CSR rows, means and deviations are float64.
@@ -123,7 +123,7 @@ class RunningScale(State):
         self,
         width: int,
         centred: bool,
-        wanted: bool,
+        is_used: bool,
         dtype: DTypeLike = np.float64,
         indicators: bool = False,
         robust: bool = False,
@@ -133,10 +133,10 @@ class RunningScale(State):
         self.counts = np.zeros(ROBUST + 1)
         self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
         self.centred = centred
-        self.used = wanted
+        self.used = is_used
         self.divided = True
         self.dtype = np.dtype(dtype)
-        self.indicators = wanted and indicators
+        self.indicators = is_used and indicators
         self._kind: str | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -213,9 +213,9 @@ class RunningScale(State):
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        found = self.counted(rows, order, weight)
-        at_once(found.commit)
-        return found.rows, found.places
+        pending = self.counted(rows, order, weight)
+        at_once(pending.commit)
+        return pending.rows, pending.places
 
     def count_all(self, rows: Rows, weight: Floats, quantiles: bool = False) -> None:
         """Count the first rows all at once: the moments of dense ones are those of all of them.
@@ -272,18 +272,18 @@ class RunningScale(State):
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         rows = self._with_quantiles(rows)
         out = np.empty((len(order), rows.width), dtype=self.dtype)
-        before = np.empty_like(out) if ahead else out[:0]
-        own = dict(zip(("statistics", "counts"), self.arrays, strict=True))
-        now = {name: numbers.copy() for name, numbers in own.items()}
-        given = (rows.data, rows.width, order, self.offsets, weight, *now.values())
-        standardize_rows(*given, self.centred, self.divided, out, before)
+        prior_out = np.empty_like(out) if ahead else out[:0]
+        arrays = dict(zip(("statistics", "counts"), self.arrays, strict=True))
+        copies = {name: numbers.copy() for name, numbers in arrays.items()}
+        arguments = (rows.data, rows.width, order, self.offsets, weight, *copies.values())
+        standardize_rows(*arguments, self.centred, self.divided, out, prior_out)
         if self.indicators:
             gaps = np.isnan(rows.X[order])
             out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
-            before = np.hstack([before, gaps[: len(before)].astype(self.dtype)])
+            prior_out = np.hstack([prior_out, gaps[: len(prior_out)].astype(self.dtype)])
         update = vars(self).update
-        before = before.reshape(-1)
-        return Counted(Rows.from_array(out), places, (update, now), (update, own), before)
+        prior_out = prior_out.reshape(-1)
+        return Counted(Rows.from_array(out), places, (update, copies), (update, arrays), prior_out)
 
     def _by_largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool, places: Array
@@ -292,15 +292,15 @@ class RunningScale(State):
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        before, grown = np.empty(len(out) * ahead), np.empty((4, len(out) + 1))
+        prior_out, grown = np.empty(len(out) * ahead), np.empty((4, len(out) + 1))
         entries = (rows.data, rows.indices, rows.indptr)
-        given = (*entries, order, self.offsets, weight, self.statistics, self.counts)
-        count = scale_entries(*given, columns, out, before, grown)
+        arguments = (*entries, order, self.offsets, weight, self.statistics, self.counts)
+        count = scale_entries(*arguments, columns, out, prior_out, grown)
         ready = Rows(out, columns, indptr, self.columns, len(order), None)
         grow = (exchange, self.statistics, self.counts, grown, count)
         scratch = self.counts.copy(), grown[:, -1:].copy()
         exchange(self.statistics, *scratch, 0, True)  # compiled before it is called at once
-        return Counted(ready, places, (*grow, True), (*grow, False), before)
+        return Counted(ready, places, (*grow, True), (*grow, False), prior_out)
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows by the current transformation; they are not counted."""
@@ -367,8 +367,8 @@ class RunningScale(State):
     def reset_copy(self) -> "RunningScale":
         """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
-        given = self.centred, self.used, self.dtype, self.indicators, self.robust
-        fresh = type(self)(width, *given, bool(self.counts[GROWTH]))
+        settings = self.centred, self.used, self.dtype, self.indicators, self.robust
+        fresh = type(self)(width, *settings, bool(self.counts[GROWTH]))
         fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 

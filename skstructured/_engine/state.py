@@ -114,10 +114,10 @@ def renew_norm(vector, Theta, block):
         return
     total = 0.0
     for i in range(top, bottom):
-        part = 0.0
+        row_total = 0.0
         for j in range(left, right):
-            part += Theta[i, j] * Theta[i, j]
-        total += part
+            row_total += Theta[i, j] * Theta[i, j]
+        total += row_total
     vector[int(vector[NORM_AT])], vector[RENEWED] = total, 0.0
 
 
@@ -215,19 +215,19 @@ class LinearState(State):
         kind: int = ALONE,
         rates: Floats | None = None,
     ) -> None:
-        few = len(vectors)
+        n_optimizers = len(vectors)
         self.vectors, self.summed, self.kind = vectors, summed, kind
         self.Theta: Any = None
         self.by_feature = False
-        self._own = few * blocks[0] * dim + blocks[1]
-        self._shape = (self._own + summed * few * dim, width)
-        self.n_experts = few * (2 if summed and kind != ALONE else 1)
+        self._own = n_optimizers * blocks[0] * dim + blocks[1]
+        self._shape = (self._own + summed * n_optimizers * dim, width)
+        self.n_experts = n_optimizers * (2 if summed and kind != ALONE else 1)
         self.rates = np.array([THINNING]) if rates is None else rates
         groups = dim if kind == LABELS else 1
         self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
-        self.which = np.zeros(few, dtype=np.int64)
+        self.which = np.zeros(n_optimizers, dtype=np.int64)
         self.heaviest, self.between = 1.0, 0.0
         self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
 
@@ -295,8 +295,8 @@ class LinearState(State):
 
     def copy(self) -> Self:
         """An independent copy."""
-        twin, parts = object.__new__(type(self)), vars(self).items()
-        vars(twin).update({k: part if k == "Theta" else own(part) for k, part in parts})
+        twin, attributes = object.__new__(type(self)), vars(self).items()
+        vars(twin).update({k: value if k == "Theta" else own(value) for k, value in attributes})
         if self.Theta is not None:
             twin.Theta = aligned_copy(self.Theta)
         return twin

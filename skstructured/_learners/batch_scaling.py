@@ -52,9 +52,9 @@ class FeatureScale:
         mean = share @ X
         deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
         tiny = deviation <= 1e-12 * np.abs(mean)
-        kept = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0) & indicators
-        scale = np.where(kept | tiny, 1.0, deviation)
-        return cls(np.where(kept, 0.0, mean) if centred else None, scale, columns)
+        is_binary = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0) & indicators
+        scale = np.where(is_binary | tiny, 1.0, deviation)
+        return cls(np.where(is_binary, 0.0, mean) if centred else None, scale, columns)
 
     @property
     def used(self) -> bool:
@@ -121,10 +121,10 @@ def scale_of(
     without the parameter do not standardize. Kernels are given dense rows of this dtype. Robust
     statistics forget, if `forgets`; learners that keep rows in old units must not.
     """
-    missing, wanted = check_missing(learner), check_standardize(learner)
-    is_robust = bool(wanted) and wanted != "moments"
-    how = bool(intercept), bool(wanted), dtype, missing == "indicator", is_robust
-    return RunningScale(width, *how, is_robust and forgets)
+    missing, standardize = check_missing(learner), check_standardize(learner)
+    is_robust = bool(standardize) and standardize != "moments"
+    settings = bool(intercept), bool(standardize), dtype, missing == "indicator", is_robust
+    return RunningScale(width, *settings, is_robust and forgets)
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:

@@ -19,12 +19,12 @@ def _blas() -> Any:
 
 
 @contextlib.contextmanager
-def one_blas_thread(wanted: bool) -> Iterator[None]:
-    """Products have one thread if that is `wanted`, and no other thread has set it already.
+def one_blas_thread(is_enabled: bool) -> Iterator[None]:
+    """Products have one thread if that is `is_enabled`, and no other thread has set it already.
 
     So the number to restore is never one that was set here.
     """
-    if not (wanted and SETS.acquire(blocking=False)):
+    if not (is_enabled and SETS.acquire(blocking=False)):
         yield
         return
     try:

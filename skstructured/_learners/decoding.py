@@ -60,8 +60,8 @@ class Decoding:
 
     def _anchor(self) -> Any:
         theta = self.theta.values if self._ragged else self.theta
-        alone = self.decoder.by_scores and self._mu is None and np.isfinite(theta).all()
-        mu: Any = None if alone else self.mu
+        is_by_scores = self.decoder.by_scores and self._mu is None and np.isfinite(theta).all()
+        mu: Any = None if is_by_scores else self.mu
         return self.decoder.most_likely(self.theta, mu, self.loss)
 
     def draw(self, rng: Seed) -> Any:

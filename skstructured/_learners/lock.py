@@ -121,7 +121,7 @@ def learning_aside(estimator: Any, continues: bool = False, draws: bool = False)
     """
     attributes = dict(vars(estimator))
     if continues:
-        attributes |= {name: own(part) for name, part in attributes.items() if name[0] == "_"}
+        attributes |= {name: own(value) for name, value in attributes.items() if name[0] == "_"}
     if draws:
         attributes["random_state_"] = copy.deepcopy(attributes["random_state_"])
     twin, calls = snapshot(estimator, attributes), []

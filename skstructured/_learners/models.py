@@ -222,12 +222,12 @@ class Model(State, ABC):
 
     def certificate(self, delta: float | None) -> Any:
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
-        found, state = self._theorem(delta), self.state
+        theorem, state = self._theorem(delta), self.state
         if state.between > 0.0:
-            found.constants["left_out"] = state.between
-        if "deviation" in found.constants:
-            found.constants["deviation"] *= state.heaviest
-        return found
+            theorem.constants["left_out"] = state.between
+        if "deviation" in theorem.constants:
+            theorem.constants["deviation"] *= state.heaviest
+        return theorem
 
     def _theorem(self, delta: float | None) -> Any:
         """The theorem for rounds of weight 1 at most whose outputs are vertices."""
@@ -251,10 +251,10 @@ class Model(State, ABC):
 
     def _kept(self, name: Any, make: Callable[[], Any]) -> Any:
         """What is made, unless it is None, when it is first asked for; left out of pickles."""
-        kept = self._loops.get(name)
-        if kept is None:
-            kept = self._loops[name] = make()
-        return kept
+        value = self._loops.get(name)
+        if value is None:
+            value = self._loops[name] = make()
+        return value
 
     @abstractmethod
     def _kernels(self) -> tuple[Kernel, ...]:
@@ -266,8 +266,8 @@ class Model(State, ABC):
 
     def _cannot_compile(self, error: NumbaError) -> TypeError:
         lines = [line for line in str(error).splitlines() if "Failed in" not in line]
-        parts = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
-        return TypeError(f"numba cannot compile a kernel of {parts}: {lines[0]}")
+        components = f"{type(self.optimizer).__name__} or {type(self.loss).__name__}"
+        return TypeError(f"numba cannot compile a kernel of {components}: {lines[0]}")
 
     def _new_kernels(self) -> Kernels:
         kernels = Kernels(self._kernels(), self._experts(), self._mixed)
@@ -411,9 +411,9 @@ class LinearModel(Model):
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", lambda: compiled_learn_row(self._bound()))
             if learn is not None:
-                how = *scale.arrays, scale.used, scale.centred, scale.divided
-                given = (self.intercept, *norms, X, V, weight, how, state.learned)
-                return learn(*given, (self.params, self.options), self.work)
+                scaling = *scale.arrays, scale.used, scale.centred, scale.divided
+                arguments = (self.intercept, *norms, X, V, weight, scaling, state.learned)
+                return learn(*arguments, (self.params, self.options), self.work)
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:
             return REFUSED
@@ -425,7 +425,7 @@ class LinearModel(Model):
     ) -> int:
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         ahead = record in (LAST, AVERAGE)
-        ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
+        ready, places, count, undo, earlier_data = self.scale.counted(rows, block, weight, ahead)
         omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
         kernels, rounds = self._bound(), rounds_of(places, V, weight, omega)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
@@ -434,7 +434,7 @@ class LinearModel(Model):
         def moving(state: LinearState) -> list[Call]:
             if not ahead:
                 return [kernels.call_of(ready, rounds, state, constants, results), count]
-            played = before, record == AVERAGE
+            played = earlier_data, record == AVERAGE
             return [kernels.call_ahead(ready, rounds, state, played, constants, results), count]
 
         stopped = self._learn_at_once(moving)
@@ -450,10 +450,10 @@ class LinearModel(Model):
         """
         if averaged or not self.averaged:
             return self.state.shares
-        kept = np.array(self.state.shares)
-        kept[:, :, len(self.state.vectors) :] = 0.0
-        total = kept.sum(axis=(1, 2), keepdims=True)
-        return kept / np.where(total > 0.0, total, 1.0)
+        shares = np.array(self.state.shares)
+        shares[:, :, len(self.state.vectors) :] = 0.0
+        total = shares.sum(axis=(1, 2), keepdims=True)
+        return shares / np.where(total > 0.0, total, 1.0)
 
     def expert_weights(self) -> Floats:
         """How much each expert counts: (N,), or (dim, N) if labels are mixed separately."""
@@ -485,20 +485,20 @@ class LinearModel(Model):
         Of a mixture all, else the last one or the average.
         """
         if columns is None:
-            parts = self.state.parts
+            theta_and_sums = self.state.parts
         else:
             places = np.append(columns, self.width) if self.intercept else columns
-            parts = self.state.parts_of(places)
-        return self.scale.fold(self._stored_matrices(parts, averaged), columns)
+            theta_and_sums = self.state.parts_of(places)
+        return self.scale.fold(self._stored_matrices(theta_and_sums, averaged), columns)
 
-    def _stored_matrices(self, parts: tuple[Floats, Floats], averaged: bool) -> Floats:
+    def _stored_matrices(self, theta_and_sums: tuple[Floats, Floats], averaged: bool) -> Floats:
         """W (N, dim, width) of the experts for standardized rows, from Θ and the sums behind."""
         state, dim, optimizer = self.state, self.space.dim_, self.optimizer
         if not self.mixes:
             if averaged and self.averaged:
-                return optimizer.average_weights(*parts, state.vector, dim)[None]
-            return optimizer.weights(parts[0], state.vector, dim)[None]
-        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
+                return optimizer.average_weights(*theta_and_sums, state.vector, dim)[None]
+            return optimizer.weights(theta_and_sums[0], state.vector, dim)[None]
+        last, sums = (matrix.reshape(len(state.vectors), dim, -1) for matrix in theta_and_sums)
         each = list(zip(self._experts(), last, state.vectors, strict=True))
         matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
         for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():
@@ -509,8 +509,8 @@ class LinearModel(Model):
         """What is played, (n, dim); of wide rows by the columns that have entries."""
         if self.mixes:
             return self._mixed_scores(batch.rows, averaged)
-        parts = self.scale.imputed_parts(batch.rows)
-        return np.concatenate([self._linear_scores(rows, averaged) for rows in parts])
+        chunks = self.scale.imputed_parts(batch.rows)
+        return np.concatenate([self._linear_scores(rows, averaged) for rows in chunks])
 
     def _linear_scores(self, rows: Rows, averaged: bool) -> Floats:
         """`scores` of rows that are imputed."""
@@ -529,9 +529,9 @@ class LinearModel(Model):
         play = play_rows_for(self._bound(), steps)
         learned = (without, 0, *map(writable, self.state.played))
         for start in range(0, len(played), ROWS):
-            part = slice(start, start + ROWS)
-            some = rows if len(played) <= ROWS else rows.taken(part)
-            play(learned, self._raw(self.scale.transformed_matrix(some)), averaged, played[part])
+            span = slice(start, start + ROWS)
+            chunk = rows if len(played) <= ROWS else rows.taken(span)
+            play(learned, self._raw(self.scale.transformed_matrix(chunk)), averaged, played[span])
         return played
 
     def _raw(self, Z: Floats) -> Floats:
@@ -552,11 +552,11 @@ class LinearModel(Model):
         if play is None:
             return None
         out = np.empty((2, self.space.dim_))
-        known = play(
+        is_played = play(
             norms[0], norms[1], X, scale.statistics, scale.used, averaged,
             state.Theta, state.vectors, state.shares, state.kind, out,
         )  # fmt: skip
-        return out if known else None
+        return out if is_played else None
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""

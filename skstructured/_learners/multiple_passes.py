@@ -36,8 +36,8 @@ def make_passes(learner: Any, rounds: Batch) -> None:
                 f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
                 f"{seconds:.2f} s"
             )
-        *before, last = (loss for loss, _ in curve)
-        if tol is not None and before and not last < min(before) * (1.0 - tol):
+        *earlier_losses, last = (loss for loss, _ in curve)
+        if tol is not None and earlier_losses and not last < min(earlier_losses) * (1.0 - tol):
             break
     learner._model.finish_fit(rounds.n_rounds)
     learner.n_iter_ = len(curve)

@@ -258,15 +258,15 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         self._check_stream(False)
         with self.turn:
-            alone = self._learned_alone(X, y, classes, sample_weight)
-            if not alone:
+            is_learned = self._learned_alone(X, y, classes, sample_weight)
+            if not is_learned:
                 with first_call(self, "space_") as new:
                     if new is self:
                         self._model.check_can_learn()
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
                     new._learn(batch, np.arange(batch.n_rounds))
-            if alone or max_iter_of(self) is not SINGLE_PASS:
+            if is_learned or max_iter_of(self) is not SINGLE_PASS:
                 self.n_iter_ = 1
         self._warn_diagnostics()
 
@@ -352,17 +352,17 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return bool(self.average) and self._fitted_model("averages are").averaged
 
     def _learned_losses(
-        self, rounds: Batch, which: Ints, record: int, judged: Callable[[Any, Any], Losses]
+        self, rounds: Batch, indices: Ints, record: int, judged: Callable[[Any, Any], Losses]
     ) -> Losses:
         """Learn rounds; the `Losses` of the recorded scores by `judged`."""
         played: list[BlockResult] = []
-        self._learn(rounds, which, lambda block, weight: played.append(block), record)
+        self._learn(rounds, indices, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:
             losses = [judged(self._decode(b.theta, b.decoder), b.truth) for b in played]
             return Losses(*map(np.concatenate, zip(*losses, strict=True)))
         scores = [block.theta for block in played]
         theta = getattr(type(scores[0]), "joined", np.concatenate)(scores)
-        return judged(self._decode(theta), self._truths(rounds.packed[which]))
+        return judged(self._decode(theta), self._truths(rounds.packed[indices]))
 
     def _truths(self, packed: Packed) -> Any:
         """What the scores of rounds are compared with: vertices (n, dim), or `Ragged`."""
@@ -443,16 +443,16 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             blocks = with_progress(self, blocks, len(order))
         with one_blas_thread(model.small_products and len(order) > 1):
             for block in blocks:
-                now = weight[block]
+                block_weight = weight[block]
                 with self.lock:
                     learn = model.learn if model.in_place else self._learn_aside
-                    played = learn(batch, block, now, record)
+                    played = learn(batch, block, block_weight, record)
                     if self._calibrator is not None:
-                        played = self._calibrated(played, now)
+                        played = self._calibrated(played, block_weight)
                 if played is not None and played.stopped >= 0:
                     model.refuse(self, batch, block[played.stopped])
                 if note is not None:
-                    note(played, now)
+                    note(played, block_weight)
 
     def _learn_aside(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Any:
         """Let a copy of the model learn a block, and replace the model by it."""
@@ -464,11 +464,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
         """Scores of a block calibrate those to come."""
         calibrator: Any = self._calibrator
-        at = slice(played.stopped if played.stopped >= 0 else None)
-        before = calibrator.follow(played.theta[at], played.truth[at], weight[at])
+        span = slice(played.stopped if played.stopped >= 0 else None)
+        calibration = calibrator.follow(played.theta[span], played.truth[span], weight[span])
         decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
         if hasattr(decoder, "calibrated"):
-            played = played._replace(decoder=decoder.calibrated(before))
+            played = played._replace(decoder=decoder.calibrated(calibration))
         return played
 
     @property
@@ -555,15 +555,15 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     @available_if(is_classifier)
     def decision_function(self, X: Features) -> Floats:
         """Scores of the classes, (n, K); with two classes their difference, (n,)."""
-        known = snapshot(self)
-        theta = known._scores(X)
+        learner = snapshot(self)
+        theta = learner._scores(X)
         return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
 
     def predict(self, X: Features) -> Any:
         """The output of the largest score of every row, without randomness."""
-        known = snapshot(self)
-        with lock_of(known):
-            return known._decode(known._scores(X)).most_likely()
+        learner = snapshot(self)
+        with lock_of(learner):
+            return learner._decode(learner._scores(X)).most_likely()
 
     def _fitted_model(self, what: str) -> Any:
         if not hasattr(self, "_model"):

@@ -86,8 +86,8 @@ class Search(NamedTuple):
         With a loss that calls Python for every row, fewer rows and passes are tried.
         """
         if in_python:
-            most, few = min(self.most, 20), min(self.few, 400)
-            return self._replace(in_turns=0, most_learned=1000, most=most, few=few).for_rows(rows)
+            most, limit = min(self.most, 20), min(self.few, 400)
+            return self._replace(in_turns=0, most_learned=1000, most=most, few=limit).for_rows(rows)
         if rows >= self.few:
             return self
         usual = min(self.usual * self.few // max(rows, 1), PASSES[-1])
@@ -203,13 +203,13 @@ class HoldoutFit:
 
 def tempered(trials: list[HoldoutFit], weight: Floats, several: bool) -> tuple[float, Floats]:
     """The factor nearest to 1 of those that may be the best, and the losses with it."""
-    found: list[Floats] = []
+    losses: list[Floats] = []
     for factor in FACTORS if several else FACTORS[:1]:
-        found.append(np.concatenate([trial.losses(factor) for trial in trials]))
-        if len(found) > 1 and not found[-1] @ weight < found[-2] @ weight:
+        losses.append(np.concatenate([trial.losses(factor) for trial in trials]))
+        if len(losses) > 1 and not losses[-1] @ weight < losses[-2] @ weight:
             break
-    first = int(np.argmax(alike_in(np.array(found), weight, 1.0, ALIKE)))
-    return FACTORS[first], found[first]
+    first = int(np.argmax(alike_in(np.array(losses), weight, 1.0, ALIKE)))
+    return FACTORS[first], losses[first]
 
 
 def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
@@ -242,10 +242,10 @@ def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve
     rng, count = copy.deepcopy(learner.random_state_), len(rounds.learned)
     if count < FEWEST or search.has_plenty(count, learner.n_features_in_):
         return None
-    parts = parts_of(rounds, search, rng)
-    held_out = parts if len(parts) > 2 else parts[:1]
-    rest = [np.sort(np.concatenate([q for q in parts if q is not part])) for part in held_out]
-    trials = [HoldoutFit(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
+    folds = parts_of(rounds, search, rng)
+    held_out = folds if len(folds) > 2 else folds[:1]
+    train = [np.sort(np.concatenate([q for q in folds if q is not fold])) for fold in held_out]
+    trials = [HoldoutFit(learner, rounds, *of) for of in zip(held_out, train, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
     several = search.tempered and isinstance(learner.loss_, FenchelYoung)
     curve: list[Any] = []

@@ -31,8 +31,8 @@ def with_progress(
 def _with_messages(starts: Sequence[Any] | Array, total: int, what: str) -> Iterator[Any]:
     started = last = time.perf_counter()
     for done, start in enumerate(starts):
-        now = time.perf_counter()
-        if now - last >= EVERY:
-            print(f"{done / len(starts):.0%} of {total} {what} learned in {now - started:.0f} s")
-            last = now
+        clock = time.perf_counter()
+        if clock - last >= EVERY:
+            print(f"{done / len(starts):.0%} of {total} {what} learned in {clock - started:.0f} s")
+            last = clock
         yield start

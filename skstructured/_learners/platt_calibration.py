@@ -112,12 +112,12 @@ def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
 
 
 @kernel
-def _follow(theta, truth, weight, state, curvature, before):
-    """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
+def _follow(theta, truth, weight, state, curvature, coefs):
+    """Learn rows (n, d); the numbers of `Calibration` before each into coefs (n, 4)."""
     sums, step, A = np.empty(7), np.empty(3), np.empty((3, 3))
     for i in range(theta.shape[0]):
-        before[i, 0], before[i, 1], before[i, 2] = state[SLOPE], state[OFFSET], state[COMMON]
-        before[i, 3] = _odds(state[CAME]) / _odds(state[EXPECTED])
+        coefs[i, 0], coefs[i, 1], coefs[i, 2] = state[SLOPE], state[OFFSET], state[COMMON]
+        coefs[i, 3] = _odds(state[CAME]) / _odds(state[EXPECTED])
         if weight[i] > 0.0:
             _learn_row(theta[i], truth[i], weight[i], state, curvature, sums, step, A)
 
@@ -169,10 +169,10 @@ class Calibrator(State):
 
     def follow(self, theta: Floats, V: Floats, weight: Floats) -> Calibration:
         """Learn rows of scores and labels (n, d); the `Calibration` before each of them."""
-        before = np.empty((len(theta), 4))
-        given = (np.ascontiguousarray(one, dtype=np.float64) for one in (theta, V, weight))
-        _follow(*given, self.state, self.curvature, before)
-        return Calibration(*(before[:, k : k + 1] for k in range(4)))
+        coefs = np.empty((len(theta), 4))
+        arrays = (np.ascontiguousarray(array, dtype=np.float64) for array in (theta, V, weight))
+        _follow(*arrays, self.state, self.curvature, coefs)
+        return Calibration(*(coefs[:, k : k + 1] for k in range(4)))
 
     def now(self) -> Calibration:
         """The `Calibration` by all rows so far; the arrays may be maps of a file."""
@@ -184,10 +184,10 @@ class Calibrator(State):
     @classmethod
     def mean(cls, several: Iterable["Calibrator"], shares: Iterable[float]) -> Self:
         """A calibrator with the mean of the numbers of several."""
-        found: Any = cls()
-        found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
-        found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))
-        return found
+        mean: Any = cls()
+        mean.state = sum(w * model.state for w, model in zip(shares, several, strict=True))
+        mean.curvature = sum(w * model.curvature for w, model in zip(shares, several, strict=True))
+        return mean
 
 
 def calibrator_for(loss: Loss, decoder: Decoder) -> Calibrator | None:

@@ -116,10 +116,10 @@ def has_probabilities_of(loss: Any) -> bool:
     """True; an AttributeError names what to use if means of the loss are not probabilities."""
     if loss.has_probabilities:
         return True
-    own = "" if type(loss).__module__.startswith("skstructured.") else OWN_PROBABILITIES
+    hint = "" if type(loss).__module__.startswith("skstructured.") else OWN_PROBABILITIES
     raise AttributeError(
         f'means of {loss} are not probabilities. Use loss="fenchel_young" ("logistic" of Gaptron), '
-        "or for classes scikit-learn's CalibratedClassifierCV." + own
+        "or for classes scikit-learn's CalibratedClassifierCV." + hint
     )
 
 
@@ -168,8 +168,8 @@ class DecodedPredictions:
         return clone(resolve_space(self.space))
 
     def _unfitted_loss(self) -> Loss:
-        given = fenchel_young_of(self.loss)  # type: ignore[attr-defined]  # a parameter
-        return given or resolve_surrogate(self.loss, resolve_space(self.space))  # type: ignore[attr-defined]
+        loss = fenchel_young_of(self.loss)  # type: ignore[attr-defined]  # a parameter
+        return loss or resolve_surrogate(self.loss, resolve_space(self.space))  # type: ignore[attr-defined]
 
     def _task(self) -> str | None:
         named = isinstance(self.space, str)
@@ -199,12 +199,12 @@ class DecodedPredictions:
 
     def _decoding(self, X: Features) -> Decoding:
         with lock_of(self):
-            alone = played_alone(self, X)
-            if alone is not None:
-                return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
-        known = snapshot(self)
-        with lock_of(known):
-            return known._decode(known._scores(X))
+            theta_and_mu = played_alone(self, X)
+            if theta_and_mu is not None:
+                return Decoding(theta_and_mu[:1], self.loss_, self._decoder(), theta_and_mu[1:])
+        learner = snapshot(self)
+        with lock_of(learner):
+            return learner._decode(learner._scores(X))
 
     def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs, the input of the decoder.
@@ -239,11 +239,11 @@ class DecodedPredictions:
         "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
         default decoder then predicts the median of `predict_proba` instead.
         """
-        known = snapshot(self)
-        theta, space, loss = known._scores(X), known.space_, known.loss_
+        learner = snapshot(self)
+        theta, space, loss = learner._scores(X), learner.space_, learner.loss_
         if space.task != "multiclass":
-            return known._decode(theta).scores()
-        two = len(known.classes_) == 2
+            return learner._decode(theta).scores()
+        two = len(learner.classes_) == 2
         if space.scores_classes and (theta.shape[1] == 1 or not two):
             return theta[:, 0] if two else theta
         vertices = space.vertices()
@@ -270,9 +270,9 @@ class DecodedPredictions:
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
         with lock_of(self):
-            alone = played_alone(self, X)
-            if alone is not None:
-                return self.space_.mean_proba(alone[1:])
+            theta_and_mu = played_alone(self, X)
+            if theta_and_mu is not None:
+                return self.space_.mean_proba(theta_and_mu[1:])
         decoding = self._decoding(X)
         return decoding.space.mean_proba(decoding.mu)
 
@@ -294,9 +294,9 @@ class DecodedPredictions:
         ValueError
             For NaN or inf in X, and for another number of features than in `fit`.
         """
-        known = snapshot(self)
-        theta = known._scores(X)
-        return known.loss_.log_proba(theta)
+        learner = snapshot(self)
+        theta = learner._scores(X)
+        return learner.loss_.log_proba(theta)
 
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.

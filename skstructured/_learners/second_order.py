@@ -67,11 +67,11 @@ def rotate_in(R, r, z, target):
         length = math.sqrt(R[i, i] * R[i, i] + z[i] * z[i])
         c, s = R[i, i] / length, z[i] / length
         R[i, i] = length
-        row, rest = R[i, i + 1 :], z[i + 1 :]  # slices, over which the compiler makes vectors
+        row, tail = R[i, i + 1 :], z[i + 1 :]  # slices, over which the compiler makes vectors
         for j in range(row.shape[0]):
-            above, below = row[j], rest[j]
+            above, below = row[j], tail[j]
             row[j] = c * above + s * below
-            rest[j] = c * below - s * above
+            tail[j] = c * below - s * above
         r[i], target = c * r[i] + s * target, c * target - s * r[i]
 
 
@@ -84,9 +84,9 @@ def solve_transposed(R, z, u):
     for i in range(n):
         u[i] /= R[i, i]
         if u[i] != 0.0:
-            row, rest, c = R[i, i + 1 :], u[i + 1 :], u[i]
+            row, tail, c = R[i, i + 1 :], u[i + 1 :], u[i]
             for j in range(row.shape[0]):
-                rest[j] -= c * row[j]
+                tail[j] -= c * row[j]
             total += c * c
     return total
 
@@ -96,9 +96,9 @@ def solve_upper(R, u, w):
     """w = R⁻¹u, for u = r the weights."""
     n = R.shape[0]
     for i in range(n - 1, -1, -1):
-        row, known, total = R[i, i + 1 :], w[i + 1 :], 0.0
+        row, tail, total = R[i, i + 1 :], w[i + 1 :], 0.0
         for j in range(row.shape[0]):
-            total += row[j] * known[j]
+            total += row[j] * tail[j]
         w[i] = (u[i] - total) / R[i, i]
 
 

@@ -37,8 +37,8 @@ def _products(X: Matrix, V: Floats) -> Floats:
         return X @ V if type(X) is np.ndarray else safe_sparse_dot(X, V, dense_output=True)
     products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(BLOCK)
     for start in range(0, X.shape[0], size):
-        part = X[start : start + size].astype(V.dtype)
-        products[start : start + size] = safe_sparse_dot(part, V, dense_output=True)
+        chunk = X[start : start + size].astype(V.dtype)
+        products[start : start + size] = safe_sparse_dot(chunk, V, dense_output=True)
     return products
 
 
@@ -131,18 +131,18 @@ def with_class_weights(learner: Any, rounds: Batch, stream: bool) -> Batch:
 
 def class_weights(learner: Any, rounds: Batch) -> Floats:
     """The `class_weight` of rounds (n,), whichever classes are among them."""
-    space, given, packed = learner.space_, learner.class_weight, rounds.packed
+    space, class_weight, packed = learner.space_, learner.class_weight, rounds.packed
     labels = space.classes_[packed] if is_builtin(space) else space.decode(space.unpack(packed))
-    if isinstance(given, str):
-        return compute_sample_weight(given, labels, indices=rounds.learned)
+    if isinstance(class_weight, str):
+        return compute_sample_weight(class_weight, labels, indices=rounds.learned)
     each = zip(space.classes_, weight_of_each_class(learner), strict=True)
     return compute_sample_weight(dict(each), labels)
 
 
 def weighs_classes(learner: Any) -> bool:
     """Whether the weight of a round depends on its class."""
-    given = getattr(learner, "class_weight", None) is not None
-    return given and bool(np.ptp(weight_of_each_class(learner)) > 0.0)
+    has_class_weight = getattr(learner, "class_weight", None) is not None
+    return has_class_weight and bool(np.ptp(weight_of_each_class(learner)) > 0.0)
 
 
 def weight_of_each_class(learner: Any) -> Floats:
@@ -153,16 +153,19 @@ def weight_of_each_class(learner: Any) -> Floats:
 
 def check_class_weight(learner: Any, stream: bool) -> None:
     """A ValueError for a `class_weight` that is invalid, or not supported by the learner."""
-    given = learner.class_weight
-    if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
-        raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
-    if isinstance(given, dict):
-        floats_of("class_weight", [*given.values()])
+    class_weight = learner.class_weight
+    if not (
+        isinstance(class_weight, dict)
+        or (isinstance(class_weight, str) and class_weight == "balanced")
+    ):
+        raise ValueError(f'class_weight must be a dict, "balanced" or None, got {class_weight!r}.')
+    if isinstance(class_weight, dict):
+        floats_of("class_weight", [*class_weight.values()])
     if learner.space_.task != "multiclass":
         name = type(learner.space_).__name__
         raise ValueError(f"class_weight is only supported for classes; got the space {name}.")
-    if stream and isinstance(given, str):
+    if stream and isinstance(class_weight, str):
         raise ValueError(
-            f"class_weight={given!r} is only supported by fit, which sees all rows. For "
+            f"class_weight={class_weight!r} is only supported by fit, which sees all rows. For "
             "partial_fit and progressive_validate give a dict of weights."
         )

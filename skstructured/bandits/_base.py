@@ -55,19 +55,19 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse(bad, given, name, allowed):
+def refuse(bad, values, name, allowed):
     """Raise the ValueError for the first row marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        value = given[row].item() if isinstance(given[row], np.generic) else given[row]
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
 
 
-def check_entries(name, given, n):
+def check_entries(name, values, n):
     """A ValueError unless there are n entries."""
-    if given.shape != (n,):
+    if values.shape != (n,):
         raise ValueError(
-            f"{name} must have one entry for each of the {n} rows of X, got shape {given.shape}."
+            f"{name} must have one entry for each of the {n} rows of X, got shape {values.shape}."
         )
 
 
@@ -94,8 +94,8 @@ def fingerprint(X, codes, propensities):
     """Identifies a round: the row's non-zeros, the action and its propensity."""
     sparse = hasattr(X, "indptr")
     columns, values = (X.indices, X.data) if sparse else (np.arange(X.shape[1]), X[0])
-    kept = values != 0.0
-    row = columns[kept].astype(np.int64).tobytes(), values[kept].tobytes()
+    is_nonzero = values != 0.0
+    row = columns[is_nonzero].astype(np.int64).tobytes(), values[is_nonzero].tobytes()
     return *row, int(codes[0]), float(propensities[0])
 
 
@@ -420,13 +420,13 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Simulate rounds; the `Losses` of the choices, drawn by the learner's own generator."""
-        kept = []
+        losses = []
         for i in np.asarray(which):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
             theta, P = self._played(x)
             actions, _ = self._simulate(rounds, np.array([i]))
-            kept.append(self._losses(theta, P, actions, code))
-        return Losses(*map(np.concatenate, zip(*kept, strict=True)))
+            losses.append(self._losses(theta, P, actions, code))
+        return Losses(*map(np.concatenate, zip(*losses, strict=True)))
 
     def _losses(self, theta, P, actions, codes):
         """`Losses` of actions drawn from the rows of P, given the scores."""
@@ -443,11 +443,11 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         n, size = len(order), self._model.block_size(self, batch.rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
-            part = slice(start, start + size)
-            block = order[part]
+            span = slice(start, start + size)
+            block = order[span]
             with self.lock, learning_aside(self, True, draws=True) as twin:
                 played = twin._model.simulate(twin, batch.rows, block, batch.packed[block])
-                actions[part], propensities[part], stopped = played
+                actions[span], propensities[span], stopped = played
             if stopped >= 0:
                 raise_bad_row(self, batch.X, block[stopped])
         return actions, propensities
@@ -469,8 +469,8 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
     def _account(self, X, codes, propensities):
         """Record, before a round is learned, whether it is the choice waited for."""
         choice, self._awaited = self._awaited, None
-        own = X.shape[0] == 1 and choice == fingerprint(X, codes, propensities)
-        self._uncovered = self._uncovered or not own
+        is_awaited = X.shape[0] == 1 and choice == fingerprint(X, codes, propensities)
+        self._uncovered = self._uncovered or not is_awaited
 
     def _choices(self, X, *feedback):
         """Checked rows, of a learner that has started, and the result of `_check_feedback`."""
@@ -511,10 +511,10 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
     def _check_feedback(self, n, actions, rewards, propensities):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
-        for name, given in (("actions", actions), ("rewards", rewards)):
-            check_entries(name, given, n)
-        known = np.isin(actions, self.classes_)
-        refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
+        for name, values in (("actions", actions), ("rewards", rewards)):
+            check_entries(name, values, n)
+        is_known = np.isin(actions, self.classes_)
+        refuse(~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
         propensities = np.asarray(propensities, dtype=np.float64)
         check_entries("propensities", propensities, n)
         is_valid = (propensities > 0.0) & (propensities <= 1.0)

@@ -188,8 +188,8 @@ class NewtronModel(BanditModel):
             W = W + step * direction
             residual = residual - step * image
             scaled = residual / diagonal
-            size, before = residual @ scaled, size
-            direction = scaled + (size / before) * direction
+            size, previous_size = residual @ scaled, size
+            direction = scaled + (size / previous_size) * direction
         return W
 
     def _unshifted(self, right):
@@ -329,14 +329,14 @@ class ConfiditModel(BanditModel):
 
     def round(self, z, truth, uniforms, rho):
         x = unit(z)[0]
-        found = self.clipped(x)
-        code = int(np.argmax(self.bounds(*found)))
-        self.learn_one(x, found, code, code == truth, uniforms[1])
+        row_statistics = self.clipped(x)
+        code = int(np.argmax(self.bounds(*row_statistics)))
+        self.learn_one(x, row_statistics, code, code == truth, uniforms[1])
         return code, 1.0
 
-    def learn_one(self, x, found, code, right, coin):
-        """Learn a unit row, with the result `found` of `clipped`."""
-        clipped, inner, width, v = found
+    def learn_one(self, x, row_statistics, code, right, coin):
+        """Learn a unit row, with the result `row_statistics` of `clipped`."""
+        clipped, inner, width, v = row_statistics
         s = 1.0 if right or coin < (1.0 - self.alpha) / 2.0 else -1.0
         touched = width > 0.0
         shift = np.divide(clipped - inner, width, out=np.zeros_like(inner), where=touched)

@@ -137,13 +137,13 @@ class BanditReduction(BanditClassifier):
         check_nonnegative("radius", self.radius)
 
     def _new_model(self, K, width):
-        given = self._wrapped()
+        estimator = self._wrapped()
         for method in ("partial_fit", "predict_proba"):
-            if not hasattr(given, method):
-                raise ValueError(f"estimator must have {method}, got {given!r}.")
+            if not hasattr(estimator, method):
+                raise ValueError(f"estimator must have {method}, got {estimator!r}.")
         if self.exploration is None:
-            self._check_certified(clone(given))
-        return _Taught(self.classes_, clone(given))
+            self._check_certified(clone(estimator))
+        return _Taught(self.classes_, clone(estimator))
 
     def _check_certified(self, unfitted):
         """Teach the estimator a row of zeros, to see whether it has a regret bound."""

@@ -13,9 +13,9 @@ AUTO = "auto"
 MOST_WEIGHTS = 1 << 20
 
 
-def is_auto(given):
+def is_auto(value):
     """Whether an optimizer is chosen by the learning task."""
-    return isinstance(given, str) and given == AUTO
+    return isinstance(value, str) and value == AUTO
 
 
 def given_decoder(learner):
@@ -29,14 +29,14 @@ def parts_of(learner, space, columns, mixes=True):
     Unless it `mixes`, "auto" is not a mixture.
     """
     given_decoder(learner)
-    given, optimizer = learner.loss, learner.optimizer
-    if fenchel_young_of(given) is None:
-        loss = resolve_surrogate(given, space)
+    requested_loss, optimizer = learner.loss, learner.optimizer
+    if fenchel_young_of(requested_loss) is None:
+        loss = resolve_surrogate(requested_loss, space)
     else:
-        terms = fenchel_young_of(given).terms(space, learner.regularizer)
+        terms = fenchel_young_of(requested_loss).terms(space, learner.regularizer)
         loss = fenchel_young_over(space, *terms)
     if is_auto(optimizer):
-        few = space.dim_ * (columns + 1) <= MOST_WEIGHTS and not learner._many_passes
-        optimizer = "mixture" if few and mixes else "parameter_free"
+        is_cheap = space.dim_ * (columns + 1) <= MOST_WEIGHTS and not learner._many_passes
+        optimizer = "mixture" if is_cheap and mixes else "parameter_free"
     resolve = sequence_optimizer if space.reader.has_sequences else resolve_optimizer
     return loss, resolve(optimizer)

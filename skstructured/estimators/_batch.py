@@ -130,7 +130,7 @@ class BatchPredictor(BaseEstimator):
         batch.check_lengths(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
-        before = self._fitted_before(space)
+        initial_state = self._fitted_before(space)
         for name in SOMETIMES:
             vars(self).pop(name, None)
         self.space_ = space
@@ -138,7 +138,7 @@ class BatchPredictor(BaseEstimator):
             self.classes_ = space.classes_
         self._means = training_means(batch.rows, spread(share, batch.offsets))
         rows = with_means(batch.rows, self._means)
-        self._learn(batch._replace(rows=rows, packed=packed), share, before)
+        self._learn(batch._replace(rows=rows, packed=packed), share, initial_state)
 
     def _fitted_space(self, y):
         return check_dimension(clone(resolve_space(self.space)).fit(y))
@@ -193,8 +193,8 @@ class BatchPredictor(BaseEstimator):
             X = self._scaling.in_range(X)
             V = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)
         else:
-            kept = self.dual_coef_[self.support_]
-            V = self._kernel.scores(self._scaling.transform(X), self._kept, kept)
+            dual_coef = self.dual_coef_[self.support_]
+            V = self._kernel.scores(self._scaling.transform(X), self._kept, dual_coef)
         if batch.offsets is None:
             return V
         return Chains.of_rows(V, batch.offsets, (self.start_, self.end_), self.transitions_[None])
@@ -236,11 +236,11 @@ class Inputs(NamedTuple):
     share: np.ndarray
     intercept: bool
 
-    def rows(self, which):
-        """Rows of the outputs `which`."""
+    def rows(self, indices):
+        """Rows of the outputs `indices`."""
         if self.offsets is None:
-            return which
-        return Ragged(np.empty(0), self.offsets).places(which)
+            return indices
+        return Ragged(np.empty(0), self.offsets).places(indices)
 
     def squares(self):
         """k(x, x) of rows."""
@@ -250,29 +250,29 @@ class Inputs(NamedTuple):
         squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
         return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
 
-    def part(self, which):
+    def part(self, indices):
         """The inputs of some outputs."""
-        rows, share = self.rows(which), self.share[which]
+        rows, share = self.rows(indices), self.share[indices]
         K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
-        offsets = self.offsets_of(which)
+        offsets = self.offsets_of(indices)
         return Inputs(self.Z[rows], K, offsets, share / share.sum(), self.intercept)
 
-    def offsets_of(self, which):
+    def offsets_of(self, indices):
         """Offsets of some outputs among their rows."""
         if self.offsets is None:
             return None
-        return np.r_[0, np.cumsum(np.diff(self.offsets)[which])]
+        return np.r_[0, np.cumsum(np.diff(self.offsets)[indices])]
 
-    def scores(self, found, train, valid):
+    def scores(self, dual_fit, train, valid):
         """Scores of the outputs `valid` by the model fitted to those in `train`."""
         rows, offsets = self.rows(valid), self.offsets_of(valid)
-        if found.W is None:
-            V = self.K[np.ix_(rows, self.rows(train))] @ found.dual
+        if dual_fit.W is None:
+            V = self.K[np.ix_(rows, self.rows(train))] @ dual_fit.dual
         else:
-            V = self.with_weights(found.W, rows)
+            V = self.with_weights(dual_fit.W, rows)
         if offsets is None:
             return V
-        return Chains.of_rows(V, offsets, found.edges[0], found.edges[1][None])
+        return Chains.of_rows(V, offsets, dual_fit.edges[0], dual_fit.edges[1][None])
 
     def with_weights(self, W, rows=None):
         """Scores of rows, or of some, by weights (p + intercept, dim)."""

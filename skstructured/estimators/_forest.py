@@ -43,8 +43,8 @@ class Forest(NamedTuple):
         bounds = np.cumsum([len(means) for means in leaves])
         means, places = distinct_rows(np.concatenate(leaves))
         starts = [0, *bounds - np.arange(1, len(trees) + 1)]  # a tree has one leaf more than nodes
-        parts = map(nodes_of, trees, np.split(~places, bounds), starts)
-        roots, nodes, thresholds = map(np.concatenate, zip(*parts, strict=True))
+        tree_arrays = map(nodes_of, trees, np.split(~places, bounds), starts)
+        roots, nodes, thresholds = map(np.concatenate, zip(*tree_arrays, strict=True))
         return cls(roots, nodes, thresholds, means, ensemble.feature_importances_)
 
     @classmethod
@@ -53,10 +53,10 @@ class Forest(NamedTuple):
         n_nodes = np.cumsum([0, *(len(forest.nodes) for forest in forests)])
         n_means = np.cumsum([0, *(len(forest.means) for forest in forests)])
         nodes = np.concatenate([forest.nodes for forest in forests])
-        parts = [*zip(forests, n_nodes, n_means, strict=False)]
-        nodes[:, 1:] = np.concatenate([moved(f.nodes[:, 1:], *starts) for f, *starts in parts])
+        placements = [*zip(forests, n_nodes, n_means, strict=False)]
+        nodes[:, 1:] = np.concatenate([moved(f.nodes[:, 1:], *starts) for f, *starts in placements])
         return cls(
-            np.concatenate([moved(f.roots, *starts) for f, *starts in parts]),
+            np.concatenate([moved(f.roots, *starts) for f, *starts in placements]),
             nodes,
             np.concatenate([forest.thresholds for forest in forests]),
             np.concatenate([forest.means for forest in forests]),

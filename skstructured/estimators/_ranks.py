@@ -43,15 +43,15 @@ class ColumnRanks(NamedTuple):
 
         Values between knots may differ by a rounding error of their ranks.
         """
-        found = np.empty(len(columns))
+        cuts = np.empty(len(columns))
         for j in np.unique(columns):
-            (values, knots), own = self.knots[j], columns == j
-            n_left = np.searchsorted(knots.astype(np.float32), thresholds[own], side="right")
+            (values, knots), is_column = self.knots[j], columns == j
+            n_left = np.searchsorted(knots.astype(np.float32), thresholds[is_column], side="right")
             low, high = np.append(-np.inf, values)[n_left], np.append(values, np.inf)[n_left]
-            between = np.interp(thresholds[own], knots, values)
+            between = np.interp(thresholds[is_column], knots, values)
             between = np.clip(between, low, np.nextafter(high, -np.inf))
-            found[own] = np.where(np.isinf(low), low, np.where(np.isinf(high), high, between))
-        return found
+            cuts[is_column] = np.where(np.isinf(low), low, np.where(np.isinf(high), high, between))
+        return cuts
 
 
 class ColumnUnits(NamedTuple):

@@ -31,8 +31,8 @@ def as_dense(X: Any) -> Array:
 def edges_of(X: Array, bins: int) -> list[Floats]:
     """Quantiles of each column, by which it is cut into so many bins; NaN does not count."""
     shares = np.arange(1, bins) / bins
-    known = [column[~np.isnan(column)] for column in X.T]
-    return [np.unique(np.quantile(k, shares)) if len(k) else np.zeros(0) for k in known]
+    columns = [column[~np.isnan(column)] for column in X.T]
+    return [np.unique(np.quantile(k, shares)) if len(k) else np.zeros(0) for k in columns]
 
 
 class QuantileBins:
@@ -112,15 +112,15 @@ class StreamMember(State):
 
     def learned_means(self, batch: Batch) -> Floats:
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
-        learner, order, found = self.learner, np.arange(batch.n_rounds), []
+        learner, order, scores = self.learner, np.arange(batch.n_rounds), []
         record = learner._record_of_predictions()
         if record != SCORES:
-            learner._learn(batch, order, lambda block, _: found.append(block.theta), record)
+            learner._learn(batch, order, lambda block, _: scores.append(block.theta), record)
         else:  # its loop only knows scores that are played
             for i in np.split(order, batch.n_rounds):
-                found.append(learner._thetas(batch.take(i)))
+                scores.append(learner._thetas(batch.take(i)))
                 learner._learn(batch, i)
-        return learner.loss_.mean(np.concatenate(found))
+        return learner.loss_.mean(np.concatenate(scores))
 
     def checked(self, X: Features) -> Batch:
         """The `Batch` of new rows."""
@@ -194,10 +194,10 @@ class StreamMixture(State):
         """Learn rounds; the predictions (n, dim) of the mixture before each."""
         V, weight = self.members[0].learner.space_.unpack(batch.packed), batch.weights
         means = np.array([member.learned_means(member.binned(batch)) for member in self.members])
-        early, known = self._before_bins(batch)
+        early, indices = self._before_bins(batch)
         mixed = [self._mix(means[:, :early], V[:early], weight[:early])]
         if early > 0:
-            self._wait(batch.take(known))
+            self._wait(batch.take(indices))
         if early < len(V):
             later, means = batch.take(slice(early, None)), means[:, early:]
             for member in self.members[len(means) :]:
@@ -221,8 +221,8 @@ class StreamMixture(State):
         if self.binned is None:
             return 0, batch.learned[:0]
         room = FIRST - sum(len(X) for X, *_ in self._waiting)
-        known = batch.learned[:room]
-        return (int(known[-1]) + 1 if len(known) == room else batch.n_rounds), known
+        indices = batch.learned[:room]
+        return (int(indices[-1]) + 1 if len(indices) == room else batch.n_rounds), indices
 
     def _wait(self, batch: Batch) -> None:
         """Keep the first rows; if they are enough, begin with bins."""

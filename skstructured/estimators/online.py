@@ -496,8 +496,8 @@ class SecondOrderModel(Model):
 
     def scores(self, batch, averaged):
         """Scores (n, K) of rows."""
-        W, parts = self.weights(averaged), self.scale.imputed_parts(batch.rows)
-        return np.concatenate([linear_scores(W, rows.matrix) for rows in parts])
+        W, chunks = self.weights(averaged), self.scale.imputed_parts(batch.rows)
+        return np.concatenate([linear_scores(W, rows.matrix) for rows in chunks])
 
     def weights(self, averaged):
         """Weights (K, p [+ 1]) for rows that are not standardized."""

@@ -133,10 +133,10 @@ class StructuredRegressor(RegressorMixin, Mixture):
         return super()._vertices(self.space_.pack(training.y))
 
     def _learners(self, X):
-        given = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
-        given |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
+        options = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
+        options |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
         seed = self.random_state_.randint(SEEDS)
-        passes = PiSTOLRegressor("linear", random_state=seed, **given)
+        passes = PiSTOLRegressor("linear", random_state=seed, **options)
         return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes)]
 
     def _trees(self, seed):
@@ -158,7 +158,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
-        known = snapshot(self)
-        check_is_fitted(known, "space_")
-        X = known._checked_rows(X) if known._is_auto() else X
-        return known._decoded(known._mixed.scores(X))
+        learner = snapshot(self)
+        check_is_fitted(learner, "space_")
+        X = learner._checked_rows(X) if learner._is_auto() else X
+        return learner._decoded(learner._mixed.scores(X))

@@ -253,21 +253,21 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         check_same_lengths(rows, packed)
         sequences = np.repeat(np.arange(len(rows)), rows.lengths)
         units = independent_units(rows.values, sequences)[1]
-        few = effective_number(weight, units) < FEWEST_GROUPS
+        has_few_groups = effective_number(weight, units) < FEWEST_GROUPS
         is_sparse = issparse(rows.values)
-        if few or is_sparse or not self._is_auto():
-            found = [self._one(X, y, weight, is_sparse)]
+        if has_few_groups or is_sparse or not self._is_auto():
+            chains = [self._one(X, y, weight, is_sparse)]
         else:
-            counted, parts = weight > 0.0, np.full(len(weight), -1)
+            counted, fold_ids = weight > 0.0, np.full(len(weight), -1)
             counted_units = np.unique(units[counted], return_inverse=True)[1]
-            parts[counted] = parts_of(counted_units, self.random_state_)
-            found = [self._of_view(view, rows, packed, weight, parts) for view in VIEWS]
-        best = self._chain = min(found, key=lambda chain: chain.loss)
+            fold_ids[counted] = parts_of(counted_units, self.random_state_)
+            chains = [self._of_view(view, rows, packed, weight, fold_ids) for view in VIEWS]
+        best = self._chain = min(chains, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())
         self.weights_, self.intercept_ = np.ones(1), np.zeros(self.space_.dim_)
-        self.validation_scores_ = np.array([chain.score for chain in found])
-        self.validation_score_ = best.score if len(found) == 1 else score_of_views(found, units)
+        self.validation_scores_ = np.array([chain.score for chain in chains])
+        self.validation_score_ = best.score if len(chains) == 1 else score_of_views(chains, units)
         return None
 
     def _one(self, X, y, weight, is_sparse):
@@ -279,8 +279,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             pairs = [("linear", OnlineStructuredPredictor(self.space, random_state=seed, **shared))]
         else:
             pairs = [("chain", ConditionalRandomField(self.space, random_state=seed, **shared))]
-        (name, estimator), *more = pairs
-        if more:
+        (name, estimator), *extra_pairs = pairs
+        if extra_pairs:
             raise ValueError(
                 f"estimators over sequences must be a single one, got {self.estimators!r}."
             )
@@ -323,8 +323,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _learners(self, X):
         seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
         n, named = X.shape[0], dict(zip(BY_LOSS, seeds, strict=True))
-        given = {"missing": self.missing, "standardize": "moments", "random_state": seed}
-        passes = OnlineStructuredPredictor(self.space, **given)
+        options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
+        passes = OnlineStructuredPredictor(self.space, **options)
         if self.loss_.calls_python:
             return [("linear", passes)]
         if n > EXACT * self.n_landmarks:
@@ -334,8 +334,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes), *kernels]
 
     def _trees(self, seed):
-        given = BEST if self.best_thresholds else {}
-        return VertexTrees(self.loss_, None, seed, self.n_jobs, **given)
+        options = BEST if self.best_thresholds else {}
+        return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _usual_weight(self, n_members):
         return 2.0
@@ -452,31 +452,33 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _stream_members(self, X):
         """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
-            given = self._given()
+            settings = self._given()
             wrong = [
                 name
-                for name, member in given
+                for name, member in settings
                 if not (isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean"))
             ]
             if wrong:
                 raise ValueError(
                     f"partial_fit is only supported for online estimators, which {wrong} are not."
                 )
-            weighs = [n for n, one in given if getattr(one, "class_weight", None) is not None]
+            weighs = [
+                n for n, learner in settings if getattr(learner, "class_weight", None) is not None
+            ]
             if weighs:
                 raise ValueError(
                     f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
-            return [member for _, member in given], None
+            return [member for _, member in settings], None
         seeds = self.random_state_.randint(SEEDS, size=2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
         if issparse(X) or np.shape(X)[1] > NARROW:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
-        given = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
+        settings = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
         binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already
             self.space, standardize=False, missing="error", random_state=seeds[1]
         )
-        return [KernelStructuredPredictor(**shared, **given)], binned
+        return [KernelStructuredPredictor(**shared, **settings)], binned
 
     def _learn_stream(self, rounds):
         """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""
@@ -486,8 +488,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
             with learning_aside(self, True, draws=self._model.binned is not None) as new:
                 model, new.t_ = new._model, self.t_ + len(block)
                 model.rng = new.random_state_
-                part = rounds.take(block) if len(blocks) > 1 else rounds
-                means.append(model.learn(part))
+                batch = rounds.take(block) if len(blocks) > 1 else rounds
+                means.append(model.learn(batch))
                 new.estimators_, new.weights_ = model.members, model.weights
         return np.concatenate(means)
 
@@ -506,15 +508,15 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):
-        known = snapshot(self)
-        check_is_fitted(known, "space_")
-        if hasattr(known, "_model"):
-            _check_n_features(known, X, reset=False)
-            return known._of_means(known._model.predict_mean(X))
-        if known.space_.reader.has_sequences:
-            return known._decode(known._chain.scores(known._sequences(X)))
-        X = known._checked_rows(X) if known._is_auto() else X
-        return known._decode(known._mixed.scores(X))
+        learner = snapshot(self)
+        check_is_fitted(learner, "space_")
+        if hasattr(learner, "_model"):
+            _check_n_features(learner, X, reset=False)
+            return learner._of_means(learner._model.predict_mean(X))
+        if learner.space_.reader.has_sequences:
+            return learner._decode(learner._chain.scores(learner._sequences(X)))
+        X = learner._checked_rows(X) if learner._is_auto() else X
+        return learner._decode(learner._mixed.scores(X))
 
     predict_marginals, predict_nbest = OfSequences.predict_marginals, OfSequences.predict_nbest
     log_proba, log_partition = OfSequences.log_proba, OfSequences.log_partition

@@ -37,14 +37,14 @@ class Kind:
 
     def numbers(self, X: Any) -> Floats:
         """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
-        given = self.estimator
-        owner, X = (given, X) if hasattr(given, self.method) else final_learner(given, X)
+        model = self.estimator
+        owner, X = (model, X) if hasattr(model, self.method) else final_learner(model, X)
         P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
         missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
         if missing.any():
             raise ValueError(
                 f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
-                f"{given!r} predicts {P[np.argmax(missing)]}."
+                f"{model!r} predicts {P[np.argmax(missing)]}."
             )
         return P
 
@@ -60,8 +60,8 @@ class OfClasses(Kind):
     """Probabilities (n, K): the score is ``1 − P_y``; labels are read as places, −1 for others."""
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        own = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
-        return np.where(y >= 0, own, np.inf)
+        class_scores = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
+        return np.where(y >= 0, class_scores, np.inf)
 
     def sets(self, P: Floats, q: float) -> Array:
         return self.all_scores(P) <= q
@@ -188,7 +188,7 @@ def quantile(scores: Floats, alpha: float) -> float:
     return float(np.r_[-math.inf, np.sort(scores), math.inf][np.clip(place, 0, n + 1)])
 
 
-def places(labels: Any, known: Any) -> Ints:
-    """The place of each label in `known`, −1 if it is not there."""
-    at = {label: k for k, label in enumerate(np.asarray(known).tolist())}
-    return np.array([at.get(label, -1) for label in column_or_1d(labels).tolist()], int)
+def places(labels: Any, categories: Any) -> Ints:
+    """The place of each label in `categories`, −1 if it is not there."""
+    positions = {label: k for k, label in enumerate(np.asarray(categories).tolist())}
+    return np.array([positions.get(label, -1) for label in column_or_1d(labels).tolist()], int)

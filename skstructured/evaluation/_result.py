@@ -89,11 +89,11 @@ class ProgressiveResult:
 
     def _learned_weights(self):
         """Weights of the rounds in the learner's objective, (n,)."""
-        given = getattr(self.rounds, "weight", None)
-        given = np.ones(len(self.expected_target_loss)) if given is None else given
-        learned, counted = np.zeros(len(given)), given > 0.0
+        weight = getattr(self.rounds, "weight", None)
+        weight = np.ones(len(self.expected_target_loss)) if weight is None else weight
+        learned, counted = np.zeros(len(weight)), weight > 0.0
         number = self.estimator.round_weights(int(np.count_nonzero(counted)))
-        learned[counted] = given[counted] * (number / number[:1])
+        learned[counted] = weight[counted] * (number / number[:1])
         return learned
 
     def comparator_loss(self, U: ArrayLike) -> Floats:
@@ -224,16 +224,16 @@ class ProgressiveResult:
         on-line learning algorithms".
         """
         losses, fewest = self._new_row_losses(), fewest_losses(delta)
-        kept = max(1, round(_share(last) * len(losses)))
-        if kept < fewest:
+        n_last = max(1, round(_share(last) * len(losses)))
+        if n_last < fewest:
             raise GuaranteeError(
-                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
+                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {n_last}: "
                 f"the last {last} of {len(losses)}."
             )
         packed = getattr(self.rounds, "packed", None)
         if isinstance(packed, np.ndarray):  # label sequences and items have no distance
             warn_of_order(OrderTest.of_rows(packed, delta))
-        return risk_bound(losses[-kept:], delta)
+        return risk_bound(losses[-n_last:], delta)
 
     def risk_curve(self, delta: float = 0.05) -> Floats:
         """Bound on the mean risk up to every round, valid for all rounds at once, (n,).
@@ -286,8 +286,8 @@ class ProgressiveResult:
     def _weighed_by_class(self):
         """Whether the weights of the rounds are those of ``class_weight`` and nothing else."""
         learner, rounds = self.estimator, self.rounds
-        given = getattr(learner, "class_weight", None) is not None
-        return given and np.array_equal(rounds.weight, class_weights(learner, rounds))
+        has_class_weight = getattr(learner, "class_weight", None) is not None
+        return has_class_weight and np.array_equal(rounds.weight, class_weights(learner, rounds))
 
     def _certificate(self, delta=None):
         if self.play != "randomized":
@@ -409,10 +409,10 @@ class StreamResult:
         if not self._in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
         warn_of_order(self._order)
-        now, found_at = self._risk.current, self._rise.found_at
-        within = found_at is not None and found_at > now.start
-        warn_of_rise(found_at if within else None, now.bound, now.mean)
-        return now.bound
+        running_bound, found_at = self._risk.current, self._rise.found_at
+        within = found_at is not None and found_at > running_bound.start
+        warn_of_rise(found_at if within else None, running_bound.bound, running_bound.mean)
+        return running_bound.bound
 
     def __repr__(self):
         return (

@@ -215,10 +215,10 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         counted = np.flatnonzero(weight > 0.0)
         if groups is not None:
             groups = check_groups(groups, _num_samples(X))
-            known = unique_values("groups", groups[counted])
+            unique_groups = unique_values("groups", groups[counted])
         learned, held_out = self._split(counted)
-        given = {} if sample_weight is None else {"sample_weight": weight[learned]}
-        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
+        options = {} if sample_weight is None else {"sample_weight": weight[learned]}
+        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **options)
         kind = kind_of(estimator)
         read = kind.read(rows_of(y, held_out))
         scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
@@ -226,9 +226,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             if groups is None:
                 new._begin(estimator, scores, new._threshold(kind, scores, read))
             else:
-                parts = [groups[held_out] == group for group in known]
-                q = [new._threshold(kind, scores[part], read[part]) for part in parts]
-                new._begin(estimator, scores, np.array(q), known)
+                masks = [groups[held_out] == group for group in unique_groups]
+                q = [new._threshold(kind, scores[mask], read[mask]) for mask in masks]
+                new._begin(estimator, scores, np.array(q), unique_groups)
         return self
 
     @available_if(estimator_has("partial_fit"))
@@ -262,8 +262,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             first = not hasattr(self, "estimator_")
             estimator = clone(self.estimator) if first else self.estimator_
             if first:
-                given = {} if classes is None else {"classes": classes}
-                estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
+                options = {} if classes is None else {"classes": classes}
+                estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **options)
             kind = kind_of(estimator)
             read = kind.read(y)
             kind.check(y, read)
@@ -298,11 +298,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If groups are missing or not expected, or if the estimator raises one.
         """
-        known = snapshot(self)
-        kind = known._kind()
+        learner = snapshot(self)
+        kind = learner._kind()
         P = kind.numbers(X)
         sets = kind.sets(P, math.inf)
-        for rows, q in known._parts(groups, len(P)):
+        for rows, q in learner._parts(groups, len(P)):
             sets[rows] = kind.sets(P[rows], q)
         return sets
 
@@ -329,13 +329,13 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If X and y differ in length, if groups are missing or not expected, or if the estimator
             raises one.
         """
-        known = snapshot(self)
-        kind = known._kind()
+        learner = snapshot(self)
+        kind = learner._kind()
         read, P = kind.read(y), kind.numbers(X)
         check_lengths(len(P), len(read))
         scores = kind.scores(P, read)
         covered = np.empty(len(scores), dtype=bool)
-        for rows, q in known._parts(groups, len(scores)):
+        for rows, q in learner._parts(groups, len(scores)):
             limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
             covered[rows] = scores[rows] <= limit
         return covered
@@ -355,8 +355,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Features, y: Outputs, sample_weight: Any = None) -> float:
         """Return the `score` of the estimator; see `covered` for the sets."""
         check_is_fitted(self, "estimator_")
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self.estimator_.score(X, y, **given)
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.estimator_.score(X, y, **options)
 
     classes_ = property(attrgetter("estimator_.classes_"), doc="Labels of the estimator.")
     n_features_in_ = property(attrgetter("estimator_.n_features_in_"), doc="Number of features.")
@@ -408,9 +408,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("groups must be passed if they were passed to fit, and only then.")
         if groups is None:
             return [(slice(None), self.threshold_)]
-        at = places(check_groups(groups, n), self.groups_)
+        codes = places(check_groups(groups, n), self.groups_)
         new = np.full_like(self.threshold_[0], math.inf)
-        return [(at == -1, new), *((at == g, q) for g, q in enumerate(self.threshold_))]
+        return [(codes == -1, new), *((codes == g, q) for g, q in enumerate(self.threshold_))]
 
     def _begin(self, estimator: Any, scores: Floats, threshold: Any, groups: Any = None) -> None:
         """Set the fitted attributes, with scores in random order and an empty stream."""

@@ -143,11 +143,11 @@ class RegretDisplay:
         if not isinstance(result, ProgressiveResult):
             raise TypeError(f"result must be a ProgressiveResult, got {result!r}.")
         n, losses = len(result.expected_target_loss), result.weight * result.expected_target_loss
-        kept = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
+        indices = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
         curves = np.cumsum(losses), *_reference(result, comparator), _risk(result, risk_delta)
-        drawn: Any = [None if curve is None else curve[kept] for curve in curves]
+        drawn: Any = [None if curve is None else curve[indices] for curve in curves]
         name = type(result.estimator).__name__ if name is None else name
-        return cls(name=name, rounds=kept + 1, **dict(zip(KINDS, drawn, strict=True))).plot(ax)
+        return cls(name=name, rounds=indices + 1, **dict(zip(KINDS, drawn, strict=True))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves.

@@ -97,27 +97,27 @@ def progressive_validate(
     """
     check_integer("batch_size", batch_size)
     check_choice("play", play, ("predict", "randomized"))
-    rng, how = check_random_state(random_state), (play, batch_size)
+    rng, protocol = check_random_state(random_state), (play, batch_size)
     if y is None:
-        return _validate_chunks(estimator, X, classes, how, rng, progress, delta)
+        return _validate_chunks(estimator, X, classes, protocol, rng, progress, delta)
     learner, transform = split_pipeline(estimator)
     rounds = learner.begin(transform(X), y, classes)
-    losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
+    losses = _play_rounds(learner, rounds, protocol, rng, progress, rounds.X.shape[0])
     learner._warn_diagnostics()
-    dependence = _dependence(estimator, learner, *how)
+    dependence = _dependence(estimator, learner, *protocol)
     return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)  # type: ignore[call-arg]  # three
 
 
-def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
+def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta):
     """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
     learner, transform = split_pipeline(estimator)
-    result = StreamResult(learner, *how, None, delta)
+    result = StreamResult(learner, *protocol, None, delta)
     for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
         with told_of_chunk(number, result.n_rounds):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
-            result.dependence = _dependence(estimator, learner, *how)
-            losses = _play_rounds(learner, rounds, how, rng, done=result.n_rounds)
+            result.dependence = _dependence(estimator, learner, *protocol)
+            losses = _play_rounds(learner, rounds, protocol, rng, done=result.n_rounds)
             result.add_chunk(losses, getattr(rounds, "packed", None))
         if progress is not None:
             try:
@@ -128,27 +128,27 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
     return result
 
 
-def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
+def _play_rounds(learner, rounds, protocol, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
-    n, size = rounds.X.shape[0], max(BLOCK * (how[1] == 1), how[1])
+    n, size = rounds.X.shape[0], max(BLOCK * (protocol[1] == 1), protocol[1])
     losses = np.empty((3, n))
     for start in range(0, n, size):
-        now = np.arange(start, min(start + size, n))
-        losses[:, now] = _turn(learner, *how, rounds, now, rng)
+        indices = np.arange(start, min(start + size, n))
+        losses[:, indices] = _turn(learner, *protocol, rounds, indices, rng)
         if progress is not None:
-            progress(done + int(now[-1]) + 1, total)
+            progress(done + int(indices[-1]) + 1, total)
     return losses
 
 
-def _turn(learner, play, batch_size, rounds, now, rng):
+def _turn(learner, play, batch_size, rounds, indices, rng):
     """Play and learn rounds that are given together; their losses."""
     answers = play == "predict"
     draws = () if answers else (rng,)
     if batch_size == 1:
-        together = learner.answer_and_learn if answers else learner.play_and_learn
-        return together(rounds, now, *draws)
-    losses = (learner.answer if answers else learner.play)(rounds, now, *draws)
-    learner.learn(rounds, now)
+        play_then_learn = learner.answer_and_learn if answers else learner.play_and_learn
+        return play_then_learn(rounds, indices, *draws)
+    losses = (learner.answer if answers else learner.play)(rounds, indices, *draws)
+    learner.learn(rounds, indices)
     return losses
 
 
@@ -199,8 +199,8 @@ def _learned_in_chunks(step):
 
 def _transformed_in_chunks(step, X):
     chunks = [X[start : start + CHUNK] for start in range(0, X.shape[0], CHUNK)]
-    parts = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+    blocks = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
+    return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
 
 
 def warm_up(estimator, X, y, classes=None, play="predict"):

@@ -34,14 +34,14 @@ def named_experts(estimators, taken=()):
     taken : iterable of str
         Names that are already used.
     """
-    given = list(estimators) if isinstance(estimators, (list, tuple)) else []
-    if not given:
+    entries = list(estimators) if isinstance(estimators, (list, tuple)) else []
+    if not entries:
         raise ValueError(
             f"estimators must be a list of one classifier or more, or of pairs (name, classifier), "
             f"got {estimators!r}."
         )
-    named = all(isinstance(one, (tuple, list)) and len(one) == 2 for one in given)
-    pairs = [tuple(one) for one in given] if named else _name_estimators(given)
+    named = all(isinstance(entry, (tuple, list)) and len(entry) == 2 for entry in entries)
+    pairs = [tuple(entry) for entry in entries] if named else _name_estimators(entries)
     names = [name for name, _ in pairs]
     for i, (name, expert) in enumerate(pairs):
         if not isinstance(name, str) or "__" in name or name in taken or name in names[:i]:
@@ -79,16 +79,16 @@ def checked_rows(estimator, X, reset):
         check_sparse(X)
     checked, is_frame = X, hasattr(X, "columns") and hasattr(X, "dtypes")
     if not (is_frame and any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)):
-        given = {"accept_sparse": "csr", "ensure_all_finite": finite, "input_name": "X"}
+        options = {"accept_sparse": "csr", "ensure_all_finite": finite, "input_name": "X"}
         with matrices_refused(X):
-            checked = check_array(X, estimator=estimator, **given)
+            checked = check_array(X, estimator=estimator, **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X if is_frame else checked
 
 
-def rows_of(X, which):
+def rows_of(X, indices):
     """Some rows, in the form that X has."""
-    return X[which] if isinstance(X, np.ndarray) or issparse(X) else _safe_indexing(X, which)
+    return X[indices] if isinstance(X, np.ndarray) or issparse(X) else _safe_indexing(X, indices)
 
 
 def opinions(name, expert, X, classes):
@@ -108,24 +108,24 @@ def opinions(name, expert, X, classes):
     signs = np.where(np.asarray(labels) == classes[1], 1.0, -1.0)
     with np.errstate(divide="ignore", invalid="ignore"):  # of experts with hardly a row so far
         if hasattr(expert, "predict_proba"):
-            said = np.asarray(expert.predict_proba(X), dtype=np.float64) @ signs
+            scores = np.asarray(expert.predict_proba(X), dtype=np.float64) @ signs
         elif hasattr(expert, "decision_function"):
-            said = signs[-1] * np.asarray(expert.decision_function(X), dtype=np.float64)
+            scores = signs[-1] * np.asarray(expert.decision_function(X), dtype=np.float64)
         else:
             predicted = np.asarray(expert.predict(X))
-            said = np.where(predicted == classes[1], 1.0, -1.0) * np.isin(predicted, classes)
-    if said.shape != (X.shape[0],):
+            scores = np.where(predicted == classes[1], 1.0, -1.0) * np.isin(predicted, classes)
+    if scores.shape != (X.shape[0],):
         raise ValueError(
             f"Expert {name!r} must return one number for each of {X.shape[0]} rows, got shape "
-            f"{said.shape}."
+            f"{scores.shape}."
         )
-    return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
+    return np.rint(np.clip(np.where(np.isnan(scores), 0.0, scores), -1.0, 1.0) * GRID) / GRID
 
 
 def seed(expert, rng):
     """Give seeds to all generators of an expert that has none: with ``random_state=None``."""
-    found = sorted(expert.get_params(deep=True).items())
-    names = [key for key, value in found if key.endswith("random_state") and value is None]
+    params = sorted(expert.get_params(deep=True).items())
+    names = [key for key, value in params if key.endswith("random_state") and value is None]
     if names:
         expert.set_params(**{name: rng.randint(np.iinfo(np.int32).max) for name in names})
 
@@ -139,16 +139,16 @@ def folds(codes, cv):
     return fold
 
 
-def out_of_fold(found, fold, codes, learned):
-    """`found` (n,) with the opinions ``learned(others, inside)`` on the rows of each fold.
+def out_of_fold(opinions, fold, codes, learned):
+    """`opinions` (n,) with the opinions ``learned(others, inside)`` on the rows of each fold.
 
     Opinions are not changed if the other folds have one class only.
     """
     for k in np.unique(fold):
         inside, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         if len(np.unique(codes[others])) == 2:
-            found[inside] = learned(others, inside)
-    return found
+            opinions[inside] = learned(others, inside)
+    return opinions
 
 
 @dataclass
@@ -190,28 +190,30 @@ class Expert(State):
             twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]])
             return opinions(self.name, twin, rows_of(rows, inside), classes)
 
-        said = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
+        held_out_opinions = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
         self.model, self.naive = fresh.fit(rows, classes[codes]), False
-        return said
+        return held_out_opinions
 
-    def calibrate(self, method, said, codes, fold):
+    def calibrate(self, method, opinions, codes, fold):
         """Learn to calibrate opinions; return them calibrated by the maps of the other folds."""
         if method is None:
-            return said
+            return opinions
 
         def learned(others, inside):
-            return calibrated(calibration(method, said[others], codes[others]), said[inside])
+            return calibrated(
+                calibration(method, opinions[others], codes[others]), opinions[inside]
+            )
 
         if len(np.unique(codes)) == 2:
-            self.calibration = calibration(method, said, codes)
-        return out_of_fold(said.copy(), fold, codes, learned)
+            self.calibration = calibration(method, opinions, codes)
+        return out_of_fold(opinions.copy(), fold, codes, learned)
 
     def learn(self, x, y, classes):
         """Learn one row; with the first, pass the classes if the expert accepts them."""
         accepts = self.naive and "classes" in inspect.signature(self.model.partial_fit).parameters
-        given = {"classes": classes} if accepts else {}
+        options = {"classes": classes} if accepts else {}
         if self.naive or hasattr(self.model, "partial_fit"):
-            self.model.partial_fit(x, y, **given)
+            self.model.partial_fit(x, y, **options)
         self.naive = False
 
 
@@ -246,25 +248,25 @@ def check_marker(marker, classes):
         raise ValueError(f"abstain_label must be a label, got {marker!r}.")
 
 
-def calibration(method, said, codes):
+def calibration(method, opinions, codes):
     """The estimator that maps opinions to P(second class), fitted to opinions and true classes.
 
     "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
     monotone P of the least squared error.
     """
     if method == "isotonic":
-        return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(said, codes)
+        return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(opinions, codes)
     counts = np.bincount(codes, minlength=2)
     right = (counts + 1.0) / (counts + 2.0)
     labels, weight = np.r_[codes, 1 - codes], np.r_[right[codes], 1.0 - right[codes]]
     model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
-    return model.fit(np.r_[said, said][:, None], labels, sample_weight=weight)
+    return model.fit(np.r_[opinions, opinions][:, None], labels, sample_weight=weight)
 
 
-def calibrated(model, said):
+def calibrated(model, opinions):
     """Opinions (n,) as 2 P(second class) − 1 by a `calibration`; unchanged without one."""
-    if model is None or len(said) == 0:
-        return said
+    if model is None or len(opinions) == 0:
+        return opinions
     isotonic = isinstance(model, IsotonicRegression)
-    share = model.predict(said) if isotonic else model.predict_proba(said[:, None])[:, 1]
+    share = model.predict(opinions) if isotonic else model.predict_proba(opinions[:, None])[:, 1]
     return np.rint((2.0 * share - 1.0) * GRID) / GRID

@@ -48,9 +48,9 @@ class AskedRows(NamedTuple):
     losses: np.ndarray
 
 
-def losses_of(said, codes):
+def losses_of(opinions, codes):
     """``(1 − y u)/2`` for opinions u (n, d) and the true class y = ±1, (n, d)."""
-    return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
+    return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * opinions)
 
 
 @locked
@@ -190,12 +190,12 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
             rounds = new._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             codes, fold = rounds.packed, folds(rounds.packed, self.cv)
-            said = np.empty((len(codes), len(new._experts)))
+            opinions = np.empty((len(codes), len(new._experts)))
             every = with_progress(self, new._experts, len(new._experts), "experts")
             for j, expert in enumerate(every):
-                found = expert.fit(rounds.X, codes, new.classes_, fold)
-                said[:, j] = expert.calibrate(self.calibrate, found, codes, fold)
-            new._learn_rows(None, said, codes)
+                held_out_opinions = expert.fit(rounds.X, codes, new.classes_, fold)
+                opinions[:, j] = expert.calibrate(self.calibrate, held_out_opinions, codes, fold)
+            new._learn_rows(None, opinions, codes)
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
@@ -268,7 +268,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         if self.calibrate is not None:
             check_choice("calibrate", self.calibrate, ("sigmoid", "isotonic"))
         self.random_state_ = check_random_state(self.random_state)
-        self._experts = [expert_of(*one, self.train, online) for one in named]
+        self._experts = [expert_of(*pair, self.train, online) for pair in named]
         for expert in self._experts:
             if expert.naive and self.random_state is not None:
                 seed(expert.model, self.random_state_)
@@ -287,40 +287,40 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     def _ask(self, rows, learn=None):
         """Opinions (n, d) of all experts, of those that learn, or of those that do not; else 0."""
-        said = np.zeros((rows.shape[0], len(self._experts)))
+        opinions = np.zeros((rows.shape[0], len(self._experts)))
         for j, expert in enumerate(self._experts):
             if learn is None or learn == expert.learns:
-                said[:, j] = expert.opinions(rows, self.classes_)
-        return said
+                opinions[:, j] = expert.opinions(rows, self.classes_)
+        return opinions
 
-    def _learn(self, rounds, which):
-        """Learn rounds in the order of `which`; return the ŷ that they were played with.
+    def _learn(self, rounds, indices):
+        """Learn rounds in the order of `indices`; return the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
         """
         X, codes, record = rounds.X, rounds.packed, getattr(rounds.rows, "losses", None)
         played, trains = [np.empty(0)], self._trains
-        for start in with_progress(self, range(0, len(which), BLOCK), len(which)):
-            block = which[start : start + BLOCK]
-            said = self._ask(rows_of(X, block), False)
+        for start in with_progress(self, range(0, len(indices), BLOCK), len(indices)):
+            block = indices[start : start + BLOCK]
+            opinions = self._ask(rows_of(X, block), False)
             step = 1 if trains else len(block)
             for i in range(0, len(block), step):
-                now = block[i : i + step]
-                x = rows_of(X, now) if trains else None
+                chunk = block[i : i + step]
+                x = rows_of(X, chunk) if trains else None
                 if trains:
-                    said[i : i + step] += self._ask(x, True)
-                played.append(self._learn_rows(x, said[i : i + step], codes[now]))
+                    opinions[i : i + step] += self._ask(x, True)
+                played.append(self._learn_rows(x, opinions[i : i + step], codes[chunk]))
             if record is not None:
-                record[block] = losses_of(said, codes[block])
+                record[block] = losses_of(opinions, codes[block])
         return np.concatenate(played)
 
-    def _learn_rows(self, x, said, codes):
+    def _learn_rows(self, x, opinions, codes):
         """Learn rounds with these opinions, and teach the experts the row x if there is one.
 
         The round is counted first. If an expert raises, the others still learn the round before
         the error is raised.
         """
-        losses, sign, failed = losses_of(said, codes), 2.0 * codes - 1.0, []
+        losses, sign, failed = losses_of(opinions, codes), 2.0 * codes - 1.0, []
         with self.lock:
             hedge, dearest = self.hedge_.copy(), max(self._dearest, float(self.abstention_cost))
             hedged = hedge.update(losses)
@@ -494,15 +494,15 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     @_named.setter
     def _named(self, pairs):
-        pairwise = all(isinstance(one, (tuple, list)) for one in self.estimators)
+        pairwise = all(isinstance(entry, (tuple, list)) for entry in self.estimators)
         self.estimators = pairs if pairwise else [expert for _, expert in pairs]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows that `predict` labels right; `abstain_label` counts as wrong."""
-        said = np.asarray(self.predict(X), dtype=object)
+        predictions = np.asarray(self.predict(X), dtype=object)
         labels = np.asarray(column_or_1d(y), dtype=object)
-        check_lengths(len(said), len(labels))
-        return weighted_mean((said == labels).astype(np.float64), sample_weight)
+        check_lengths(len(predictions), len(labels))
+        return weighted_mean((predictions == labels).astype(np.float64), sample_weight)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of the experts, ``name__parameter``."""
@@ -515,8 +515,8 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         """Set parameters, experts by their names, and parameters of experts; returns self."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        own = params.keys() <= super().get_params(deep=False).keys()
-        return super().set_params(**params) if own else self._set_params("_named", **params)
+        is_own = params.keys() <= super().get_params(deep=False).keys()
+        return super().set_params(**params) if is_own else self._set_params("_named", **params)
 
     def __sklearn_clone__(self):
         """A new one; with ``train=False`` over copies of the fitted experts."""
@@ -532,6 +532,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         except (ValueError, TypeError, AttributeError):  # experts without tags
             experts = []
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
-        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
+        tags.input_tags.sparse = bool(experts) and all(inputs.sparse for inputs in experts)
+        tags.input_tags.allow_nan = bool(experts) and all(inputs.allow_nan for inputs in experts)
         return tags

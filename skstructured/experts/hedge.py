@@ -20,17 +20,17 @@ GAP, TOTAL, VARIANCE, WIDEST = range(4)
 
 
 @kernel
-def hedge_weights(behind, price, gap, w):
+def hedge_weights(excess, price, gap, w):
     """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; returns their sum.
 
     With Δ = 0, η = ∞: 1 for the best, 0 for others. η itself, which may overflow, is never formed.
     """
     total = 0.0
-    for i in range(behind.shape[0]):
+    for i in range(excess.shape[0]):
         if gap > 0.0:
-            w[i] = math.exp(-price * (behind[i] / gap))
+            w[i] = math.exp(-price * (excess[i] / gap))
         else:
-            w[i] = 1.0 if behind[i] == 0.0 else 0.0
+            w[i] = 1.0 if excess[i] == 0.0 else 0.0
         total += w[i]
     return total
 
@@ -50,25 +50,25 @@ def mean_and_variance(w, losses):
 
 
 @kernel
-def fall_behind(losses, behind):
+def fall_behind(losses, excess):
     """D ← D + ℓ − min(D + ℓ); returns that minimum, by which the least total loss has grown."""
-    behind += losses
-    least = behind.min()
-    behind -= least
+    excess += losses
+    least = excess.min()
+    excess -= least
     return least
 
 
 @kernel
-def hedge_rounds(losses, totals, behind, sums, w, hedged):
+def hedge_rounds(losses, totals, excess, sums, w, hedged):
     """Play rounds of losses (n, d); the losses of the weights before each go into `hedged` (n,)."""
     price = math.log(losses.shape[1])
     for t in range(losses.shape[0]):
         gap = sums[GAP]
-        before = hedge_weights(behind, price, gap, w)
+        weight_sum = hedge_weights(excess, price, gap, w)
         mean, variance, width = mean_and_variance(w, losses[t])
-        grown = fall_behind(losses[t], behind)
+        grown = fall_behind(losses[t], excess)
         if gap > 0.0:
-            grown -= gap / price * math.log(hedge_weights(behind, price, gap, w) / before)
+            grown -= gap / price * math.log(hedge_weights(excess, price, gap, w) / weight_sum)
         sums[GAP] += max(0.0, mean - grown)
         sums[TOTAL] += mean
         sums[VARIANCE] += variance

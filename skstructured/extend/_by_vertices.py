@@ -48,14 +48,14 @@ def _step_towards(target, S, w, k):
     """
     if move_towards(target, w, k):
         return k, True
-    kept = 0
+    n_vertices = 0
     for i in range(k):
         if w[i] > 1e-15:
             for j in range(S.shape[1]):
-                S[kept, j] = S[i, j]
-            w[kept] = w[i]
-            kept += 1
-    return kept, False
+                S[n_vertices, j] = S[i, j]
+            w[n_vertices] = w[i]
+            n_vertices += 1
+    return n_vertices, False
 
 
 #: What copies of the functions below have: an oracle, `_wolfe` over it, and the property of Y.
@@ -79,12 +79,12 @@ def _wolfe(
         direction[:] = theta - x
         ORACLE(direction, vertex, *listed)
         gap = np.dot(direction, vertex - x)
-        known = False
+        is_active = False
         for i in range(k):
-            known = known or np.abs(S[i] - vertex).max() == 0.0
+            is_active = is_active or np.abs(S[i] - vertex).max() == 0.0
         # Rounding errors of the gap come from where the vertex differs from x, and only there.
         size = 1.0 + np.dot(np.abs(direction), np.abs(vertex - x))
-        if known or k > dim or gap <= TOLERANCE * size:
+        if is_active or k > dim or gap <= TOLERANCE * size:
             break
         S[k] = vertex
         w[k] = 0.0

@@ -54,10 +54,10 @@ class Decoder(Component, ABC):
         """Raise a ValueError if the decoder does not support the space of the loss."""
         kind = self.only_over
         if kind is not None and not isinstance(loss.space, kind):
-            given = type(loss.space).__name__
+            space_name = type(loss.space).__name__
             raise ValueError(
                 f"decoder={type(self).__name__}() is only supported for {kind.__name__}; got the "
-                f"space {given}."
+                f"space {space_name}."
             )
 
     def draw_mean(self, theta: Floats, mu: Floats) -> Floats:

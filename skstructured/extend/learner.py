@@ -223,7 +223,7 @@ class OnlineLearner(ABC):
         """
         twin = clone(self)
         rounds = twin.begin(X, y, getattr(self, "classes_", None))
-        widths = [getattr(one, "n_features_in_", rounds.X.shape[1]) for one in (self, twin)]
+        widths = [getattr(learner, "n_features_in_", rounds.X.shape[1]) for learner in (self, twin)]
         if widths[0] != widths[1]:
             raise ValueError(f"X has {widths[1]} features, but those before it have {widths[0]}.")
         return rounds
@@ -278,9 +278,9 @@ class OnlineLearner(ABC):
         """Answer each round as `predict` would, and learn it before the next; the `Losses`."""
         answered, which = [], np.asarray(which)
         while len(which):
-            now, which = np.split(which, [self._answers_at_a_time()])
-            answered.append(self.answer(rounds, now))
-            self.learn(rounds, now)
+            block, which = np.split(which, [self._answers_at_a_time()])
+            answered.append(self.answer(rounds, block))
+            self.learn(rounds, block)
         return Losses(*map(np.concatenate, zip(*answered, strict=True)))
 
     def _answers_at_a_time(self) -> int:

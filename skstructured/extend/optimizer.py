@@ -142,7 +142,7 @@ def _move_feature(Theta, dim, j, state, g, c):
 
 
 def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
-    dim, own = raw.shape[0], (Theta.shape[0] if SPARSE else Theta.shape[1]) - width
+    dim, n_intercepts = raw.shape[0], (Theta.shape[0] if SPARSE else Theta.shape[1]) - width
     start, stop = row * width, (row + 1) * width
     first, last = ahead * width, (ahead + 1) * width
     if SPARSE:
@@ -153,11 +153,11 @@ def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u
             if data[t] != 0.0:
                 j = int64(indices[t]) if SPARSE else t - start
                 MOVE_FEATURE(Theta, dim, j, state, g, u * data[t])
-        if own > 0:
+        if n_intercepts > 0:
             MOVE_FEATURE(Theta, dim, width, state, g, u)
-    z_sq = float(own)
+    z_sq = float(n_intercepts)
     for k in range(dim):
-        raw[k] = Theta[AT(0, dim, k, width)] if own > 0 else 0.0
+        raw[k] = Theta[AT(0, dim, k, width)] if n_intercepts > 0 else 0.0
     for t in range(first, last):
         z, j = data[t], int64(indices[t]) if SPARSE else t - first
         z_sq += z * z
@@ -205,16 +205,16 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
-        given = self.parameters()
-        state = new_state(len(given))
-        state[len(state) - len(given) :] = given
+        params = self.parameters()
+        state = new_state(len(params))
+        state[len(state) - len(params) :] = params
         return state
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
-        given = {"AT": PLACES[sparse], "SPARSE": sparse}
-        mover = kernel_over(_move_feature, COORDINATE=self.coordinate_kernel, **given)
-        return kernel_over(_move_and_score, MOVE_FEATURE=mover, **given)
+        constants = {"AT": PLACES[sparse], "SPARSE": sparse}
+        mover = kernel_over(_move_feature, COORDINATE=self.coordinate_kernel, **constants)
+        return kernel_over(_move_and_score, MOVE_FEATURE=mover, **constants)
 
     def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights; see `OnlineOptimizer`."""
@@ -222,6 +222,6 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean of the weights played; see `OnlineOptimizer`."""
-        at, visit = 3 * dim, Theta[4 * dim]
-        summed = Theta[at : at + dim] + (state[WEIGHT_SUM] - visit) * Theta[:dim]
+        start, visit = 3 * dim, Theta[4 * dim]
+        summed = Theta[start : start + dim] + (state[WEIGHT_SUM] - visit) * Theta[:dim]
         return summed / max(state[WEIGHT_SUM], 1e-300)

@@ -105,9 +105,9 @@ class OutputSpace(Component, ABC):
         For multilabel outputs these are the values 0 and 1; the learner's own `classes_` are
         accepted too.
         """
-        known: Any = getattr(self, "classes_", self._names_of_labels() if self.task else ())
-        given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))  # type: ignore[arg-type]
-        if given != known and not (self.task == "multilabel" and given <= {0, 1}):
+        expected: Any = getattr(self, "classes_", self._names_of_labels() if self.task else ())
+        passed, expected = (set(np.ravel(labels).tolist()) for labels in (classes, expected))  # type: ignore[arg-type]
+        if passed != expected and not (self.task == "multilabel" and passed <= {0, 1}):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 

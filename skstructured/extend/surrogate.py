@@ -65,7 +65,7 @@ class Surrogate(Component):
 
     def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """Values (n,) and gradients (n, dim) of many rows, by the compiled function."""
-        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
+        theta, V = (np.ascontiguousarray(array, dtype=np.float64) for array in (theta, V))
         return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))[::-1]
 
     def objective(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:

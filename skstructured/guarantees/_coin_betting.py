@@ -29,8 +29,8 @@ class Game(NamedTuple):
 
     def best_y(self, v, r):
         """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``."""
-        known, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
-        return _root(lambda y: known + math.log(2.0 + root / math.sqrt(y)) - y)
+        constant, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
+        return _root(lambda y: constant + math.log(2.0 + root / math.sqrt(y)) - y)
 
     def line(self, v):
         """(height, slope) with ``R(v') ≤ height + slope · v'`` for every v', equal for v' = v."""
@@ -62,10 +62,10 @@ def target_regret(game, a, unit):
     """
     if game.length == 0.0:
         return (1.0 - a) * game.wealth
-    at = _root(lambda v: _log(game.line(v)[1]) - math.log(a * unit))
-    if linear_regret(game, at) > unit * at:
-        at = _root(lambda v: _log(linear_regret(game, v)) - _log(unit * v))
-    height, slope = game.line(at)
+    touch_point = _root(lambda v: _log(game.line(v)[1]) - math.log(a * unit))
+    if linear_regret(game, touch_point) > unit * touch_point:
+        touch_point = _root(lambda v: _log(linear_regret(game, v)) - _log(unit * v))
+    height, slope = game.line(touch_point)
     m = slope / unit
     return (1.0 - a) / (1.0 - m) * height if m <= a else math.inf
 

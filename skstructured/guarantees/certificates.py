@@ -157,8 +157,8 @@ class CoinBettingCertificate(Certificate):
         per_v = unit * (k["N"] / math.sqrt(k["b"])) ** 2
         if not (game.length < math.inf and 0.0 < per_v < math.inf):
             return math.inf
-        found = unit * target_regret(game, k["a"], per_v)
-        return found if found < math.inf else math.inf
+        regret = unit * target_regret(game, k["a"], per_v)
+        return regret if regret < math.inf else math.inf
 
     def linear_regret(self, norm: float, squares: float) -> float:
         """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖².
@@ -226,9 +226,9 @@ class PiSTOLCertificate(Certificate):
     def _regret(self, norm: float) -> float:
         """See `Certificate`."""
         k = self.constants
-        many = k.get("outputs", 1.0) * k.get("features", 1.0)
+        n_coordinates = k.get("outputs", 1.0) * k.get("features", 1.0)
         slope, offset = self._parts(norm)
-        linear = slope * math.sqrt(many * k["L"] * k["N"] + k["path"]) + offset
+        linear = slope * math.sqrt(n_coordinates * k["L"] * k["N"] + k["path"]) + offset
         return (1.0 - k["a"]) * k["c"] * linear
 
     def _parts(self, norm):
@@ -499,15 +499,17 @@ class MixtureCertificate(Certificate):
 
     def _regret(self, norm: float) -> float:
         """See `Certificate`; a GuaranteeError without a bound."""
-        found = [
-            known._regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
+        regrets = [
+            certificate._regret(norm)
+            for certificate in self.certificates
+            if norm <= certificate.radius * (1 + 1e-9)
         ]
-        if not found:
-            radius = max((known.radius for known in self.certificates), default=0.0)
+        if not regrets:
+            radius = max((certificate.radius for certificate in self.certificates), default=0.0)
             raise GuaranteeError(
                 f"No expert has a bound: the largest radius is {radius:g}, got ‖U‖_F = {norm:g}."
             )
-        return min(found) + self._price()
+        return min(regrets) + self._price()
 
     def bound_of_experts(self) -> float:
         """The bound on the target loss against the best expert, ``(1 − a) c (min_e L_e + A)``."""

@@ -154,15 +154,18 @@ def comparator_for(
     comparator_losses : The losses of a comparator.
     """
     if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
-        rest = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)
-        return best_comparator(loss, X, V, certificate.quadratic, *rest)
+        options = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)
+        return best_comparator(loss, X, V, certificate.quadratic, *options)
     rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
     U = zero = rounds.zero(fit_intercept)
-    found, start = [zero], max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
+    candidates, start = (
+        [zero],
+        max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12),
+    )
     for penalty in start * np.logspace(0, -8, 17):
         U = rounds.ridge_fit(penalty, U)
-        found.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
-    return min(found, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
+        candidates.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
+    return min(candidates, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
 
 
 def separable_risk(
@@ -279,16 +282,16 @@ def _fit_on_sphere(rounds, penalty, U, radius):
     sphere, is a candidate; for smooth losses its excess is of second order in how far off it was.
     """
     norm, zero = np.linalg.norm(U), np.zeros_like(U)
-    found = [U * (radius / norm)]
+    candidates = [U * (radius / norm)]
     high = max(rounds.total(zero) / radius**2, penalty)
     low = max(penalty * norm / radius, NEGLIGIBLE * high)
     while abs(norm - radius) > ON_SPHERE * radius and high > low * (1.0 + ON_SPHERE):
         middle = math.sqrt(low * high)
         U = rounds.ridge_fit(middle, zero)  # from elsewhere, hinges stall
         norm = np.linalg.norm(U)
-        found.append(U * (radius / max(norm, 1e-300)))
+        candidates.append(U * (radius / max(norm, 1e-300)))
         low, high = (middle * norm / radius, high) if norm > radius else (low, middle)
-    return min(found, key=rounds.total)
+    return min(candidates, key=rounds.total)
 
 
 def measured(comparison, U):

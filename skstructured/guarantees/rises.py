@@ -110,11 +110,11 @@ class RiseTest:
         """Add losses in [0, 1] in order; after how many of them rises were found, a list."""
         rises, done = [], 0
         while done < len(losses):
-            part = losses[done : done + self._due - int(self._sums[COUNT])]
+            chunk = losses[done : done + self._due - int(self._sums[COUNT])]
             bets = self._bets, self._stakes, self._levels, self._starts, self._gates
-            used = seek_rise(part, *bets, self._sums)
-            done += used or len(part)
-            self.n += used or len(part)
+            used = seek_rise(chunk, *bets, self._sums)
+            done += used or len(chunk)
+            self.n += used or len(chunk)
             if used:
                 rises.append(done)
                 self.n_rises, self.found_at = self.n_rises + 1, self.n

@@ -91,12 +91,12 @@ class RunningBound:
         return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
 
 
-def surprise_of(delta, k, parts=1.0):
-    """ln(1/δ_k) of the k-th of infinitely many bounds: ``δ_k = δ/(parts (k + 1)(k + 2))``.
+def surprise_of(delta, k, n_parts=1.0):
+    """ln(1/δ_k) of the k-th of infinitely many bounds: ``δ_k = δ/(n_parts (k + 1)(k + 2))``.
 
-    They sum to δ/parts. No overflow, even if δ_k underflows.
+    They sum to δ/n_parts. No overflow, even if δ_k underflows.
     """
-    share = parts * (k + 1.0) * (k + 2.0)
+    share = n_parts * (k + 1.0) * (k + 2.0)
     quotient = delta / share
     return -math.log(quotient) if quotient > 1e-300 else math.log(share) + read_delta(delta)
 
@@ -111,8 +111,8 @@ class RecentBound:
     too.
     """
 
-    def __init__(self, delta, window=None, parts=1.0):
-        self._delta, self._window, self._parts, self._k, self.n = delta, window, parts, 0, 0
+    def __init__(self, delta, window=None, n_parts=1.0):
+        self._delta, self._window, self._parts, self._k, self.n = delta, window, n_parts, 0, 0
         self._alive = [self._begun()]
 
     def _start(self, k):
@@ -127,11 +127,11 @@ class RecentBound:
         """Add losses in [0, 1] in the order of their rounds."""
         while len(losses):
             ahead = self._start(self._k + 1) - self.n
-            part, losses = losses[:ahead], losses[ahead:]
-            for one in self._alive:
-                one.update(part)
-            self.n += len(part)
-            if len(part) == ahead:
+            chunk, losses = losses[:ahead], losses[ahead:]
+            for running_bound in self._alive:
+                running_bound.update(chunk)
+            self.n += len(chunk)
+            if len(chunk) == ahead:
                 self._k += 1
                 self._alive = [*self._alive[-1:], self._begun()]
 
@@ -139,7 +139,11 @@ class RecentBound:
     def current(self):
         """The youngest `RunningBound` that has seen enough; the oldest if none has."""
         least = self.n / 2.0 if self._window is None else self._window
-        enough = [one for one in self._alive[::-1] if self.n - one.start >= least]
+        enough = [
+            running_bound
+            for running_bound in self._alive[::-1]
+            if self.n - running_bound.start >= least
+        ]
         return enough[0] if enough else self._alive[0]
 
 
@@ -383,10 +387,10 @@ class RiskMonitor(BaseEstimator):
 
     def _new_bound(self, n_changes):
         """The bound on the rounds since the last of so many rises."""
-        parts = 1.0 if self.latch else (n_changes + 1.0) * (n_changes + 2.0)
+        n_parts = 1.0 if self.latch else (n_changes + 1.0) * (n_changes + 2.0)
         if self.window is None:
-            return RunningBound(read_delta(self.delta) + math.log(parts))
-        return RecentBound(self.delta, int(self.window), parts)
+            return RunningBound(read_delta(self.delta) + math.log(n_parts))
+        return RecentBound(self.delta, int(self.window), n_parts)
 
     def _learned(self, losses, bound, test):
         """Whether the risk rose within the losses, and what runs after them."""
@@ -398,9 +402,9 @@ class RiskMonitor(BaseEstimator):
 
     def _set_numbers(self, changed):
         run, test = self._runs
-        now = run.current if isinstance(run, RecentBound) else run
-        self.weighted_mean_, self.mean_ = now.weighted_mean, now.mean
-        self.bound_ = max(now.bound, now.mean)
+        running_bound = run.current if isinstance(run, RecentBound) else run
+        self.weighted_mean_, self.mean_ = running_bound.weighted_mean, running_bound.mean
+        self.bound_ = max(running_bound.bound, running_bound.mean)
         self.n_, self.changed_ = test.n, changed
         self.n_changes_, self.last_change_ = test.n_rises, test.found_at
 
@@ -511,15 +515,15 @@ def fewest_losses(delta):
 
 def read_losses(losses: ArrayLike) -> Floats:
     """Losses as a new float64 vector, a number as a vector of one."""
-    given = np.asarray(losses)
-    if given.dtype.kind not in "biuf" or given.ndim > 1:
+    array = np.asarray(losses)
+    if array.dtype.kind not in "biuf" or array.ndim > 1:
         raise ValueError(
-            f"losses must be a number or a vector of numbers, got an array of {given.dtype} of "
-            f"shape {given.shape}."
+            f"losses must be a number or a vector of numbers, got an array of {array.dtype} of "
+            f"shape {array.shape}."
         )
-    vector = np.array(given, dtype=np.float64, ndmin=1)
+    vector = np.array(array, dtype=np.float64, ndmin=1)
     wrong = np.flatnonzero(~((vector >= 0.0) & (vector <= 1.0)))
     if len(wrong):
-        where = f"[{wrong[0]}]" if given.ndim else ""
+        where = f"[{wrong[0]}]" if array.ndim else ""
         raise ValueError(f"losses{where} must lie in [0, 1], got {vector[wrong[0]]:g}.")
     return vector

@@ -79,8 +79,8 @@ class Likelihood:
         """Second derivatives (p, p): ``Σ_t c_t Z_tᵀ(diag(p_t) − p_t p_tᵀ) Z_t + diag(r)``."""
         total = np.diag(self.ridge)
         if sparse.issparse(self.Z):
-            parts: Any = (self.Z, self.spread * proba), (self.means(proba), -self.share)
-            for A, weights in parts:
+            terms: Any = (self.Z, self.spread * proba), (self.means(proba), -self.share)
+            for A, weights in terms:
                 total += (A.T @ A.multiply(weights[:, None]).tocsr()).toarray()
             return total
         for rows, centered in self._centered(proba):
@@ -95,17 +95,17 @@ class Likelihood:
 
     def largest_distance(self, proba: Floats, root: Floats) -> float:
         """A bound on ``‖Rᵀ(z_i − z_k)‖`` over all items i and k of one round, R = root (p, r)."""
-        parts = (np.linalg.norm(rows @ root, axis=1) for _, rows in self._centered(proba))
-        return 2.0 * max(float(part.max(initial=0.0)) for part in parts)
+        block_norms = (np.linalg.norm(rows @ root, axis=1) for _, rows in self._centered(proba))
+        return 2.0 * max(float(norms.max(initial=0.0)) for norms in block_norms)
 
     def _centered(self, proba):
         """Rows of blocks of rounds, and their items less the mean of the round, dense."""
         for first, last in zip(self._cuts[:-1], self._cuts[1:], strict=True):
             rows = slice(self.offsets[first], self.offsets[last])
             local = self.offsets[first : last + 1] - self.offsets[first]
-            part = self.Z[rows].toarray() if sparse.issparse(self.Z) else self.Z[rows]
-            means = _rows_of(proba[rows], local) @ part
-            yield rows, part - np.repeat(means, np.diff(local), axis=0)
+            block = self.Z[rows].toarray() if sparse.issparse(self.Z) else self.Z[rows]
+            means = _rows_of(proba[rows], local) @ block
+            yield rows, block - np.repeat(means, np.diff(local), axis=0)
 
 
 def _rows_of(numbers: Floats, offsets: Ints) -> sparse.csr_matrix:
@@ -206,9 +206,9 @@ def _step(likelihood, point, direction, decrement):
     rho = likelihood.largest_range(direction)
     safe, s = np.log1p(rho) / rho if rho > 1e-8 else 1.0, 1.0
     while s > safe:
-        found = likelihood.point(point.weights + s * direction)
-        if found.value <= point.value - 0.25 * s * decrement**2:
-            return found
+        candidate = likelihood.point(point.weights + s * direction)
+        if candidate.value <= point.value - 0.25 * s * decrement**2:
+            return candidate
         s *= 0.5
     return likelihood.point(point.weights + safe * direction)
 
@@ -238,19 +238,21 @@ def separating_direction(margins: Matrix, weights: Floats) -> Floats | None:
     if (margins @ weights > 0.0).all():
         return weights
     sums, zero = np.asarray(margins.mean(axis=0)).ravel(), np.zeros(n)
-    found = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options={"time_limit": SECONDS})
-    if found.x is None:
+    solution = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options={"time_limit": SECONDS})
+    if solution.x is None:
         return None
-    reached = margins @ found.x
-    return found.x if reached.min() >= -1e-6 and reached.max() > 1e-4 else None
+    reached = margins @ solution.x
+    return solution.x if reached.min() >= -1e-6 and reached.max() > 1e-4 else None
 
 
 def separating_features(margins: Matrix, direction: Floats) -> Ints:
     """Features that separate the choices, each alone; else those of the direction, by size."""
     margins, size = sparse.csc_matrix(margins), np.abs(direction)
     low, high = margins.min(axis=0).toarray()[0], margins.max(axis=0).toarray()[0]
-    alone = np.flatnonzero((low >= 0.0) != (high <= 0.0))
-    return alone if len(alone) else np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
+    indices = np.flatnonzero((low >= 0.0) != (high <= 0.0))
+    return (
+        indices if len(indices) else np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
+    )
 
 
 #: Deviations within rounds that are smaller, as a share of the largest entry, are rounding.
@@ -295,12 +297,12 @@ def _sparse_squares(X, offsets, weight, unit):
     Z, p, lengths = X.copy(), X.shape[1], np.diff(offsets)
     Z.data = Z.data / unit[Z.indices]
     rounds = np.repeat(np.arange(len(weight)), np.diff(X.indptr[offsets]))
-    keys, at, counts = np.unique(
+    keys, inverse, counts = np.unique(
         rounds * np.int64(p) + Z.indices, return_inverse=True, return_counts=True
     )
     of_key = keys // p
-    mean = np.bincount(at, Z.data, len(keys)) / lengths[of_key]
-    squares = np.bincount(at, (Z.data - mean[at]) ** 2, len(keys))
+    mean = np.bincount(inverse, Z.data, len(keys)) / lengths[of_key]
+    squares = np.bincount(inverse, (Z.data - mean[inverse]) ** 2, len(keys))
     squares += (lengths[of_key] - counts) * mean**2
     return Z, np.bincount(keys % p, weight[of_key] * squares, p)
 
@@ -358,9 +360,9 @@ def _warn_of_unknown(unknown, constant, learner):
     kinds = {"the same for all items of each round": constant}
     kinds["collinear within the rounds"] = unknown & ~constant
     marked = [(np.flatnonzero(kinds[kind]), kind) for kind in kinds if kinds[kind].any()]
-    parts = [f"{_listed(features, learner)}: {kind}" for features, kind in marked]
+    reasons = [f"{_listed(features, learner)}: {kind}" for features, kind in marked]
     warnings.warn(
-        f"The choices do not determine the weights of {'; '.join(parts)}. The weights of least "
+        f"The choices do not determine the weights of {'; '.join(reasons)}. The weights of least "
         "norm are used, 0 for features that do not vary, and their standard errors are NaN. Drop "
         "features, or set alpha > 0.",
         UserWarning,
@@ -368,11 +370,11 @@ def _warn_of_unknown(unknown, constant, learner):
     )
 
 
-def _listed(which, learner, most=8):
+def _listed(features, learner, most=8):
     """Names of some features."""
     names = learner._names()
-    some = ", ".join(repr(names[j]) for j in which[:most])
-    return some + (f" and {len(which) - most} more" if len(which) > most else "")
+    text = ", ".join(repr(names[j]) for j in features[:most])
+    return text + (f" and {len(features) - most} more" if len(features) > most else "")
 
 
 def _check_optimum(solution, likelihood, learner):

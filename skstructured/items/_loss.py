@@ -44,8 +44,8 @@ class ItemLoss(RoundLoss):
 
     def sizes_of(self, dims: Ints) -> Floats:
         """D² in ℓ2, 1/λ and the length of the kernel's scratch, (n, 3), for so many items each."""
-        sizes, at = np.unique(dims, return_inverse=True)
-        return np.array([self._sizes_of(int(m)) for m in sizes], dtype=np.float64)[at.ravel()]
+        sizes, inverse = np.unique(dims, return_inverse=True)
+        return np.array([self._sizes_of(int(m)) for m in sizes], dtype=np.float64)[inverse.ravel()]
 
     def _sizes_of(self, dim: int) -> tuple[float, ...]:
         space, _, oracle = self._terms()
@@ -68,8 +68,8 @@ class ItemLoss(RoundLoss):
         """`mean`, and the loss (n,), of rounds with scores theta and truths V, both `Ragged`."""
         mu, value = by_length(lambda m, *rows: self.of(m).mean_and_value(*rows), theta, V)
         _, regularizer, oracle = self._terms()
-        own = by_length(lambda m, points: oracle.omega(points, regularizer), V)
-        return mu, np.maximum(value + self.constants_of().c * (self.omegas(V) - own), 0.0)
+        oracle_omegas = by_length(lambda m, points: oracle.omega(points, regularizer), V)
+        return mu, np.maximum(value + self.constants_of().c * (self.omegas(V) - oracle_omegas), 0.0)
 
     def omegas(self, V: Ragged) -> Floats:
         """E Ω(y) (n,) of outputs y with the means V."""

@@ -66,11 +66,11 @@ def less_first(data, width, places, offsets, out):
 
 
 @kernel
-def sparse_distance(data, indices, indptr, one, other):
+def sparse_distance(data, indices, indptr, row, other):
     """‖x − z‖² of two CSR rows, whose columns are sorted: features that both have leave nothing."""
-    s, t, total = indptr[one], indptr[other], 0.0
-    while s < indptr[one + 1] or t < indptr[other + 1]:
-        left = indices[s] if s < indptr[one + 1] else LAST
+    s, t, total = indptr[row], indptr[other], 0.0
+    while s < indptr[row + 1] or t < indptr[other + 1]:
+        left = indices[s] if s < indptr[row + 1] else LAST
         right = indices[t] if t < indptr[other + 1] else LAST
         difference = data[s] if left <= right else 0.0
         difference -= data[t] if right <= left else 0.0
@@ -294,13 +294,13 @@ class ItemRounds(RoundKind):
     ) -> Counted:
         """See `RoundKind`."""
         scale.offsets = offsets
-        found = super().counted(scale, rows, places, weight, offsets)
-        ready = found.rows
+        pending = super().counted(scale, rows, places, weight, offsets)
+        ready = pending.rows
         if not self.centred or ready.is_sparse:
-            return found
+            return pending
         out = np.empty((len(places), ready.width))
-        less_first(ready.data, ready.width, found.places, offsets, out)
-        return found._replace(rows=Rows.from_array(out), places=np.arange(len(places)))
+        less_first(ready.data, ready.width, pending.places, offsets, out)
+        return pending._replace(rows=Rows.from_array(out), places=np.arange(len(places)))
 
     def terms(self, loss: Any, truth: Ragged, by_ratio: bool) -> tuple[Floats, Floats, Ints]:
         """See `RoundKind`; gradients grow with √M D, C²/λ with M/λ."""
@@ -322,9 +322,9 @@ class ItemRounds(RoundKind):
     def scores(self, model: Any, batch: Batch, W: Floats) -> Any:
         """``XW``, of the items of every round."""
         rows, w, width = batch.rows, W[0], model.width
-        parts = [rows] if self.steps is None else self.steps.blocks(rows)
+        row_blocks = [rows] if self.steps is None else self.steps.blocks(rows)
         theta = np.concatenate(
-            [np.asarray(model.scale.imputed(part).matrix @ w[:width]) for part in parts]
+            [np.asarray(model.scale.imputed(block).matrix @ w[:width]) for block in row_blocks]
         )
         offsets: Any = batch.offsets
         return Ragged(theta + w[width] if model.intercept else theta, offsets)

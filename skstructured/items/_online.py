@@ -202,9 +202,9 @@ class ItemLearner(OnlineEstimator):
         return super().resume(items, self._targets(items, y))
 
     def _decoding(self, items: Items) -> Decoding:
-        known = snapshot(self)
-        with known.lock:
-            return known._decode(known._scores(items))
+        learner = snapshot(self)
+        with learner.lock:
+            return learner._decode(learner._scores(items))
 
     def decision_function(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Scores of the items, ``X coef_ + intercept_``.

@@ -90,33 +90,33 @@ class Items(Ragged):
         within[order] = np.arange(self.n_given) - starts
         return within[self.indices]
 
-    def stacked(self, given: Any, name: str = "y") -> Array:
+    def stacked(self, numbers: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
-        flat = values_of(given)
-        if self.flat or flat is not given:
+        flat = values_of(numbers)
+        if self.flat or flat is not numbers:
             flat = column_or_1d(flat, warn=True)
         else:
-            flat = self._joined(given, name)
+            flat = self._joined(numbers, name)
         check_lengths(self.n_given, len(flat))
         return flat[self.indices]
 
-    def _joined(self, given: Any, name: str) -> Array:
+    def _joined(self, numbers: Any, name: str) -> Array:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
-        check_lengths(len(self), _num_samples(given))
-        parts = [np.asarray(part) for part in given]
-        for i, (part, length) in enumerate(zip(parts, self.given_lengths, strict=True)):
-            if part.shape != (length,):
+        check_lengths(len(self), _num_samples(numbers))
+        arrays = [np.asarray(array) for array in numbers]
+        for i, (array, length) in enumerate(zip(arrays, self.given_lengths, strict=True)):
+            if array.shape != (length,):
                 raise ValueError(
                     f"{name} must have one number per item: round {i} has {length} items, but its "
-                    f"{name} has shape {part.shape}."
+                    f"{name} has shape {array.shape}."
                 )
-        return np.concatenate(parts)
+        return np.concatenate(arrays)
 
-    def of_rounds(self, given: Any, name: str) -> Any:
+    def of_rounds(self, numbers: Any, name: str) -> Any:
         """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
-        if given is None or not self.flat or _num_samples(given) != self.n_given:
-            return given
-        flat = column_or_1d(given, warn=True)[self.indices]
+        if numbers is None or not self.flat or _num_samples(numbers) != self.n_given:
+            return numbers
+        flat = column_or_1d(numbers, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
         if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
             raise ValueError(f"{name} must be the same for all items of a round.")
@@ -185,15 +185,15 @@ def _stacked(X: Any) -> Ragged:
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
         raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
-    given, n = np.ravel(qid), _num_samples(X)
-    if len(given) != n or n == 0:
-        are_sizes = given.dtype.kind in "iu" and given.sum() == n > 0
+    round_ids, n = np.ravel(qid), _num_samples(X)
+    if len(round_ids) != n or n == 0:
+        are_sizes = round_ids.dtype.kind in "iu" and round_ids.sum() == n > 0
         hint = " They look like group sizes: pass np.repeat(np.arange(len(qid)), qid)."
         raise ValueError(
             "qid must have the round of each row of X, at least one: found inconsistent numbers of "
-            f"samples: [{n}, {len(given)}].{hint if are_sizes else ''}"
+            f"samples: [{n}, {len(round_ids)}].{hint if are_sizes else ''}"
         )
-    names, first, inverse = unique_values("qid", given, return_index=True, return_inverse=True)
+    names, first, inverse = unique_values("qid", round_ids, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
     hidden = None if available is None else _mask(np.ravel(available), n)
@@ -204,20 +204,20 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
 def unique_values(name: str, values: Array, **options: Any) -> Any:
     """`np.unique` of values; a ValueError that calls them `name` if some are missing or mixed."""
     try:
-        found = np.unique(values, **options)
+        unique = np.unique(values, **options)
     except TypeError as error:
         raise ValueError(
             f"{name} must be all numbers or all strings, without missing values: {error}."
         ) from error
     assert_all_finite(values, input_name=name)
-    return found
+    return unique
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
-    parts = [np.asarray(part) for part in available]
-    if [part.shape for part in parts] != [(length,) for length in lengths]:
+    masks = [np.asarray(mask) for mask in available]
+    if [mask.shape for mask in masks] != [(length,) for length in lengths]:
         raise ValueError("available must have one bool per item, in one array per round, as X has.")
-    return _mask(np.concatenate(parts), int(lengths.sum()))
+    return _mask(np.concatenate(masks), int(lengths.sum()))
 
 
 def _mask(available: Array, n: int) -> Array:
@@ -229,12 +229,12 @@ def _mask(available: Array, n: int) -> Array:
 
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
     """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
-    found = floats_of(name, numbers)
-    wrong = ~(np.isfinite(found) & (found >= lowest))
+    values = floats_of(name, numbers)
+    wrong = ~(np.isfinite(values) & (values >= lowest))
     if wrong.any():
         least = "" if lowest == -np.inf else f" of at least {lowest:g}"
-        raise ValueError(f"{name} must be finite numbers{least}, got {found[wrong][0]!r}.")
-    return found
+        raise ValueError(f"{name} must be finite numbers{least}, got {values[wrong][0]!r}.")
+    return values
 
 
 def gains_of(grades: Floats) -> Floats:
@@ -293,10 +293,10 @@ def _marked(items: Items, y: Any) -> Ragged:
         )
     counts = items.sums(marks)
     if (counts != 1.0).any():
-        at = int(np.flatnonzero(counts != 1.0)[0])
+        round_index = int(np.flatnonzero(counts != 1.0)[0])
         raise ValueError(
             "y must be 1 for exactly one available item of each round, the chosen one: round "
-            f"{items.qid.tolist()[at]!r} has {int(counts[at])}."
+            f"{items.qid.tolist()[round_index]!r} has {int(counts[round_index])}."
         )
     return Ragged(marks, items.offsets)
 
@@ -307,14 +307,14 @@ def _placed(items: Items, y: Any) -> Ragged:
     check_lengths(len(items), len(places))
     wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
     if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
+        round_index = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             "y must be the place of the chosen item in its round, from 0: round "
-            f"{at} has {counts[at]} items, but y is {places[at]:g}."
+            f"{round_index} has {counts[round_index]} items, but y is {places[round_index]:g}."
         )
     marks = (items.places_in_rounds == np.repeat(places, items.lengths)).astype(np.float64)
     hidden = items.sums(marks) == 0.0
     if hidden.any():
-        at = np.flatnonzero(hidden)[0]
-        raise ValueError(f"The chosen item of round {at} is not available.")
+        round_index = np.flatnonzero(hidden)[0]
+        raise ValueError(f"The chosen item of round {round_index} is not available.")
     return Ragged(marks, items.offsets)

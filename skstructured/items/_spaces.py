@@ -147,7 +147,7 @@ class ChosenItem(OverItems):
     def outputs(self, items: Items, V: Ragged) -> Any:
         """See `OverItems`; places for rounds in a list."""
         marks = super().outputs(items, V)
-        return marks if items.flat else np.array([int(np.argmax(part)) for part in marks])
+        return marks if items.flat else np.array([int(np.argmax(vertex)) for vertex in marks])
 
 
 class OrderedItems(OverItems):
@@ -197,7 +197,7 @@ class PairedItems(OverItems):
         marks = super().outputs(items, V)
         if items.flat:
             return marks
-        return [self.over(len(part)).decode(part[None].astype(float))[0] for part in marks]
+        return [self.over(len(vertex)).decode(vertex[None].astype(float))[0] for vertex in marks]
 
 
 class OrderedClasses(OverItems):

@@ -261,10 +261,13 @@ class ConditionalLogit(BaseEstimator):
                 f"matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
             )
         weight = weights_of(items, sample_weight)
-        kept = weight > 0.0
-        rows, offsets = np.repeat(kept, items.lengths), np.append(0, np.cumsum(items.lengths[kept]))
+        is_kept = weight > 0.0
+        rows, offsets = (
+            np.repeat(is_kept, items.lengths),
+            np.append(0, np.cumsum(items.lengths[is_kept])),
+        )
         chosen = np.flatnonzero(chosen_of(items, y).values[rows])
-        fit(self, matrix if kept.all() else matrix[rows], offsets, chosen, weight[kept])
+        fit(self, matrix if is_kept.all() else matrix[rows], offsets, chosen, weight[is_kept])
         self.n_rounds_, self._total = len(items), float(weight.sum())
         self.null_log_likelihood_ = -float(weight @ np.log(items.lengths))
 
@@ -414,8 +417,8 @@ class ConditionalLogit(BaseEstimator):
                 f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
             )
         likelihoods = self.log_likelihood_, self.null_log_likelihood_
-        rest: Any = (self._total, self.rank_, level)
-        return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *rest)
+        details: Any = (self._total, self.rank_, level)
+        return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *details)
 
     def _names(self):
         """Names of features, x0, x1, … if they have none."""

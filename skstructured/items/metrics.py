@@ -76,7 +76,7 @@ def ndcg(
     if qid is None:
         items = read_items([np.empty((len(grades), 0)) for grades in y_true])
     else:
-        items = read_items(np.empty((len(qid), 0)), qid)
+        items = read_items(np.empty((np.size(qid), 0)), qid)
     gains = gains_of(check_numbers("y_true", items.stacked(y_true, "y_true")))
     scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
     values = np.array([_ndcg(gains[rows], scores[rows], k) for rows in items.rounds], dtype=float)

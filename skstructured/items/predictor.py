@@ -140,10 +140,10 @@ class ItemStructuredPredictor(ItemLearner):
         return self.space, self.regularizer
 
     def _fenchel_young(self) -> FenchelYoung:
-        given = fenchel_young_of(self.loss)
-        if given is None:
+        surrogate = fenchel_young_of(self.loss)
+        if surrogate is None:
             raise ValueError(f'loss must be "fenchel_young" or a FenchelYoung, got {self.loss!r}.')
-        return given
+        return surrogate
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         return over_items(resolve_space(self.space)).read(X, qid, available)

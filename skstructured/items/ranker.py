@@ -49,10 +49,10 @@ class QuantileBinner:
         features, thresholds = [], []
         for j, column in enumerate(X.T):
             counted = ~np.isnan(column) & (weight > 0.0)
-            known, cuts = column[counted], np.zeros(0)
-            if len(known):
-                cuts = np.unique(weighted_quantile(known, weight[counted], shares))
-                cuts = cuts[cuts < known.max()]  # above the last there is none
+            values, cuts = column[counted], np.zeros(0)
+            if len(values):
+                cuts = np.unique(weighted_quantile(values, weight[counted], shares))
+                cuts = cuts[cuts < values.max()]  # above the last there is none
             features.append(np.full(len(cuts), j))
             thresholds.append(cuts)
         self.features: Ints = np.concatenate(features)

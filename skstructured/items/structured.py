@@ -230,12 +230,12 @@ class StructuredRanker(Mixture):
 
     def _learners(self, X):
         name, seed = "linear" if issparse(X) else "additive", self.random_state_.randint(SEEDS)
-        given = {"missing": self.missing, "standardize": "moments", "random_state": seed}
-        return [(name, ListwiseRanker(kernel=name, **given))]
+        options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
+        return [(name, ListwiseRanker(kernel=name, **options))]
 
     def _trees(self, seed):
-        given = BEST | {"n_trees": 10, "min_samples_leaf": 5}
-        return VertexTrees(self.loss_, None, seed, self.n_jobs, **given)
+        options = BEST | {"n_trees": 10, "min_samples_leaf": 5}
+        return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _truths(self, training):
         return training.y[:, SHARE:]
@@ -250,7 +250,7 @@ class StructuredRanker(Mixture):
     rank, score = ListwiseRanker.rank, ListwiseRanker.score
 
     def _scores(self, items: Items) -> Ragged:
-        known = snapshot(self)
-        check_is_fitted(known, "_mixed")
-        rows = known._checked_rows(items.values)
-        return Ragged(known._mixed.scores(rows)[:, 0], items.offsets)
+        learner = snapshot(self)
+        check_is_fitted(learner, "_mixed")
+        rows = learner._checked_rows(items.values)
+        return Ragged(learner._mixed.scores(rows)[:, 0], items.offsets)

@@ -57,9 +57,11 @@ def resolve_surrogate(loss, space):
         raise TypeError(
             f"loss must be a string or an instance of Surrogate, got {loss!r}: {advice}."
         )
-    known = {name: part for (kind, name), part in SURROGATES.items() if isinstance(space, kind)}
-    if loss not in known:
-        valid = ", ".join(map(repr, [FENCHEL_YOUNG, *known]))
+    surrogates = {
+        name: surrogate for (kind, name), surrogate in SURROGATES.items() if isinstance(space, kind)
+    }
+    if loss not in surrogates:
+        valid = ", ".join(map(repr, [FENCHEL_YOUNG, *surrogates]))
         name = type(space).__name__
         raise ValueError(f"loss={loss!r} is not known for {name}; its losses are {valid}.")
-    return known[loss].over(space)
+    return surrogates[loss].over(space)

@@ -409,8 +409,8 @@ class FenchelYoung(Component):
         space, _, oracle = terms
         expected = getattr(space, "dim_", None)
         if theta.ndim != 2 or (expected is not None and theta.shape[1] != expected):
-            wanted = "dim" if expected is None else expected
-            raise ValueError(f"theta must have shape (n, {wanted}), got {theta.shape}.")
+            dim = "dim" if expected is None else expected
+            raise ValueError(f"theta must have shape (n, {dim}), got {theta.shape}.")
         if not theta.max(initial=-np.inf) < np.inf:  # no BLAS: its threads may wait for cores
             raise ValueError("theta must not contain NaN or +inf.")
         if oracle.kernel is None and not np.isfinite(theta).all():

@@ -99,11 +99,11 @@ def gap_gradient(theta, truth, g, params, work):
     """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
     y = best_class(truth)
     if params[0] == LOGISTIC:
-        top, rest = softmax_into(theta, g)
+        top, log_sum = softmax_into(theta, g)
         g[y] -= 1.0
         for k in range(theta.shape[0]):
             g[k] /= math.log(2.0)
-        return (rest - (theta[y] - top)) / math.log(2.0)
+        return (log_sum - (theta[y] - top)) / math.log(2.0)
     for k in range(theta.shape[0]):
         g[k] = 0.0
     return add_gradient(theta, y, params[0], 1.0, g)

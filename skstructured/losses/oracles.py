@@ -168,6 +168,6 @@ def find_oracle(space, regularizer):
     for pair in itertools.product(type(space).__mro__, type(regularizer).__mro__):
         if pair in ORACLES:
             return ORACLES[pair]
-    given = f"{type(space).__name__} with {type(regularizer).__name__}"
+    description = f"{type(space).__name__} with {type(regularizer).__name__}"
     supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in ORACLES)
-    raise ValueError(f"There is no oracle for {given}; supported are {supported}.")
+    raise ValueError(f"There is no oracle for {description}; supported are {supported}.")

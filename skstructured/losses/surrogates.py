@@ -157,8 +157,8 @@ class IndicatorMargins(MarginLoss):
         """A new one over a fitted space; see `Surrogate`."""
         check_choice("loss", self.kind, tuple(kind for kind in MARGIN_KINDS if kind != "square"))
         if not isinstance(space, (Hypercube, OrdinalChain)):
-            wanted = "multilabel outputs and ordinal classes"
-            raise ValueError(f"loss={self!r} is only supported for {wanted}; got {space!r}.")
+            valid_spaces = "multilabel outputs and ordinal classes"
+            raise ValueError(f"loss={self!r} is only supported for {valid_spaces}; got {space!r}.")
         return super().over(space)
 
 
@@ -244,8 +244,8 @@ class ResidualLoss(Surrogate):
         return max(self._quantile(), 1.0 - self._quantile()) if self.kind == "quantile" else 1.0
 
     def _quantile(self):
-        wanted = "be a number between 0 and 1"
-        return check_real("quantile", self.quantile, lambda q: 0.0 < q < 1.0, wanted)
+        requirement = "be a number between 0 and 1"
+        return check_real("quantile", self.quantile, lambda q: 0.0 < q < 1.0, requirement)
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the compiled function."""

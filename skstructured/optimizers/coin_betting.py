@@ -53,9 +53,9 @@ def bet_step(state, inner, square, bound, weight):
         return 0.0
     s = state[SHRINK]
     coin = min(max(unit * s * inner, -length), length)
-    kept = 1.0 - coin * state[BET]
-    z = coin / kept
-    state[LOG_WEALTH] += math.log(kept)
+    growth = 1.0 - coin * state[BET]
+    z = coin / growth
+    state[LOG_WEALTH] += math.log(growth)
     state[Z_SQ] += z * z
     bet, most = state[BET] - NEWTON * z / (norm * norm + state[Z_SQ]), 0.5 / norm
     state[BET] = min(max(bet, -most), most)

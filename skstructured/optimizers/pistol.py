@@ -262,8 +262,8 @@ class PiSTOL(OnlineOptimizer):
     def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`."""
         check_bool("per_coordinate", self.per_coordinate)
-        given = (self.a, self.b, self.feature_norm)
-        return CoordinatePiSTOL(*given) if self.per_coordinate else self
+        params = (self.a, self.b, self.feature_norm)
+        return CoordinatePiSTOL(*params) if self.per_coordinate else self
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""

@@ -187,26 +187,26 @@ class StepMixture(OnlineOptimizer):
             kernels = other.scale_kernel, other.step_kernel
             if is_kernel(unit_scale) and not are_kernels(kernels):
                 raise ValueError(f"others must have compiled functions, got {other!r}.")
-        found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
-        if not found:
+        experts = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
+        if not experts:
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
-        return found
+        return experts
 
     def rates(self) -> Floats:
         """Rates of sharing (R,), `THINNING` for "thinning"."""
-        given = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
-        if not given:
+        shares = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
+        if not shares:
             raise ValueError('share must be "thinning", a number or several of them, got none.')
-        return np.array([_rate(rate) for rate in given])
+        return np.array([_rate(rate) for rate in shares])
 
     def init(self, loss: Loss) -> Floats:
         """The initial vectors of the experts (N, length), one per row, filled up with zeros."""
         check_bool("averages", self.averages)
         vectors = [expert.init(loss) for expert in self.experts()]
-        together = np.zeros((len(vectors), max(map(len, vectors))))
-        for row, vector in zip(together, vectors, strict=True):
+        states = np.zeros((len(vectors), max(map(len, vectors))))
+        for row, vector in zip(states, vectors, strict=True):
             row[: len(vector)] = vector
-        return together
+        return states
 
     def names(self, averaged: bool) -> list[str]:
         """Return the names of the experts, in the order of their weights.
@@ -231,8 +231,8 @@ class StepMixture(OnlineOptimizer):
         return certificate_of(self, loss, state, delta)
 
 
-def _rate(given):
+def _rate(share):
     """A rate of sharing in the form that compiled functions read."""
-    if isinstance(given, str) and given == "thinning":
+    if isinstance(share, str) and share == "thinning":
         return THINNING
-    return check_real("share", given, lambda v: 0.0 < v < 1.0, 'be "thinning" or within (0, 1)')
+    return check_real("share", share, lambda v: 0.0 < v < 1.0, 'be "thinning" or within (0, 1)')

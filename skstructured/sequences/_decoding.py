@@ -80,9 +80,13 @@ class SequenceLoss(RoundLoss):
             mu, log_z, pairs = batch.marginals(*theta.arrays, pairs="each")
             batch.check_possible(log_z)
             return Chains(mu, theta.offsets, pairs)
-        found = [batch.sparse_map(one.unary, one.pair) for one in map(theta.one, range(len(theta)))]
-        mu, pairs = (np.concatenate([getattr(f, name) for f in found]) for name in ("mu", "pairs"))
-        return Chains(mu, theta.offsets, pairs, [(f.labels, f.weights) for f in found])
+        solutions = [
+            batch.sparse_map(chain.unary, chain.pair) for chain in map(theta.one, range(len(theta)))
+        ]
+        mu, pairs = (
+            np.concatenate([getattr(f, name) for f in solutions]) for name in ("mu", "pairs")
+        )
+        return Chains(mu, theta.offsets, pairs, [(f.labels, f.weights) for f in solutions])
 
     def positions(self, theta):
         """Means of positions (N, k) alone."""
@@ -130,8 +134,8 @@ BY_SCORES = "map", "min_risk"
 def rule_of(decoder):
     """The name of a decoder's rule; a ValueError for one that is not for sequences."""
     if type(decoder) not in RULES:
-        known = ", ".join(f'"{name}"' for name in RULES.values())
-        raise ValueError(f"decoder must be one of {known} for label sequences, got {decoder!r}.")
+        names = ", ".join(f'"{name}"' for name in RULES.values())
+        raise ValueError(f"decoder must be one of {names} for label sequences, got {decoder!r}.")
     return RULES[type(decoder)]
 
 
@@ -194,6 +198,6 @@ def _drawn(mu, uniforms):
         return batch.sample_mean(*mu.arrays, uniforms)[0]
     drawn = []
     for (labels, weights), u in zip(mu.vertices, uniforms[0, mu.offsets[:-1]], strict=True):
-        at = np.searchsorted(np.cumsum(weights), u * weights.sum(), "right")
-        drawn.append(labels[min(at, len(weights) - 1)])
+        index = np.searchsorted(np.cumsum(weights), u * weights.sum(), "right")
+        drawn.append(labels[min(index, len(weights) - 1)])
     return np.concatenate(drawn)

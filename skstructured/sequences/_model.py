@@ -48,20 +48,20 @@ def add_dense(data, start, stride, n, source, target, i):
 
     Returns whether any of these numbers is not 0.
     """
-    j, found = np.int64(0), False
+    j, has_nonzero = np.int64(0), False
     while j + 4 <= n:
-        at = start + j * stride
-        x = data[at], data[at + stride], data[at + 2 * stride], data[at + 3 * stride]
+        index = start + j * stride
+        x = data[index], data[index + stride], data[index + 2 * stride], data[index + 3 * stride]
         if x[0] != 0.0 or x[1] != 0.0 or x[2] != 0.0 or x[3] != 0.0:
             add_four(target, i, x, source, j)
-            found = True
+            has_nonzero = True
         j += 4
     while j < n:
         if data[start + j * stride] != 0.0:
             add_scaled(target, i, data[start + j * stride], source, j)
-            found = True
+            has_nonzero = True
         j += 1
-    return found
+    return has_nonzero
 
 
 @kernel
@@ -75,10 +75,10 @@ def add_position(data, indices, indptr, width, row, Theta, out, m):
 
 
 @kernel
-def sparse_product(data, indices, indptr, one, other):
+def sparse_product(data, indices, indptr, row, other):
     """<x, z> of two CSR rows, whose columns are sorted."""
-    s, t, total = indptr[one], indptr[other], 0.0
-    while s < indptr[one + 1] and t < indptr[other + 1]:
+    s, t, total = indptr[row], indptr[other], 0.0
+    while s < indptr[row + 1] and t < indptr[other + 1]:
         if indices[s] == indices[t]:
             total += data[s] * data[t]
             s += 1
@@ -91,11 +91,11 @@ def sparse_product(data, indices, indptr, one, other):
 
 
 @kernel
-def row_product(data, indices, indptr, width, one, other):
+def row_product(data, indices, indptr, width, row, other):
     """<x, z> of two rows."""
     if indptr.shape[0] > 0:
-        return sparse_product(data, indices, indptr, one, other)
-    return inner(data[one * width : (one + 1) * width], data[other * width :])
+        return sparse_product(data, indices, indptr, row, other)
+    return inner(data[row * width : (row + 1) * width], data[other * width :])
 
 
 @kernel
@@ -107,16 +107,16 @@ def norms(data, indices, indptr, width, first, M, intercept):
     """
     total, squares = 0.0, 0.0
     for begin in range(0, M, TOGETHER):
-        end, part = min(begin + TOGETHER, M), 0.0
+        end, block_sum = min(begin + TOGETHER, M), 0.0
         for m in range(begin, end):
-            own = row_product(data, indices, indptr, width, first + m, first + m)
-            own += float(intercept + (m == 0) + (m == M - 1))
-            squares += own
-            part += own
-            for before in range(begin, m):
-                both = row_product(data, indices, indptr, width, first + before, first + m)
-                part += 2.0 * abs(both + intercept)
-        total += math.sqrt(part)
+            square = row_product(data, indices, indptr, width, first + m, first + m)
+            square += float(intercept + (m == 0) + (m == M - 1))
+            squares += square
+            block_sum += square
+            for earlier in range(begin, m):
+                both = row_product(data, indices, indptr, width, first + earlier, first + m)
+                block_sum += 2.0 * abs(both + intercept)
+        total += math.sqrt(block_sum)
     return total, squares
 
 
@@ -150,8 +150,8 @@ def gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
     for m in range(gap.shape[0]):
         for t in range(indptr[first + m], indptr[first + m + 1]):
             if data[t] != 0.0:
-                at, count = touch(np.int64(indices[t]), slot, touched, count, G)
-                add_scaled(G, at, data[t], gap, m)
+                row, count = touch(np.int64(indices[t]), slot, touched, count, G)
+                add_scaled(G, row, data[t], gap, m)
     return count
 
 
@@ -199,15 +199,15 @@ def gather_sequence(data, indices, indptr, width, first, g, options, slot, touch
     else:
         count = _gather_dense(data, width, first, gap, slot, touched, G)
     for m in range(M if intercept > 0 else 0):
-        at, count = touch(width, slot, touched, count, G)
-        add_scaled(G, at, 1.0, gap, m)
-    at, count = touch(start, slot, touched, count, G)
-    add_scaled(G, at, 1.0, gap, np.int64(0))
-    at, count = touch(start + 1, slot, touched, count, G)
-    add_scaled(G, at, 1.0, gap, M - 1)
+        row, count = touch(width, slot, touched, count, G)
+        add_scaled(G, row, 1.0, gap, m)
+    row, count = touch(start, slot, touched, count, G)
+    add_scaled(G, row, 1.0, gap, np.int64(0))
+    row, count = touch(start + 1, slot, touched, count, G)
+    add_scaled(G, row, 1.0, gap, M - 1)
     for i in range(k if M > 1 else 0):
-        at, count = touch(start + 2 + i, slot, touched, count, G)
-        add_scaled(G, at, 1.0, g, M + i)
+        row, count = touch(start + 2 + i, slot, touched, count, G)
+        add_scaled(G, row, 1.0, g, M + i)
     for t in range(count):
         slot[touched[t]] = -1
     return count
@@ -248,12 +248,12 @@ WEALTH = 10_000.0
 STEPS = (16.0, 64.0, 256.0)
 
 
-def sequence_optimizer(given):
+def sequence_optimizer(optimizer):
     """The optimizer of a parameter: "parameter_free" has more wealth than for single rows."""
-    if isinstance(given, str) and given == "mixture":
+    if isinstance(optimizer, str) and optimizer == "mixture":
         return StepMixture(STEPS, others=(ParameterFree(WEALTH),))
-    is_default = isinstance(given, str) and given == "parameter_free"
-    return ParameterFree(WEALTH) if is_default else resolve_optimizer(given)
+    is_default = isinstance(optimizer, str) and optimizer == "parameter_free"
+    return ParameterFree(WEALTH) if is_default else resolve_optimizer(optimizer)
 
 
 def mean_costs(gap, truth, costs):

@@ -27,13 +27,13 @@ def _has_log_proba(learner):
     return True
 
 
-def weights_of_sequences(what, part):
+def weights_of_sequences(what, selector):
     """A property, the scores `what`: a copy of ``part(W)``, or an error without sequences."""
 
     def read(learner):
         learner._fitted_model("weights are")
         _has_sequences(learner, "transitions_, start_ and end_ are")
-        return part(learner._weights()).copy()
+        return selector(learner._weights()).copy()
 
     return property(read, doc=f'Scores {what}; for space="sequence".')
 
@@ -79,10 +79,10 @@ def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array,
     if has_empty_sequence(self, X):
         return answer_empty(self, X, self.predict_nbest, n=n)
     theta = self._scores(X)
-    codes, scores, found = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
+    codes, scores, counts = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
     best = [Ragged(row, theta.offsets) for row in codes]
     return [
-        [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
+        [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(counts[i])]
         for i in range(len(theta))
     ]
 

@@ -75,11 +75,11 @@ class RoundLoss(FenchelYoung):
 
     def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> Any:
         """The loss for rounds of these sizes; it keeps those that its constants need."""
-        given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
-        found = type(self)(*given, tuple(every.tolist()), stretch)
+        params, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
+        loss = type(self)(*params, tuple(every.tolist()), stretch)
         if len(every):
-            found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
-        return found
+            loss.sizes = tuple(np.unique(every[loss._extremes().argmax(axis=0)]).tolist())
+        return loss
 
     def constants_of(self, dim: int | None = None) -> LossConstants:
         """The `LossConstants` for the sizes there are, b in units of C²/λ."""
@@ -193,8 +193,8 @@ class RoundModel(LinearModel):
         self.params, self.options = self.rounds.constants(self)
         width = self.width + self.intercept + self.rounds.rows_behind(dim)
         kind = SCORES if optimizer.mixes else ALONE
-        given = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
-        self.state = LinearState(dim, width, *given)
+        arguments = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
+        self.state = LinearState(dim, width, *arguments)
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
         self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
@@ -220,9 +220,9 @@ class RoundModel(LinearModel):
         """
         if not learner.standardize:
             learner._check_rows(batch)
-        before = np.array(self.loss.sizes, dtype=np.int64)
+        sizes = np.array(self.loss.sizes, dtype=np.int64)
         counted = batch.X.lengths[batch.weights > 0.0]
-        self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, before))
+        self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
 
     def truths(self, packed: Any) -> Any:
         """The same, `Ragged`."""
@@ -240,15 +240,15 @@ class RoundModel(LinearModel):
         terms = kind.terms(self.loss, truth, isinstance(self.optimizer, GradientDescent))
         rounds = (firsts, truth.lengths, values, weight, *terms)
         results, work = kind.results(truth, record), np.zeros((1, int(terms[-1].max())))
-        given = ((self.params, self.options), (work, *results))
+        arguments = ((self.params, self.options), (work, *results))
         kernels = self._bound()
         stopped = self._learn_at_once(
-            lambda state: [kernels.call_of(counted.rows, rounds, state, *given), counted.commit]
+            lambda state: [kernels.call_of(counted.rows, rounds, state, *arguments), counted.commit]
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
             at_once(counted.undo)
-            kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
-            at_once(kind.counted(scale, rows, kept, weight[:stopped], offsets).commit)
+            learned_places, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
+            at_once(kind.counted(scale, rows, learned_places, weight[:stopped], offsets).commit)
         return BlockResult(stopped, *kind.played(self.loss, truth, results))
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
@@ -304,6 +304,6 @@ class RoundModel(LinearModel):
 
     def _theorem(self, delta: float | None) -> Any:
         """See `Model`; with the weight that unusually long rounds were not learned with."""
-        found = super()._theorem(delta)
-        found.constants["left_out"] = float(self.state.numbers[LEFT_OUT])
-        return found
+        theorem = super()._theorem(delta)
+        theorem.constants["left_out"] = float(self.state.numbers[LEFT_OUT])
+        return theorem

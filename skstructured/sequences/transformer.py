@@ -112,9 +112,9 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return self.fit(X, y).transform(X)
         stacked = _stack(X)
         labels = _labels(stacked, y)
-        found = _rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
+        transformed = _rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
         self.transformer_ = made
-        return found
+        return transformed
 
     @available_if(_has("partial_fit"))
     def partial_fit(self, X: Features, y: Any = None) -> Self:
@@ -171,8 +171,8 @@ def _applied(method, stacked, *labels):
         row = stacked.values[0]
         if not isinstance(row, str):
             raise
-        wanted = "dicts of features at every position for this transformer"
-        raise ValueError(f"X must hold {wanted}, got {row!r}. {OF_DICTS}") from error
+        requirement = "dicts of features at every position for this transformer"
+        raise ValueError(f"X must hold {requirement}, got {row!r}. {OF_DICTS}") from error
 
 
 def _rebuilt(stacked, transform):
@@ -200,10 +200,10 @@ def _stack(X):
     first = X[0] if hasattr(X, "__len__") and len(X) else None
     if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
         _check_lists(X)
-        lengths = [len(part) for part in X]
+        lengths = [len(sequence) for sequence in X]
         if 0 in lengths:
-            at = lengths.index(0)
-            raise ValueError(f"Sequence {at} of X is empty; it needs at least one position.")
+            index = lengths.index(0)
+            raise ValueError(f"Sequence {index} of X is empty; it needs at least one position.")
         rows = list(itertools.chain.from_iterable(X))
         if isinstance(rows[0], (dict, str)):
             return Ragged.from_lengths(_Rows(rows), lengths)
@@ -212,10 +212,10 @@ def _stack(X):
 
 def _check_lists(X):
     """A ValueError for sequences that are lists, and one among them that has no length."""
-    for i, part in enumerate(X):
-        if sparse.issparse(part) or not hasattr(part, "__len__"):
+    for i, entry in enumerate(X):
+        if sparse.issparse(entry) or not hasattr(entry, "__len__"):
             raise ValueError(
-                f"Sequence {i} of X must be a list, as those before it; got {type(part).__name__}."
+                f"Sequence {i} of X must be a list, as those before it; got {type(entry).__name__}."
             )
 
 
@@ -313,8 +313,8 @@ def label_f1(
     sequence_accuracy : The share of sequences without a wrong label.
     """
     truth, predicted = _pairs(y_true, y_pred)
-    given = {"labels": labels, "average": average, "zero_division": 0.0}
-    return f1_score(truth.values, predicted.values, **given)
+    options = {"labels": labels, "average": average, "zero_division": 0.0}
+    return f1_score(truth.values, predicted.values, **options)
 
 
 position_accuracy_scorer = make_scorer(position_accuracy)

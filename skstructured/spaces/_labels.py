@@ -60,21 +60,21 @@ def class_codes(y, classes, accepts_unseen=False, fractions=False):
         low, last = classes.item(0), len(classes) - 1
         if classes.item(last) - low == last:
             codes = y - low if low else y  # exact modulo 2⁶⁴: labels below wrap around
-            one = len(y) == 1  # a maximum of one takes longer than all the rest
-            if 0 <= codes.item() <= last if one else codes.view(np.uint64).max() <= last:
+            is_single = len(y) == 1  # a maximum of one takes longer than all the rest
+            if 0 <= codes.item() <= last if is_single else codes.view(np.uint64).max() <= last:
                 return codes
     codes = _search(y, classes)
     unknown = classes[codes] != y
     if np.any(unknown):
         shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
-        known = ", ".join(map(repr, classes[:10].tolist())) + ", …" * (len(classes) > 10)
+        first_classes = ", ".join(map(repr, classes[:10].tolist())) + ", …" * (len(classes) > 10)
         integers = y.dtype.kind != "f" or not (y[unknown] % 1.0 > 0.0).any()
         if accepts_unseen and (integers or fractions):
             _refuse_missing(y)
             return np.where(unknown, -1, codes)
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
-            f"the classes are {known}. They are fixed by fit, or by classes= in the first "
+            f"the classes are {first_classes}. They are fixed by fit, or by classes= in the first "
             "call of partial_fit." + ("" if integers else f" {NUMBERS}.")
         )
     return codes
@@ -125,8 +125,8 @@ def distinct_labels(y, fractions=False):
                 f"{NUMBERS}; for classes that are fractions pass y.astype(str)."
             )
     if len(classes) < 2:
-        given = f"{len(y)} rows of one class, {classes[0]!r}" if len(y) else "no rows"
-        raise ValueError(f"y must hold at least two classes, got {given}.")
+        description = f"{len(y)} rows of one class, {classes[0]!r}" if len(y) else "no rows"
+        raise ValueError(f"y must hold at least two classes, got {description}.")
     return classes
 
 
@@ -188,10 +188,10 @@ class LabelSpace(OutputSpace):
 
     def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are the fitted ones, in any order."""
-        given = np.ravel(classes).tolist()  # type: ignore[arg-type]
-        if set(given) != set(self.classes_.tolist()):
+        labels = np.ravel(classes).tolist()  # type: ignore[arg-type]
+        if set(labels) != set(self.classes_.tolist()):
             raise ValueError(
-                f"classes={given!r} differ from the fitted ones, {self.classes_.tolist()!r:.200}."
+                f"classes={labels!r} differ from the fitted ones, {self.classes_.tolist()!r:.200}."
             )
 
     def pack(self, y: Outputs, accepts_unseen: bool = False) -> Packed:

@@ -48,13 +48,13 @@ def _place(values, value, prices, match):
     If no column qualifies, which happens for numbers out of range, one that is not taken.
     """
     m = values.shape[0]
-    found = m
+    first_place = m
     for j in range(m):
         place = j if match[j + 1] > 0.0 else j - m
         place = place if values[j] == value else m
-        found = place if place < found else found
-    if found < m:
-        return found + m if found < 0 else found
+        first_place = place if place < first_place else first_place
+    if first_place < m:
+        return first_place + m if first_place < 0 else first_place
     for j in range(m):
         if prices[j] > -np.inf:
             return j
@@ -71,12 +71,12 @@ def _start(theta, m, v, match, free, zeros, origin):
         i = int(origin[j])
         if free[i] == 0.0:
             free[i], match[j + 1] = 1.0, i + 1
-    many = 0
+    n_free = 0
     for i in range(m):
         if free[i] == 0.0:
-            free[many] = i + 1
-            many += 1
-    return many
+            free[n_free] = i + 1
+            n_free += 1
+    return n_free
 
 
 @kernel
@@ -99,9 +99,9 @@ def _augment(theta, m, i, v, match, least, origin, prices, done):
         if prices[k] == -np.inf:
             v[k] += done[k + 1] - length
     while j >= 0:
-        before = int(origin[j]) - 1
-        match[j + 1] = match[before + 1]
-        j = before
+        predecessor = int(origin[j]) - 1
+        match[j + 1] = match[predecessor + 1]
+        j = predecessor
 
 
 @kernel(steps=15.0)
@@ -114,8 +114,8 @@ def assign(theta, m, u, v, match, scratch):
     """
     least, origin = scratch[:m], scratch[m : 2 * m]
     prices, free, columns = scratch[2 * m : 3 * m], scratch[3 * m :], v[1:]
-    many = _start(theta, m, columns, match, free, prices, origin)
-    for k in range(many):
+    n_free = _start(theta, m, columns, match, free, prices, origin)
+    for k in range(n_free):
         _augment(theta, m, int(free[k]), columns, match, least, origin, prices, u)
     u[0], v[0] = 0.0, 0.0
     for j in range(m):
@@ -142,23 +142,23 @@ RIDGE = 0.1
 
 
 @kernel
-def _row(z, sparse, p, kept):
+def _row(z, sparse, p, support):
     """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
     if sparse:
-        return sparsemax_into(z, p, kept)
-    top, rest = softmax_into(z, p)
-    return top + rest
+        return sparsemax_into(z, p, support)
+    top, log_sum = softmax_into(z, p)
+    return top + log_sum
 
 
 @kernel
-def _dual(C, v, m, sparse, P, columns, z, kept):
+def _dual(C, v, m, sparse, P, columns, z, support):
     """D(v); writes the rows P and their column sums."""
     value = 0.0
     columns[:] = 0.0
     for i in range(m):
         for j in range(m):
             z[j] = C[i * m + j] + v[j]
-        value -= _row(z, sparse, P[i * m : (i + 1) * m], kept)
+        value -= _row(z, sparse, P[i * m : (i + 1) * m], support)
         for j in range(m):
             columns[j] += P[i * m + j]
     for j in range(m):
@@ -218,9 +218,9 @@ def _residual(columns):
 
 
 @kernel
-def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
+def _newton(C, v, m, sparse, P, columns, trial, d, H, z, support):
     """Maximize D from v by damped Newton steps; returns the residual of the column sums."""
-    value = _dual(C, v, m, sparse, P, columns, z, kept)
+    value = _dual(C, v, m, sparse, P, columns, z, support)
     residual, boost = _residual(columns), 1.0
     for _ in range(MAX_NEWTON):
         if residual <= TOLERANCE or boost > 1e6:
@@ -235,7 +235,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
         for _halving in range(30):
             for j in range(m):
                 trial[j] = v[j] + t * d[j]
-            reached = _dual(C, trial, m, sparse, P, columns, z, kept)
+            reached = _dual(C, trial, m, sparse, P, columns, z, support)
             # Near the solution D no longer resolves the gain; the residual then decides.
             smaller = _residual(columns) < (1.0 - 0.1 * t) * residual
             level = smaller and reached >= value - 1e-12 * (1.0 + abs(value))
@@ -248,7 +248,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
                 v[j] = trial[j]
             value, residual, boost = reached, _residual(columns), max(1.0, 0.1 * boost)
         else:
-            _dual(C, v, m, sparse, P, columns, z, kept)
+            _dual(C, v, m, sparse, P, columns, z, support)
             boost *= 10.0
     return residual
 
@@ -270,12 +270,12 @@ def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
             a = 1.0 / total
             for j in range(m):
                 columns[j] += a * row[j]
-        before, residual = residual, 0.0
+        previous_residual, residual = residual, 0.0
         for j in range(m):
             residual = max(residual, abs(columns[j] * b[j] - 1.0))
         if residual <= tolerance:
             break
-        if iteration >= 8 and residual * (residual / before) ** patience > tolerance:
+        if iteration >= 8 and residual * (residual / previous_residual) ** patience > tolerance:
             break
         for j in range(m):
             b[j] = 1.0 / columns[j]
@@ -346,23 +346,23 @@ def _matching(theta, truth, mu, work, sparse):
     """Regularized assignment of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
     C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
-    rest = work[1 + 2 * m * m :]
-    v, columns, trial = rest[:m], rest[m : 2 * m], rest[2 * m : 3 * m]
-    d, z, kept = rest[3 * m : 4 * m], rest[4 * m : 5 * m], rest[5 * m : 6 * m]
+    scratch = work[1 + 2 * m * m :]
+    v, columns, trial = scratch[:m], scratch[m : 2 * m], scratch[2 * m : 3 * m]
+    d, z, support = scratch[3 * m : 4 * m], scratch[4 * m : 5 * m], scratch[5 * m : 6 * m]
     low, high = theta[0], theta[0]
     for k in range(m * m):
         low, high = min(low, theta[k]), max(high, theta[k])
     assigned = sparse or not high - low <= 30.0
-    shift = _reduce(theta, m, assigned, high, C, rest[6 * m :])
+    shift = _reduce(theta, m, assigned, high, C, scratch[6 * m :])
     v[:] = 0.0
     if not sparse:
         _entropic_start(C, m, H, trial, columns, v)
-    residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, kept)
+    residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, support)
     work[0] = max(work[0], residual)
     if residual > TOLERANCE:
         _repair(mu, m, z, columns)
     less(mu, truth)
-    return shift - _dual(C, v, m, sparse, H, columns, z, kept)
+    return shift - _dual(C, v, m, sparse, H, columns, z, support)
 
 
 @kernel(steps=100.0)

@@ -78,24 +78,24 @@ def _forget(rows, columns, row_place, column_place, length, keep):
 
 
 @kernel
-def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
+def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, search_places):
     """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
 
     A walk row, column, row, … over fractional entries closes a cycle; moving along it makes one
     more entry integral and changes no row or column sum. The walk continues from the start of the
     cycle. An entry that rounding errors left alone in its line is snapped.
     """
-    row_place[:], column_place[:], columns[:], seen[:] = -1.0, -1.0, -1.0, 0
+    row_place[:], column_place[:], columns[:], search_places[:] = -1.0, -1.0, -1.0, 0
     length, used, start = 0, 0, 0
     while used < uniforms.shape[0]:
         if length == 0:
-            while start < m and _fractional(P, m, start, -1, True, seen[0]) < 0:
+            while start < m and _fractional(P, m, start, -1, True, search_places[0]) < 0:
                 start += 1
             if start == m:
                 break
             rows[0], row_place[start], length = start, 0.0, 1
         r, arrived = int(rows[length - 1]), int(columns[length - 2]) if length > 1 else -1
-        c = _fractional(P, m, r, arrived, True, seen[0])
+        c = _fractional(P, m, r, arrived, True, search_places[0])
         lone = c < 0
         c = arrived if lone else c
         cycle = -1
@@ -104,7 +104,7 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
             columns[length - 1] = c
         elif not lone:
             columns[length - 1], column_place[c] = c, length - 1
-            other = _fractional(P, m, c, r, False, seen[1])
+            other = _fractional(P, m, c, r, False, search_places[1])
             lone = other < 0
             if not lone and row_place[other] >= 0.0:
                 cycle = int(row_place[other])
@@ -125,9 +125,9 @@ def draw_matching_rows(P, m, uniforms):
     """`draw_matching` over the rows of P (n, m²), in place."""
     rows, columns = np.empty(m + 1), np.full(m + 1, -1.0)
     row_place, column_place = np.empty(m), np.empty(m)
-    seen = np.empty((2, 2, m), dtype=np.int64)
+    search_places = np.empty((2, 2, m), dtype=np.int64)
     for n in range(P.shape[0]):
-        draw_matching(P[n], m, uniforms[n], rows, columns, row_place, column_place, seen)
+        draw_matching(P[n], m, uniforms[n], rows, columns, row_place, column_place, search_places)
         for k in range(m * m):
             P[n, k] = 1.0 if P[n, k] > 0.5 else 0.0
 
@@ -258,17 +258,17 @@ class Birkhoff(OutputSpace):
         Birkhoff's theorem: take off as much as possible of an assignment within the support.
         """
         m = math.isqrt(len(mu))
-        rest, vertices = np.array(mu, dtype=np.float64).reshape(m, m), []
+        mass, vertices = np.array(mu, dtype=np.float64).reshape(m, m), []
         weights: list[float] = []
-        while len(weights) <= (m - 1) ** 2 and rest.sum() > 1e-12 * m:
-            rows, columns = linear_sum_assignment(np.where(rest > 1e-14, rest, -m), maximize=True)
-            weight = rest[rows, columns].min()
+        while len(weights) <= (m - 1) ** 2 and mass.sum() > 1e-12 * m:
+            rows, columns = linear_sum_assignment(np.where(mass > 1e-14, mass, -m), maximize=True)
+            weight = mass[rows, columns].min()
             if weight <= 0.0:
                 break
             vertices.append(columns)
             weights.append(weight)
-            rest[rows, columns] -= weight
-            rest[rest < 1e-14] = 0.0
+            mass[rows, columns] -= weight
+            mass[mass < 1e-14] = 0.0
         return self.unpack(np.array(vertices)), np.array(weights) / np.sum(weights)
 
     def mean_proba(self, mu: Floats) -> Floats:

@@ -150,10 +150,10 @@ def _count_distributions(p, counts):
     """counts[k(k+1)/2 + t] = P(t of the first k labels are true), for every k and t ≤ k."""
     counts[0] = 1.0
     for k in range(p.shape[0]):
-        before, after = k * (k + 1) // 2, (k + 1) * (k + 2) // 2
+        row_start, after = k * (k + 1) // 2, (k + 1) * (k + 2) // 2
         for t in range(k + 2):
-            without = (1.0 - p[k]) * counts[before + t] if t <= k else 0.0
-            counts[after + t] = without + (p[k] * counts[before + t - 1] if t > 0 else 0.0)
+            without = (1.0 - p[k]) * counts[row_start + t] if t <= k else 0.0
+            counts[after + t] = without + (p[k] * counts[row_start + t - 1] if t > 0 else 0.0)
 
 
 @kernel

@@ -111,13 +111,13 @@ def mean_ranks(y, size=None):
 
 
 def _refuse_ranks(y, ranks, row):
-    given = y[row]
-    if np.isnan(given).all():
+    y_row = y[row]
+    if np.isnan(y_row).all():
         raise ValueError(f"Row {row} of y ranks no item: all are NaN. Leave it out.")
-    if len(np.unique(given)) == len(given) and not np.isnan(given).any():
+    if len(np.unique(y_row)) == len(y_row) and not np.isnan(y_row).any():
         _refuse(y, row, 1, CONVENTION, OTHER)
     raise ValueError(
-        f"Row {row} of y, {given[:10].tolist()}, must be {ranks[row, :10].tolist()} if its largest "
+        f"Row {row} of y, {y_row[:10].tolist()}, must be {ranks[row, :10].tolist()} if its largest "
         "number is the best: tied items share the mean of their ranks, and items that are not "
         "ranked (NaN) are behind all others. For all rows this is "
         "scipy.stats.rankdata(np.nan_to_num(y, nan=-np.inf), axis=1)."
@@ -183,13 +183,13 @@ def pool_ranks(s, out, base, total, size):
                 break
             gap = start - s[i]
         while blocks > 0:
-            gap, before = base[blocks - 1] - start, size[blocks - 1]
-            apart = gap * before * n + total[blocks - 1] * n - below * before
-            if apart >= 0.5 * before * n * (before + n):
+            gap, n_previous = base[blocks - 1] - start, size[blocks - 1]
+            apart = gap * n_previous * n + total[blocks - 1] * n - below * n_previous
+            if apart >= 0.5 * n_previous * n * (n_previous + n):
                 break
             blocks -= 1
             below += total[blocks] - n * gap
-            start, n = base[blocks], before + n
+            start, n = base[blocks], n_previous + n
     base[blocks], total[blocks], size[blocks] = start, below, n
     position = 0
     for b in range(blocks + 1):
@@ -234,11 +234,11 @@ def draw_ranks(mu, uniforms, drawn, work):
     for k in range(dim):
         w[k] = value[k] = dim - k
     for k in range(dim):
-        wanted = mu[int(order[k])]
-        while top > 0 and wanted - w[k] > 1e-12 * dim:
+        target = mu[int(order[k])]
+        while top > 0 and target - w[k] > 1e-12 * dim:
             j = int(stack[top - 1])
             surplus = w[j] - mu[int(order[j])]
-            move = min(surplus, wanted - w[k])
+            move = min(surplus, target - w[k])
             if used < uniforms.shape[0] and uniforms[used] * (w[j] - w[k]) < move:
                 value[j], value[k] = value[k], value[j]
             used += 1
@@ -246,7 +246,7 @@ def draw_ranks(mu, uniforms, drawn, work):
             w[k] += move
             if surplus - move <= 1e-12 * dim:
                 top -= 1
-        if w[k] - wanted > 1e-12 * dim:
+        if w[k] - target > 1e-12 * dim:
             stack[top] = k
             top += 1
     for k in range(dim):

@@ -59,7 +59,7 @@ class Chains(Ragged):
     @classmethod
     def joined(cls, parts):
         """Several, one after the other, of which each has the pairs of every step."""
-        pair = np.concatenate([part.pair for part in parts])
+        pair = np.concatenate([chains.pair for chains in parts])
         stacked = super().joined(parts)
         return cls(stacked.values, stacked.offsets, pair)
 
@@ -85,8 +85,8 @@ def indicators(codes, k):
     values, N = codes.values, len(codes.values)
     unary, pair = np.zeros((N, k)), np.zeros((N, k, k))
     unary[np.arange(N), values] = 1.0
-    at = np.delete(np.arange(N), codes.offsets[1:] - 1)
-    pair[at, values[at], values[at + 1]] = 1.0
+    steps = np.delete(np.arange(N), codes.offsets[1:] - 1)
+    pair[steps, values[steps], values[steps + 1]] = 1.0
     return Chains(unary, codes.offsets, pair)
 
 
@@ -196,15 +196,15 @@ class LabelSequence(LabelSpace):
         k = self._dimension()
         vectors = [np.asarray(vector, dtype=np.float64) for vector in vectors]
         lengths = np.array([self._length(len(vector)) for vector in vectors])
-        parts = [np.split(vector, [M * k]) for vector, M in zip(vectors, lengths, strict=True)]
-        unary = np.concatenate([labels for labels, _ in parts]).reshape(-1, k)
-        pairs = np.concatenate([np.r_[steps, np.zeros(k * k)] for _, steps in parts])
+        splits = [np.split(vector, [M * k]) for vector, M in zip(vectors, lengths, strict=True)]
+        unary = np.concatenate([labels for labels, _ in splits]).reshape(-1, k)
+        pairs = np.concatenate([np.r_[steps, np.zeros(k * k)] for _, steps in splits])
         return unary, Ragged.from_lengths(unary, lengths).offsets, pairs.reshape(-1, k, k)
 
     def _length(self, size):
         k = self.dim_
-        length, rest = divmod(size + k * k, k + k * k)
-        if rest or length < 1:
+        length, remainder = divmod(size + k * k, k + k * k)
+        if remainder or length < 1:
             raise ValueError(
                 f"vertices of {k} labels must have M k + (M − 1) k² entries for a length M, got "
                 f"{size}."
@@ -213,7 +213,7 @@ class LabelSequence(LabelSpace):
 
     def decode(self, V: Vectors) -> list[Array]:
         """Labels, a list of arrays, of embeddings V, or of `Ragged` positions in `classes_`."""
-        return [self.classes_[part] for part in self.codes(V).unstack()]
+        return [self.classes_[codes] for codes in self.codes(V).unstack()]
 
     def codes(self, V: Vectors | Ragged) -> Ragged:
         """`Ragged` positions in `classes_` of embeddings V; positions are unchanged."""
@@ -228,7 +228,7 @@ class LabelSequence(LabelSpace):
 
     def nearest(self, mu: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """The vertex nearest to every mean, in ℓ1 and ℓ2: argmax <2μ − 1, y> (Prop. 3.2)."""
-        return self.argmax([2.0 * np.asarray(part) - 1.0 for part in mu])
+        return self.argmax([2.0 * np.asarray(mean) - 1.0 for mean in mu])
 
     def sample(self, mu: Vectors, random_state: Seed = None) -> Vectors:  # type: ignore[override]  # lists, too
         """Draw label sequences with these means, those of chains: step by step, exactly."""

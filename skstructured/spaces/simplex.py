@@ -32,9 +32,9 @@ def softmax_into(theta, mu):
 @kernel
 def softmax(theta, truth, mu, params, work):
     """∇ = μ − y with μ = softmax(θ), into mu; returns Ω*(θ) = log Σ exp θ_k."""
-    top, rest = softmax_into(theta, mu)
+    top, log_sum = softmax_into(theta, mu)
     less(mu, truth)
-    return top + rest
+    return top + log_sum
 
 
 def softmax_rows(theta):
@@ -64,10 +64,10 @@ def log_softmax(theta):
 
 
 @kernel(inline=True)
-def sparsemax_into(theta, mu, kept):
+def sparsemax_into(theta, mu, support):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
-    Condat's (2016) filter, started at the largest score: the pivot (Σ kept − 1)/|kept| only grows,
+    Condat's (2016) filter, started at the largest score: the pivot (Σ s − 1)/|support| only grows,
     and scores below it leave the support.
     """
     dim, first = theta.shape[0], 0
@@ -75,20 +75,20 @@ def sparsemax_into(theta, mu, kept):
         if theta[k] > theta[first]:
             first = k
     top, size, pivot = theta[first], 1, -1.0
-    kept[0] = 0.0
+    support[0] = 0.0
     for k in range(dim):
         s = theta[k] - top
         if s > pivot and k != first:
-            kept[size] = s
+            support[size] = s
             size += 1
             pivot += (s - pivot) / size
-    before = -1
-    while size != before:
-        before, size, total = size, 0, 0.0
-        for t in range(before):
-            if kept[t] > pivot:
-                kept[size] = kept[t]
-                total += kept[t]
+    previous_size = -1
+    while size != previous_size:
+        previous_size, size, total = size, 0, 0.0
+        for t in range(previous_size):
+            if support[t] > pivot:
+                support[size] = support[t]
+                total += support[t]
                 size += 1
         pivot = (total - 1.0) / size
     value = top

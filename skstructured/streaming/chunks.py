@@ -89,14 +89,14 @@ def fit_chunks(
             f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
         )
     asks = "classes" in inspect.signature(learner.partial_fit).parameters
-    given = {"classes": classes} if asks and classes is not None else {}
+    class_options = {"classes": classes} if asks and classes is not None else {}
     ahead = [transform_of(name, step, _learned_in_place) for name, step in steps[:-1]]
     for number, (X, y, *weight) in enumerate(checked_chunks(chunks)):
         with told_of_chunk(number, n):
             for transform in ahead:
                 X = transform(X)
-            told = {"sample_weight": weight[0]} if weight else {}
-            learner.partial_fit(X, y, **given, **told)
+            weight_options = {"sample_weight": weight[0]} if weight else {}
+            learner.partial_fit(X, y, **class_options, **weight_options)
         n += _num_samples(X)
         if progress is not None:
             progress(n)
@@ -138,16 +138,16 @@ def _learned_in_place(step):
 
 def checked_chunks(chunks, lengths=(2, 3)):
     """The chunks, one or more; a ValueError names the first that is not a tuple (X, y)."""
-    wanted = "(X, y) or (X, y, sample_weight)" if 3 in lengths else "(X, y)"
+    expected_form = "(X, y) or (X, y, sample_weight)" if 3 in lengths else "(X, y)"
     if not hasattr(chunks, "__iter__") or hasattr(chunks, "shape"):
         name = type(chunks).__name__
-        raise ValueError(f"chunks must be an iterable of tuples {wanted}, got {name}.")
+        raise ValueError(f"chunks must be an iterable of tuples {expected_form}, got {name}.")
     number = -1
     for number, chunk in enumerate(chunks):
         size = len(chunk) if isinstance(chunk, (tuple, list)) else None
         if size not in lengths:
             got = type(chunk).__name__ + (f" of {size}" if size is not None else "")
-            raise ValueError(f"Chunk {number} must be a tuple {wanted}, got {got}.")
+            raise ValueError(f"Chunk {number} must be a tuple {expected_form}, got {got}.")
         yield chunk
     if number < 0:
         raise ValueError(
@@ -194,9 +194,9 @@ def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:
     return Chunks(partial(_slices, X.tocsr() if issparse(X) else X, y, chunk_size))
 
 
-def _kind(given):
-    shape = getattr(given, "shape", None)
-    return type(given).__name__ + (f" of shape {shape}" if shape is not None else "")
+def _kind(value):
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ + (f" of shape {shape}" if shape is not None else "")
 
 
 def _slices(X, y, size):
@@ -205,5 +205,5 @@ def _slices(X, y, size):
 
 
 def _rows(X, batch):
-    part = X.iloc[batch] if hasattr(X, "iloc") else X[batch]
-    return np.array(part) if isinstance(part, np.memmap) else part
+    rows = X.iloc[batch] if hasattr(X, "iloc") else X[batch]
+    return np.array(rows) if isinstance(rows, np.memmap) else rows

@@ -168,18 +168,20 @@ def formats_of(values: Array, kind: str, share: float = 1.0, form: str | None = 
             raise ValueError(f"The format of numbers must be one of {allowed}, got {form!r}.")
         units = sorted({unit.strip() for value in values for unit in UNIT.findall(str(value))})
         marked = [f"{marks} {unit}".strip() for marks in PATTERNS for unit in units or [""]]
-        candidates = [known for known in [PLAIN, *marked] if known.startswith(form or "")]
+        candidates = [
+            candidate for candidate in [PLAIN, *marked] if candidate.startswith(form or "")
+        ]
     reads: dict[str, list[Any]] = {}
-    for known in candidates:
-        if any(try_to_read(value, kind, known) is not None for value in values[:TRIED]):
-            read = [try_to_read(value, kind, known) for value in values]
+    for candidate in candidates:
+        if any(try_to_read(value, kind, candidate) is not None for value in values[:TRIED]):
+            read = [try_to_read(value, kind, candidate) for value in values]
             if read not in reads.values():
-                reads[known] = read
-            if None not in read and known not in DATES:
+                reads[candidate] = read
+            if None not in read and candidate not in DATES:
                 break
-    shares = {known: 1.0 - read.count(None) / len(read) for known, read in reads.items()}
+    shares = {candidate: 1.0 - read.count(None) / len(read) for candidate, read in reads.items()}
     best = max(shares.values(), default=-1.0)
-    return [known for known in shares if shares[known] == best >= share]
+    return [candidate for candidate in shares if shares[candidate] == best >= share]
 
 
 def number_format(values: Array, form: str | None = None) -> str | None:

@@ -230,7 +230,7 @@ def _check_same(name, first, shard):
     if type(shard) is not type(first):
         kinds = type(first).__name__, type(shard).__name__
         raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
-    ours, theirs = ({what: of(one) for what, of in COMMON.items()} for one in (first, shard))
+    ours, theirs = ({what: of(model) for what, of in COMMON.items()} for model in (first, shard))
     ours |= {what: value for what, value in first.get_params(False).items() if what not in FREE}
     theirs |= shard.get_params(False)
     for what, value in ours.items():
@@ -264,5 +264,5 @@ def _check_weights(weights, learned):
     n, values = len(learned), list(values) if hasattr(values, "__iter__") else []
     if len(values) != n:
         raise ValueError(f"weights must be {n} numbers, one for each estimator, got {weights!r}.")
-    given = np.array([check_positive(f"weights[{i}]", w) for i, w in enumerate(values)])
-    return given / given.max() / np.sum(given / given.max())
+    raw_weights = np.array([check_positive(f"weights[{i}]", w) for i, w in enumerate(values)])
+    return raw_weights / raw_weights.max() / np.sum(raw_weights / raw_weights.max())

@@ -147,9 +147,9 @@ class Dates:
 
     def __init__(self, name: Any, zones: Any = (), form: str = ISO) -> None:
         self.name, self.zones, self.form = name, tuple(zones), form
-        parts = [f"month_{i}" for i in range(1, MONTHS + 1)]
-        parts += [f"weekday_{i}" for i in range(1, WEEKDAYS + 1)]
-        self.names = [f"{name}_{part}" for part in ("days", "hour", *parts)]
+        suffixes = [f"month_{i}" for i in range(1, MONTHS + 1)]
+        suffixes += [f"weekday_{i}" for i in range(1, WEEKDAYS + 1)]
+        self.names = [f"{name}_{suffix}" for suffix in ("days", "hour", *suffixes)]
 
     def decided(self, values: Array) -> Self:
         """The same if it has seen a date, or one that has seen these values."""
@@ -178,8 +178,8 @@ class Dates:
         clock = [(dates - EPOCH) / DAY, (dates - days) / HOUR]
         months = dates.astype("datetime64[M]").astype(np.int64) % MONTHS
         weekdays = (days.astype(np.int64) + 3) % WEEKDAYS  # 1970 began with a Thursday
-        parts = [np.eye(MONTHS)[months], np.eye(WEEKDAYS)[weekdays]]
-        return np.column_stack([*clock, *(part * there for part in parts)])
+        indicators = [np.eye(MONTHS)[months], np.eye(WEEKDAYS)[weekdays]]
+        return np.column_stack([*clock, *(indicator * there for indicator in indicators)])
 
 
 class Categories:
@@ -215,12 +215,12 @@ class Hashed:
     """Hashed counts of norm 1: of whole texts, or, for "words", of words and pairs of words."""
 
     def __init__(self, name: Any, buckets: int, kind: str = "hashed categories") -> None:
-        self.name, self.kind, part = name, kind, "words"
-        given: dict[str, Any] = {"ngram_range": (1, 2)}
+        self.name, self.kind, bucket_name = name, kind, "words"
+        options: dict[str, Any] = {"ngram_range": (1, 2)}
         if kind != "words":
-            part, given = "hash", {"lowercase": False, "token_pattern": "(?s).+"}
-        self.hasher = HashingVectorizer(n_features=buckets, alternate_sign=False, **given)
-        self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
+            bucket_name, options = "hash", {"lowercase": False, "token_pattern": "(?s).+"}
+        self.hasher = HashingVectorizer(n_features=buckets, alternate_sign=False, **options)
+        self.names = [f"{name}_{bucket_name}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
         """Counts, 0 for missing values."""
@@ -249,24 +249,24 @@ class Empty:
 
     def transform(self, values: Array) -> Floats:
         """Columns (n, width)."""
-        part = self.coder.transform(values) if self.coder else np.empty((len(values), 0))
-        return np.pad(part, ((0, 0), (0, self.width - part.shape[1])))
+        columns = self.coder.transform(values) if self.coder else np.empty((len(values), 0))
+        return np.pad(columns, ((0, 0), (0, self.width - columns.shape[1])))
 
 
 def coder_of(
     name: Any,
     values: Array,
-    given: tuple[str | None, str | None],
+    spec: tuple[str | None, str | None],
     buckets: tuple[int, int],
     most: int | None = None,
 ) -> Any:
     """The encoder of a column, None without a value.
 
-    The kind and the format of dates are `given`, or those of its values if they are None. `buckets`
+    The kind and the format of dates are `spec`, or those of its values if they are None. `buckets`
     are the numbers of hashed columns for short and for long texts. With `most`, each short text has
     an indicator, in sparse rows if there are more than that.
     """
-    missing, (kind, form) = is_missing(values), given
+    missing, (kind, form) = is_missing(values), spec
     there, unknown = values[~missing], kind is None
     if unknown and missing.all():
         return None
@@ -423,12 +423,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Floats | csr_matrix:
         """Encode a table as rows of numbers (n, n_features_out), with NaN for missing numbers."""
         check_is_fitted(self)
-        parts = self._parts(self._columns(X))
+        blocks = self._parts(self._columns(X))
         if self._scalers is None:
-            return np.ascontiguousarray(np.hstack(parts))
+            return np.ascontiguousarray(np.hstack(blocks))
         for j, scaler in self._scalers.items():
-            parts[j] = np.nan_to_num(scaler.transform(parts[j]))
-        return hstack(parts, format="csr")
+            blocks[j] = np.nan_to_num(scaler.transform(blocks[j]))
+        return hstack(blocks, format="csr")
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
@@ -470,11 +470,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 or Empty(name, width)
                 for name, values in zip(names, columns.values(), strict=True)
             ]
-            parts, new._scalers = new._parts(list(columns.values())), None
+            blocks, new._scalers = new._parts(list(columns.values())), None
             if any(getattr(coder, "is_wide", False) for coder in new._coders):
                 coders = enumerate(new._coders)
                 scaled = [j for j, coder in coders if isinstance(coder, Numbers | Dates)]
-                new._scalers = {j: StandardScaler().fit(parts[j]) for j in scaled}
+                new._scalers = {j: StandardScaler().fit(blocks[j]) for j in scaled}
             new._keys, new.n_features_in_ = list(columns), len(columns)
             vars(new).pop("feature_names_in_", None)
             if all(isinstance(key, str) for key in columns):
@@ -483,21 +483,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _kinds(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
         """The kinds and formats of columns that the parameters give, by the names of columns."""
-        found: dict[Any, tuple[str, str | None]] = {}
+        kinds: dict[Any, tuple[str, str | None]] = {}
         names = _labels(keys)
-        known = dict(zip([*names, *keys], names * 2, strict=True))
+        names_by_key = dict(zip([*names, *keys], names * 2, strict=True))
         for kind in KINDS:
-            given = getattr(self, kind)
-            if not isinstance(given, Mapping):
-                given = [] if given is None else [given] if np.ndim(given) == 0 else given
-                given = dict.fromkeys(given)
-            for key, form in given.items():
-                if key not in known:
+            columns = getattr(self, kind)
+            if not isinstance(columns, Mapping):
+                columns = [] if columns is None else [columns] if np.ndim(columns) == 0 else columns
+                columns = dict.fromkeys(columns)
+            for key, form in columns.items():
+                if key not in names_by_key:
                     there = ", ".join(map(str, names))
                     raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
-                if (other := found.setdefault(known[key], (kind, form))[0]) != kind:
-                    raise ValueError(f"Column {known[key]!r} is in both {other} and {kind}.")
-        return found
+                if (other := kinds.setdefault(names_by_key[key], (kind, form))[0]) != kind:
+                    raise ValueError(f"Column {names_by_key[key]!r} is in both {other} and {kind}.")
+        return kinds
 
     def _columns(self, X: Any) -> list[Array]:
         """The columns that were there at first, by their names if all of these are there."""

@@ -40,12 +40,12 @@ def check_vertices_and_probabilities(trial):
 def check_rows_alone(trial):
     """A row has the same mixture alone; scores and means are not changed."""
     theta, mu, loss = trial.rows
-    before, whole = np.array([theta, mu]), trial.subject.mixture(*trial.rows)
-    assert_close(np.array([theta, mu]), before, "scores and means after mixture", 0.0)
+    original, whole = np.array([theta, mu]), trial.subject.mixture(*trial.rows)
+    assert_close(np.array([theta, mu]), original, "scores and means after mixture", 0.0)
     for i in range(ALONE):
         single = trial.subject.mixture(theta[i : i + 1], mu[i : i + 1], loss)
-        for part, rows in zip(single, whole, strict=True):
-            assert_close(part[0], rows[i], "the mixture of a row alone")
+        for array, rows in zip(single, whole, strict=True):
+            assert_close(array[0], rows[i], "the mixture of a row alone")
 
 
 def check_draws(trial):

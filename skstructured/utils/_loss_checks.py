@@ -45,12 +45,12 @@ def check_gradient(trial):
     step = STEP * np.random.RandomState(1).randn(*theta.shape)
     g = trial.loss.value_and_gradient(theta, V)[1]
     change = trial.loss.value(theta + step, V) - trial.loss.value(theta - step, V)
-    wanted = 2.0 * np.einsum("nd,nd->n", g, step)
-    wrong = ~(np.abs(change - wanted) <= 1e-3 * np.abs(change) + 1e-3 * STEP)
-    turned = " Its sign is wrong: g points where the loss falls." * bool(change @ wanted < 0.0)
+    expected = 2.0 * np.einsum("nd,nd->n", g, step)
+    wrong = ~(np.abs(change - expected) <= 1e-3 * np.abs(change) + 1e-3 * STEP)
+    turned = " Its sign is wrong: g points where the loss falls." * bool(change @ expected < 0.0)
     assert not wrong.any(), (
         f"a step in θ changes the loss by {change[wrong][0]:.3g}, but <g, step> is "
-        f"{wanted[wrong][0]:.3g}: g must be the gradient in θ.{turned}"
+        f"{expected[wrong][0]:.3g}: g must be the gradient in θ.{turned}"
     )
 
 
@@ -75,8 +75,8 @@ def check_lipschitz(trial):
     """No gradient is longer than `lipschitz`."""
     theta, V = trial.rounds()
     g = np.vstack([trial.loss.value_and_gradient(c * theta, V)[1] for c in (0.1, 1.0, 100.0)])
-    largest, given = np.linalg.norm(g, axis=1).max(), trial.loss.lipschitz
-    assert largest <= given * (1.0 + 1e-9), f"lipschitz is {given:.6g}, but ‖g‖ is {largest:.6g}"
+    largest, bound = np.linalg.norm(g, axis=1).max(), trial.loss.lipschitz
+    assert largest <= bound * (1.0 + 1e-9), f"lipschitz is {bound:.6g}, but ‖g‖ is {largest:.6g}"
 
 
 def check_mean(trial):
@@ -91,13 +91,13 @@ def check_mean(trial):
 
 def check_copies(trial):
     """The loss itself is unchanged by `over`; its clones and copies have the same values."""
-    before, rounds = repr(trial.subject), trial.rounds()
-    wanted = trial.loss.value(*rounds)
-    assert repr(trial.subject) == before, f"over changed the loss to {trial.subject!r}"
+    original, rounds = repr(trial.subject), trial.rounds()
+    expected = trial.loss.value(*rounds)
+    assert repr(trial.subject) == original, f"over changed the loss to {trial.subject!r}"
     copies = {"cloned": clone(trial.subject), "copied": deepcopy(trial.subject)}
-    for how, copy in copies.items():
+    for operation, copy in copies.items():
         value = copy.over(trial.over.space).value(*rounds)
-        assert_close(value, wanted, f"the value of a loss that was {how}")
+        assert_close(value, expected, f"the value of a loss that was {operation}")
 
 
 #: check -> whether it applies, for those that do not to every loss.

@@ -41,10 +41,10 @@ class StreamTrial:
         """``partial_fit`` with the classes."""
         return model.partial_fit(X, y, classes=self.classes, **more)
 
-    def validated(self, play="randomized", **more):
+    def validated(self, play="randomized", **options):
         """A progressive validation of a new learner on the stream."""
-        more = {"random_state": 0, "classes": self.classes, **more}
-        return progressive_validate(self.new(), self.X, self.y, play=play, **more)
+        options = {"random_state": 0, "classes": self.classes, **options}
+        return progressive_validate(self.new(), self.X, self.y, play=play, **options)
 
     def predictions(self, model, X=None):
         """Name -> predictions of a learner for the rows."""
@@ -61,7 +61,7 @@ class StreamTrial:
         """`observe`, now and of a copy that has learned the second half too."""
         twin = deepcopy(model)
         twin.learn(rounds, self.every[self.half :])
-        later = {f"{name} later": seen for name, seen in self.observe(twin, rounds).items()}
+        later = {f"{name} later": value for name, value in self.observe(twin, rounds).items()}
         return self.observe(model, rounds) | later
 
 
@@ -74,13 +74,13 @@ def three_classes():
 def numbers(model):
     """The public fitted attributes that are numbers or arrays of them."""
     names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
-    found = {name: getattr(model, name, None) for name in names}
-    return {k: np.array(v) for k, v in found.items() if isinstance(v, (Real, np.ndarray))}
+    attributes = {name: getattr(model, name, None) for name in names}
+    return {k: np.array(v) for k, v in attributes.items() if isinstance(v, (Real, np.ndarray))}
 
 
-def assert_same(wanted, got, what, tolerance=0.0):
+def assert_same(expected, got, what, tolerance=0.0):
     """Raise an AssertionError that names the first of the observations that differ."""
-    for name, value in wanted.items():
+    for name, value in expected.items():
         assert name in got, f"{what}: {name} is missing"
         assert_close(got[name], value, f"{what}: {name}", tolerance)
 
@@ -130,8 +130,8 @@ def check_partial_fit_in_chunks(trial):
     """``partial_fit`` learns as begin and learn do; in chunks of 1 and 7 the same, to 1e-12."""
     learned, rounds = trial.learned(trial.n)
     whole = trial.learn_part(trial.new(), trial.X, trial.y)
-    wanted, got = trial.predictions(learned), trial.predictions(whole)
-    assert_same(wanted, got, "partial_fit and learn", 1e-9)
+    expected, got = trial.predictions(learned), trial.predictions(whole)
+    assert_same(expected, got, "partial_fit and learn", 1e-9)
     assert whole.t_ == trial.n, f"t_ is {whole.t_} after partial_fit of {trial.n} rows"
     for size in (1, 7):
         model = trial.new()
@@ -154,14 +154,14 @@ def check_sparse_rows(trial):
 
     Except if rows are standardized: only dense rows are centered for it.
     """
-    X, found = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
+    X, results = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
     for rows in (X, sparse.csr_matrix(X)):
         model = trial.new()
         names = [name for name in model.get_params() if name.split("__")[-1] == "standardize"]
         rounds = trial.begin(model.set_params(**dict.fromkeys(names, False)), rows)
         losses = model.play_and_learn(rounds, trial.every, 0)
-        found.append(losses._asdict() | trial.predictions(model, rows))
-    assert_same(*found, "CSR rows", 1e-7)
+        results.append(losses._asdict() | trial.predictions(model, rows))
+    assert_same(*results, "CSR rows", 1e-7)
 
 
 def check_weight_zero(trial):
@@ -170,11 +170,11 @@ def check_weight_zero(trial):
     weight[out] = 0.0
     X = trial.X.copy()
     X[out] *= 1000.0
-    found = [
+    models = [
         trial.learn_part(trial.new(), X[rows], trial.y[rows], sample_weight=weight[rows])
         for rows in (~out, trial.every)
     ]
-    assert_same(*map(trial.predictions, found), "rows of weight zero and without them", 1e-7)
+    assert_same(*map(trial.predictions, models), "rows of weight zero and without them", 1e-7)
 
 
 #: Bounds with probability 1 − RARELY are checked as if they were certain.

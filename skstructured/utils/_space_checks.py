@@ -42,8 +42,8 @@ class SpaceTrial:
         first = np.unique(self.space.encode(self.outputs), axis=0)
         every = self.vertices()
         joined = np.vstack([first, every[np.random.RandomState(0).permutation(len(every))]])
-        _, at = np.unique(joined, axis=0, return_index=True)
-        return joined[np.sort(at)[:MOST]]
+        _, indices = np.unique(joined, axis=0, return_index=True)
+        return joined[np.sort(indices)[:MOST]]
 
     def scores(self, n=100):
         """Scores (n, dim): small and large ones, ties, zeros."""
@@ -75,14 +75,14 @@ def has(name):
     return lambda trial: bool(getattr(trial.subject, name, None))
 
 
-def assert_close(got, wanted, what, tolerance=1e-9):
+def assert_close(got, expected, what, tolerance=1e-9):
     """Raise an AssertionError unless shapes are equal, and numbers up to the tolerance."""
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    assert got.shape == wanted.shape, f"{what} has the shape {got.shape}, not {wanted.shape}"
-    if got.dtype.kind in "biuf" and wanted.dtype.kind in "biuf":
-        np.testing.assert_allclose(got, wanted, tolerance, tolerance, err_msg=what)
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape, f"{what} has the shape {got.shape}, not {expected.shape}"
+    if got.dtype.kind in "biuf" and expected.dtype.kind in "biuf":
+        np.testing.assert_allclose(got, expected, tolerance, tolerance, err_msg=what)
     else:
-        np.testing.assert_array_equal(got, wanted, err_msg=what)
+        np.testing.assert_array_equal(got, expected, err_msg=what)
 
 
 def assert_in_unit(values, what, slack=0.0):
@@ -150,8 +150,8 @@ def check_argmax(trial):
     space, theta, V = trial.space, trial.scores(), trial.vertices()
     best = space.argmax(theta)
     assert_vertices(space, best, "what argmax returns")
-    found, largest = np.einsum("nd,nd->n", theta, best), (theta @ V.T).max(axis=1)
-    short = largest - found - 1e-12 * np.abs(theta).sum(axis=1) * np.abs(V).max()
+    values, largest = np.einsum("nd,nd->n", theta, best), (theta @ V.T).max(axis=1)
+    short = largest - values - 1e-12 * np.abs(theta).sum(axis=1) * np.abs(V).max()
     assert (short <= 0.0).all(), f"argmax falls short of a vertex by {short.max():.3g}"
     assert_close(space.argmax(theta[::-1]), best[::-1], "argmax of the same rows again", 0.0)
 
@@ -287,18 +287,18 @@ def check_copies(trial):
     copies = {"pickled": pickle.loads(pickle.dumps(space)), "copied": deepcopy(space)}
     assert not hasattr(clone(space), "dim_"), "a clone is fitted"
     copies["cloned and fitted"] = clone(space).fit(space.decode(trial.vertices()))
-    for how, copy in copies.items():
-        assert copy.dim_ == space.dim_, f"a space that was {how} has dim_ {copy.dim_}"
-        assert_close(copy.encode(trial.outputs), V, f"encode of a space that was {how}", 0.0)
+    for operation, copy in copies.items():
+        assert copy.dim_ == space.dim_, f"a space that was {operation} has dim_ {copy.dim_}"
+        assert_close(copy.encode(trial.outputs), V, f"encode of a space that was {operation}", 0.0)
 
 
 def check_parameters(trial):
     """`fit` returns the space and changes no parameter; they can be set again."""
     space = clone(trial.subject)
-    before = {name: joblib.hash(value) for name, value in space.get_params().items()}
+    hashes = {name: joblib.hash(value) for name, value in space.get_params().items()}
     assert space.fit(trial.outputs) is space, "fit does not return the space"
     for name, value in space.get_params().items():
-        assert joblib.hash(value) == before[name], f"fit changed the parameter {name}"
+        assert joblib.hash(value) == hashes[name], f"fit changed the parameter {name}"
     space.set_params(**space.get_params(deep=False))
 
 

@@ -283,8 +283,8 @@ def _named(trial):
     """Name and callable of the checks in the module of a trial that apply to it."""
     module = sys.modules[type(trial).__module__]
     for name, check in vars(module).items():
-        own = name.startswith("check_") and check.__module__ == module.__name__
-        if own and getattr(module, "ONLY", {}).get(check, bool)(trial):
+        is_check = name.startswith("check_") and check.__module__ == module.__name__
+        if is_check and getattr(module, "ONLY", {}).get(check, bool)(trial):
             yield name, partial(_run, trial, check)
 
 

@@ -46,13 +46,13 @@ def warm_up(*names: str) -> None:
     >>> from skstructured import warm_up
     >>> warm_up("MulticlassPerceptron")
     """
-    known = _estimators()
+    estimators = _estimators()
     for name in names:
-        if name not in known:
-            raise ValueError(f"names must be among {', '.join(known)}; got {name!r}.")
+        if name not in estimators:
+            raise ValueError(f"names must be among {', '.join(estimators)}; got {name!r}.")
     compile_at_once()
     for name in names or ("multiclass",):
-        for estimator in known[name]:
+        for estimator in estimators[name]:
             _learn_and_predict(estimator, *_rows_for(estimator))
 
 
@@ -61,9 +61,9 @@ def _estimators():
     package, both = sys.modules["skstructured"], (StructuredPredictor, OnlineStructuredPredictor)
     public = {name: getattr(package, name) for name in package.__all__}
     names = [name for name in public if hasattr(public[name], "predict")]
-    known = {name: [public[name]()] for name in names if name not in LEFT_OUT}
-    known["BanditGaptronClassifier"][0].set_params(radius=1.0)
-    return known | {space: [cls(space) for cls in both] for space in SPACES}
+    estimators = {name: [public[name]()] for name in names if name not in LEFT_OUT}
+    estimators["BanditGaptronClassifier"][0].set_params(radius=1.0)
+    return estimators | {space: [cls(space) for cls in both] for space in SPACES}
 
 
 def _rows_for(estimator):

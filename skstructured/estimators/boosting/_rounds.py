@@ -78,9 +78,9 @@ def split(node, feature, threshold, counts, answer, tried, values, sides, n_test
     """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
     best, most = -1, LEAST_GAIN
     for j in range(n_tests):
-        found = gain(sides[node], j)
-        if found > most:
-            best, most = j, found
+        test_gain = gain(sides[node], j)
+        if test_gain > most:
+            best, most = j, test_gain
     if best < 0:
         return
     feature[node], threshold[node] = tried[node, best], values[node, best]
@@ -95,23 +95,23 @@ def split(node, feature, threshold, counts, answer, tried, values, sides, n_test
 def learn_in_tree(x, weights, patience, trees, i):
     """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
     feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
-    seen, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
+    row_counts, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
     node = leaf_of(x, feature, threshold)
     for k in range(weights.shape[0]):
         counts[node, k] += weights[k]
     answer[node] = np.argmax(counts[node])
     if node >= tried.shape[0]:
         return
-    at, width = seen[node], tried.shape[1]
-    if at < width:
-        values[node, at] = x[tried[node, at]]
-    n_tests = min(at + 1, width)
+    n_rows, width = row_counts[node], tried.shape[1]
+    if n_rows < width:
+        values[node, n_rows] = x[tried[node, n_rows]]
+    n_tests = min(n_rows + 1, width)
     for j in range(n_tests):
         side = 1 if x[tried[node, j]] > values[node, j] else 0
         for k in range(weights.shape[0]):
             sides[node, k, j, side] += weights[k]
-    seen[node] = at + 1
-    if seen[node] % patience == 0:
+    row_counts[node] = n_rows + 1
+    if row_counts[node] % patience == 0:
         split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
 
 
@@ -120,16 +120,16 @@ def learn_rows(
     data, indices, indptr, width, order, codes, weight, patience, trees, i, leaves, answers
 ):
     """Tree i learns rows in `order`; leaves and answers (n,) are those before it learns them."""
-    x, one = np.zeros(width), np.zeros(trees[2].shape[2])
+    x, class_weights = np.zeros(width), np.zeros(trees[2].shape[2])
     for t in range(order.shape[0]):
         row = order[t]
         values = read_row(data, indices, indptr, width, row, x)
         leaves[t] = leaf_of(values, trees[0][i], trees[1][i])
         answers[t] = trees[3][i, leaves[t]]
         if weight[row] > 0.0:
-            one[codes[row]] = weight[row]
-            learn_in_tree(values, one, patience, trees, i)
-            one[codes[row]] = 0.0
+            class_weights[codes[row]] = weight[row]
+            learn_in_tree(values, class_weights, patience, trees, i)
+            class_weights[codes[row]] = 0.0
         forget_row(indices, indptr, row, x)
 
 
@@ -211,17 +211,17 @@ def correct(answer, weight, cap, state, s, p):
 @kernel(inline=True)
 def learn_correction(r, m, q, right, weight, state):
     """``A ← A + w a xxᵀ``, ``g ← g + w((σ(m) − y) − a m)x``, ``a = 2κσ(m)(1 − σ(m))``."""
-    share, rest = math.exp(log_share(m)), math.exp(log_share(-m))
+    share, complement = math.exp(log_share(m)), math.exp(log_share(-m))
     kappa = 1.0 / (TWO_B * math.sqrt(r * r + 1.0) + 2.0)
-    a, miss = 2.0 * kappa * share * rest, -rest if right else share
-    state[POTENTIAL] += 0.5 * weight * weight * share * rest * q
+    a, miss = 2.0 * kappa * share * complement, -complement if right else share
+    state[POTENTIAL] += 0.5 * weight * weight * share * complement * q
     state[G0] += weight * (miss - a * m) * r
     state[G1] += weight * (miss - a * m)
-    added, before = weight * a, state[D0]
+    added, previous_d0 = weight * a, state[D0]
     z = 1.0 - state[ELL] * r
-    state[D0] = before + added * r * r
+    state[D0] = previous_d0 + added * r * r
     state[ELL] += z * added * r / state[D0]
-    state[D1] += added * (before / state[D0]) * z * z
+    state[D1] += added * (previous_d0 / state[D0]) * z * z
 
 
 @kernel
@@ -243,15 +243,15 @@ def read_costs(code, answer, weight, state, p, saved):
     The costs (C.1) of answering k when y is true are C_k = (p_k + 1 − p_y)/K, and C_y = 0. The sums
     of the edge add w(1 − p_y), and the share of the weak prediction.
     """
-    rest, top, K = 0.0, 0.0, p.shape[0]
+    complement, top, K = 0.0, 0.0, p.shape[0]
     for k in range(K):
         if k != code:
-            rest += p[k]
+            complement += p[k]
             top = max(top, p[k])
     for k in range(K):
-        saved[k] = weight * (top + rest if k == code else top - p[k]) / K
-    state[COST] += weight * rest
-    state[EDGE] += weight * (rest if answer == code else -p[answer])
+        saved[k] = weight * (top + complement if k == code else top - p[k]) / K
+    state[COST] += weight * complement
+    state[EDGE] += weight * (complement if answer == code else -p[answer])
 
 
 @kernel

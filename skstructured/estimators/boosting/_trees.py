@@ -183,9 +183,9 @@ def grow_tree(bins, sums, rows, draws, min_rows, nodes, cuts, gains):
         spans[leaf, 1], spans[n + 1, 0], spans[n + 1, 1] = middle, middle, end
         for side, child in enumerate((leaf, n + 1)):
             parents[child, 0], parents[child, 1], splits[child, 0] = n, side + 1, 0.0
-            own, drawn = rows[spans[child, 0] : spans[child, 1]], draws[2 * n + side + 1]
-            if len(own) >= 2 * min_rows:
-                seek_split(bins, sums, own, drawn, min_rows, splits[child], histogram, counts)
+            side_rows, drawn = rows[spans[child, 0] : spans[child, 1]], draws[2 * n + side + 1]
+            if len(side_rows) >= 2 * min_rows:
+                seek_split(bins, sums, side_rows, drawn, min_rows, splits[child], histogram, counts)
     return len(nodes)
 
 

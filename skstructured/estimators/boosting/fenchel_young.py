@@ -270,9 +270,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
 
     def _staged(self, X: Features) -> Iterator[Decoding]:
         """How scores after 1, 2, …, `n_iter_` rounds become outputs, by one fit to the end."""
-        known = snapshot(self)
-        chunks = [known._model.staged_scores(chunk) for chunk in known._chunks(X)]
-        return (known._decode(np.concatenate(stage)) for stage in zip(*chunks, strict=True))
+        learner = snapshot(self)
+        chunks = [learner._model.staged_scores(chunk) for chunk in learner._chunks(X)]
+        return (learner._decode(np.concatenate(stage)) for stage in zip(*chunks, strict=True))
 
     def _chunks(self, X):
         check_is_fitted(self, "_model")

@@ -42,15 +42,15 @@ from skstructured.guarantees.certificates import Certificate
 
 def check_weak(estimator):
     """A ValueError unless `estimator` is a classifier that learns weighted rows in parts."""
-    wanted = "estimator must be a classifier with partial_fit(X, y, classes, sample_weight)"
+    message = "estimator must be a classifier with partial_fit(X, y, classes, sample_weight)"
     if isinstance(estimator, type) or not hasattr(estimator, "partial_fit"):
-        raise ValueError(f"{wanted}, got {estimator!r}, which has no partial_fit.")
+        raise ValueError(f"{message}, got {estimator!r}, which has no partial_fit.")
     if not (hasattr(estimator, "predict") and hasattr(estimator, "get_params")):
-        raise ValueError(f"{wanted}, got {estimator!r}, which is not a scikit-learn classifier.")
+        raise ValueError(f"{message}, got {estimator!r}, which is not a scikit-learn classifier.")
     names = inspect.signature(estimator.partial_fit).parameters
     missing = [name for name in ("classes", "sample_weight") if name not in names]
     if missing:
-        raise ValueError(f"{wanted}, got {estimator!r}, whose partial_fit has no {missing[0]}.")
+        raise ValueError(f"{message}, got {estimator!r}, whose partial_fit has no {missing[0]}.")
 
 
 def reads_sparse(estimator):
@@ -86,8 +86,8 @@ class TreeLearners(State):
 
     def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
         """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
-        given = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return boost_rows, *rows.arrays, *given, numbers, votes, logs
+        arguments = (order, codes, weight, live, self.patience, self.trees.arrays)
+        return boost_rows, *rows.arrays, *arguments, numbers, votes, logs
 
     def teach(self, rows, order):
         """They have learned as they played."""
@@ -128,8 +128,8 @@ class OtherLearners(State):
         each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
         shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
-        given = (each, codes[row], weight[row], cap, aside, shares)
-        play_round(*given, votes[0], logs[0], self._due, s, p)
+        arguments = (each, codes[row], weight[row], cap, aside, shares)
+        play_round(*arguments, votes[0], logs[0], self._due, s, p)
         if weight[row] == 0.0:
             self._due[:] = 0.0
         return np.copyto, numbers, aside
@@ -140,8 +140,8 @@ class OtherLearners(State):
             labels = np.flatnonzero(weights > 0.0)
             if len(labels):  # an example per class that saves something, with that as its weight
                 again = np.full(len(labels), order[0])
-                given = {"classes": self.classes, "sample_weight": weights[labels]}
-                learner.partial_fit(rows.matrix[again], labels, **given)
+                options = {"classes": self.classes, "sample_weight": weights[labels]}
+                learner.partial_fit(rows.matrix[again], labels, **options)
         self.fitted = self.fitted or bool(self._due.any())
 
 
@@ -173,10 +173,10 @@ class BoostedModel(Model):
         live = self.live + len(counted)
         rounds = np.maximum(np.arange(self.live, live) + 1.0, 2.0)
         clipped = counted * np.log1p((math.e / rounds) ** 2)
-        now = {"n_rounds": self.n_rounds + len(indices), "live": live}
-        now["clipped"] = float(np.cumsum(np.append(self.clipped, clipped))[-1])
-        given = batch.rows, indices, batch.packed, batch.weights, self.live, self.numbers
-        at_once(self.weak.playing(*given, votes, logs), (vars(self).update, now))
+        attributes = {"n_rounds": self.n_rounds + len(indices), "live": live}
+        attributes["clipped"] = float(np.cumsum(np.append(self.clipped, clipped))[-1])
+        arguments = batch.rows, indices, batch.packed, batch.weights, self.live, self.numbers
+        at_once(self.weak.playing(*arguments, votes, logs), (vars(self).update, attributes))
         self.weak.teach(batch.rows, indices)
         return BlockResult(-1, np.stack([votes, logs], axis=1), None) if record else None
 

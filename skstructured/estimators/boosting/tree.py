@@ -83,10 +83,10 @@ class Trees(State):
 
     def read(self, rows, i):
         """The leaves (n,) of rows in tree i, and its answers (n,)."""
-        found, nothing = np.zeros((2, rows.n_rows), dtype=np.int64), np.zeros(rows.n_rows)
-        given = np.arange(rows.n_rows), found[0], nothing, 1, writable(self.arrays), i
-        learn_rows(*rows.arrays, *given, *found)
-        return found
+        outputs, nothing = np.zeros((2, rows.n_rows), dtype=np.int64), np.zeros(rows.n_rows)
+        arguments = np.arange(rows.n_rows), outputs[0], nothing, 1, writable(self.arrays), i
+        learn_rows(*rows.arrays, *arguments, *outputs)
+        return outputs
 
     def owns_arrays(self):
         """Whether the arrays can be written to; all are as the largest is."""
@@ -95,7 +95,7 @@ class Trees(State):
     def one(self, i):
         """Tree i alone, a copy."""
         copy = object.__new__(type(self))
-        vars(copy).update({name: part[i : i + 1].copy() for name, part in vars(self).items()})
+        vars(copy).update({name: array[i : i + 1].copy() for name, array in vars(self).items()})
         return copy
 
 

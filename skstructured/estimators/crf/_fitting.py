@@ -100,13 +100,13 @@ def tried_alphas(field, batch, share):
     if len(counted) < LEAST:
         return None, None
     order = copy.deepcopy(field.random_state_).permutation(counted)
-    parts = [np.sort(order[i::PARTS]) for i in range(PARTS if len(counted) <= FEW else 1)]
-    rest = [np.sort(np.setdiff1d(counted, part)) for part in parts]
-    held = [held_out_losses(field, batch, share, *pair) for pair in zip(parts, rest, strict=True)]
-    weight, losses, starts = share[np.concatenate(parts)], [], []
+    folds = [np.sort(order[i::PARTS]) for i in range(PARTS if len(counted) <= FEW else 1)]
+    train = [np.sort(np.setdiff1d(counted, fold)) for fold in folds]
+    held = [held_out_losses(field, batch, share, *pair) for pair in zip(folds, train, strict=True)]
+    weight, losses, starts = share[np.concatenate(folds)], [], []
     for strength in STRENGTHS:
-        found, weights = zip(*(part(strength / len(counted)) for part in held), strict=True)
-        losses.append(np.average(np.concatenate(found), weights=weight))
+        fold_losses, weights = zip(*(fold(strength / len(counted)) for fold in held), strict=True)
+        losses.append(np.average(np.concatenate(fold_losses), weights=weight))
         starts.append(weights[0])
         if len(losses) > 1 + int(np.argmin(losses)):
             break

@@ -44,13 +44,13 @@ class Layout:
 
     def edges(self, Theta):
         """Starts (k,), ends (k,) and transitions (k, k), as views."""
-        at = self.first_edge
-        return Theta[at], Theta[at + 1], Theta[at + 2 :]
+        start = self.first_edge
+        return Theta[start], Theta[start + 1], Theta[start + 2 :]
 
     def join(self, coef, intercept, edges=()):
         """Θ of coefficients (dim, p), intercepts (dim,) and edges."""
-        parts = [coef.T, intercept[None]] if self.intercept else [coef.T]
-        return np.concatenate([*parts, *map(np.atleast_2d, edges)])
+        blocks = [coef.T, intercept[None]] if self.intercept else [coef.T]
+        return np.concatenate([*blocks, *map(np.atleast_2d, edges)])
 
 
 #: Rows of a block, at least: long enough for a thread to be worth its start.
@@ -79,8 +79,8 @@ def part_of(X, start, stop):
 def add_transposed(data, indices, indptr, gaps, gradient):
     """gradient += X' gaps of CSR rows X: no other array is as large as the gradient."""
     for i in range(gaps.shape[0]):
-        for at in range(indptr[i], indptr[i + 1]):
-            x, row = data[at], indices[at]
+        for position in range(indptr[i], indptr[i + 1]):
+            x, row = data[position], indices[position]
             for j in range(gaps.shape[1]):
                 gradient[row, j] += x * gaps[i, j]
 
@@ -138,8 +138,8 @@ class Objective:
 
     def _map(self, function, *args):
         """Values of a function for all blocks, in order, of as many at a time as are kept."""
-        rest = (self.layout.shape[0] - self.layout.width) * self.layout.dim
-        most, count = max(MOST_NUMBERS // max(rest, 1), self.threads), len(self.blocks)
+        n_other_weights = (self.layout.shape[0] - self.layout.width) * self.layout.dim
+        most, count = max(MOST_NUMBERS // max(n_other_weights, 1), self.threads), len(self.blocks)
         for first in range(0, count, most):
             every = range(first, min(first + most, count))
             if self._pool is None:
@@ -159,9 +159,9 @@ class Objective:
         if self.l1 is not None:
             self._last = Theta
             value += np.sum(self.l1 * np.abs(Theta))
-        for loss, features, rest in self._map(self._block, Theta):
+        for loss, features, other_gradient in self._map(self._block, Theta):
             value += loss
-            gradient[width:] += rest
+            gradient[width:] += other_gradient
             if features is not None:
                 gradient[:width] += features
         if not self._by_block and sparse.issparse(self.X):
@@ -240,8 +240,8 @@ class ChainObjective(Objective):
     def _weighed_steps(self):
         """Weighted counts (k, k) of steps from label to label."""
         y, counts = self.labels, np.zeros((self.layout.dim, self.layout.dim))
-        at = np.delete(np.arange(len(y)), self.offsets[1:] - 1)
-        np.add.at(counts, (y[at], y[at + 1]), self._spread[at])
+        starts = np.delete(np.arange(len(y)), self.offsets[1:] - 1)
+        np.add.at(counts, (y[starts], y[starts + 1]), self._spread[starts])
         return counts
 
     def chains(self, i, Theta):

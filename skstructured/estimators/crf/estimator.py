@@ -213,7 +213,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not (isinstance(self.decoder, str) and self.decoder == "auto"):
             return resolve_decoder(self.decoder)
         costs = self.cost_matrix, getattr(self.space, "cost_matrix", None)
-        return Nearest() if all(given is None for given in costs) else MinimumRisk()
+        return Nearest() if all(cost_matrix is None for cost_matrix in costs) else MinimumRisk()
 
     def _fitted_space(self, y):
         """The fitted space, with the costs; the loss and the decoder have to fit to it."""
@@ -264,7 +264,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
                 stacklevel=4,
             )
 
-    def _solve(self, batch, share, before):
+    def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""
         X = batch.rows.matrix
         weight = spread(share, batch.offsets)
@@ -275,7 +275,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             return
         is_chain = self.space_.reader.has_sequences
         layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
-        first = self._first_weights(before, layout)
+        first = self._first_weights(initial_state, layout)
         if sparse.issparse(Z):
             Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)
         else:
@@ -286,20 +286,20 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         """Learn by a factor of the kernels; keep the coefficients and the rows that have some."""
         self._kernel = self._kernel_for(Z, share)
         counted = np.flatnonzero(share > 0.0)
-        F, kept = factor_of(self._kernel(Z[counted], Z[counted]))
+        F, basis = factor_of(self._kernel(Z[counted], Z[counted]))
         layout = Layout(F.shape[1], self.space_.dim_, False, False)
         Theta = self._minimum(F, packed[counted], share[counted], layout, np.zeros(layout.shape))
-        self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[kept])
-        self.dual_coef_[counted[kept]] = solve_triangular(F[kept], Theta, lower=True, trans=1)
+        self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[basis])
+        self.dual_coef_[counted[basis]] = solve_triangular(F[basis], Theta, lower=True, trans=1)
         self._kept = Z[self.support_]
 
     def _minimum_of_columns(self, Z, weight, packed, share, layout, first):
         """Weights near the optimum of sparse rows, whose columns are merged."""
         columns = MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
-        rest, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
-        first = np.concatenate([columns.join(first[: layout.width]), rest])
+        other_weights, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
+        first = np.concatenate([columns.join(first[: layout.width]), other_weights])
         layout = Layout(columns.matrix.shape[1], *kind)
-        ones = np.ones((len(rest), 1))
+        ones = np.ones((len(other_weights), 1))
         strengths = np.concatenate([columns.l2, ones]), np.concatenate([columns.l1, ones])
         Theta = self._minimum(columns.matrix, packed, share, layout, first, *strengths)
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
@@ -310,11 +310,11 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         Penalties are l2 and l1 times as strong.
         """
         l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
-        given = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
+        arguments = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
-            objective = ChainObjective(Z, packed, *given)
+            objective = ChainObjective(Z, packed, *arguments)
         else:
-            objective = VectorObjective(Z, self.loss_, packed, *given)
+            objective = VectorObjective(Z, self.loss_, packed, *arguments)
         Theta, curve = minimized(objective, first, self.max_iter, self.tol)
         if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
             raise ValueError(
@@ -332,11 +332,11 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         edges = (self.start_, self.end_, self.transitions_) if hasattr(self, "start_") else ()
         return self.coef_, self.intercept_, edges, getattr(self, "classes_", None)
 
-    def _first_weights(self, before, layout):
+    def _first_weights(self, initial_state, layout):
         """Zeros, or those before if they fit; a ValueError if they do not."""
-        if before is None:
+        if initial_state is None:
             return np.zeros(layout.shape)
-        coef, intercept, edges, classes = before
+        coef, intercept, edges, classes = initial_state
         same = np.array_equal(classes, getattr(self, "classes_", None))
         if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
             raise ValueError(

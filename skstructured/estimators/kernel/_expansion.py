@@ -73,16 +73,16 @@ class Support(State):
     def _reserve(self, rows):
         """Room for a number of rows, and some more if there are rows already."""
         room = -(-max(rows, 2 * len(self.index)) // BLOCK) * BLOCK
-        more = room - len(self.index)
-        self.coefs = np.pad(self.coefs, ((0, 0), (0, more)))
-        self.index = np.pad(self.index, (0, more))
-        self._grow(more)
+        n_added = room - len(self.index)
+        self.coefs = np.pad(self.coefs, ((0, 0), (0, n_added)))
+        self.index = np.pad(self.index, (0, n_added))
+        self._grow(n_added)
 
-    def select(self, which):
+    def select(self, indices):
         """Keep these rows alone, in this order."""
-        kept = self.rows(which), self.index[which], self.coefs[:, which]
+        selection = self.rows(indices), self.index[indices], self.coefs[:, indices]
         self._empty()
-        self.add(*kept)
+        self.add(*selection)
 
 
 class BlockSupport(Support):
@@ -107,8 +107,8 @@ class BlockSupport(Support):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); every sum is in one order."""
         pieces = -(-self.count // BLOCK)
         if coefs.shape[1] < pieces * BLOCK:
-            given, coefs = coefs, np.zeros((len(coefs), pieces * BLOCK))
-            coefs[:, : given.shape[1]] = given
+            unpadded_coefs, coefs = coefs, np.zeros((len(coefs), pieces * BLOCK))
+            coefs[:, : unpadded_coefs.shape[1]] = unpadded_coefs
         return self.function.scores(self.blocks, pieces, np.ascontiguousarray(coefs), Z)
 
     def gram(self, Z, together=True):
@@ -118,8 +118,8 @@ class BlockSupport(Support):
     def kernels(self, Z):
         """Kernels (n, rows) of rows Z with all."""
         every = self.rows(np.arange(self.count)).T
-        parts = (every[:, start : start + WIDE] for start in range(0, self.count, WIDE))
-        return np.hstack([self.function.gram(part, Z) for part in parts])
+        chunks = (every[:, start : start + WIDE] for start in range(0, self.count, WIDE))
+        return np.hstack([self.function.gram(chunk, Z) for chunk in chunks])
 
 
 class ForeignSupport(Support):
@@ -148,8 +148,8 @@ class ForeignSupport(Support):
 
     def values(self, Z, count):
         """Kernels (n, count) of rows Z with the first rows."""
-        known = self.index if self.of_columns else self.stored
-        return self.function.values(Z, known[:count])
+        support_rows = self.index if self.of_columns else self.stored
+        return self.function.values(Z, support_rows[:count])
 
     def kernels(self, Z):
         """Kernels (n, rows) of rows Z with all."""
@@ -228,11 +228,11 @@ class Expansion(State):
         twin._open()
         return twin
 
-    def scores_of(self, coefs, which, Z):
+    def scores_of(self, coefs, indices, Z):
         """`scores` of some of the rows Z that are support rows, no block being open."""
         if self.gram is None:
-            return self.support.scores(coefs, Z[which])
-        return self.gram.read(coefs, which)
+            return self.support.scores(coefs, Z[indices])
+        return self.gram.read(coefs, indices)
 
     def finish_fit(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
@@ -257,21 +257,21 @@ class Expansion(State):
         order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count
         self.opened.add(Z, index)
-        own = self.support.coefs[: self.dim]
+        coefs = self.support.coefs[: self.dim]
         if self.gram is None:
-            self.data[order, : self.dim] = self.support.scores(own, Z, together)
+            self.data[order, : self.dim] = self.support.scores(coefs, Z, together)
             self.data[order, self.dim :] = self.opened.gram(Z, together)
         else:
             places = self.opened.index[: self.opened.count]
-            self.data[order, : self.dim + len(places)] = self.gram.read(own, index, places)
+            self.data[order, : self.dim + len(places)] = self.gram.read(coefs, index, places)
         rows, width = self.data.shape
         pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
 
     def keeping(self, count, Theta):
         """The `Call` that counts how many of the rows taken were learned by Θ."""
-        now = {"count": self.count + count, "given": self.given + count, "Theta": Theta}
-        return vars(self).update, now
+        attributes = {"count": self.count + count, "given": self.given + count, "Theta": Theta}
+        return vars(self).update, attributes
 
     def ended(self):
         """What it is once the block of a stream has ended."""
@@ -286,14 +286,14 @@ class Expansion(State):
         if self.count == 0:
             return
         self._move(self.support.coefs)
-        own, index = self._own(), self.opened.index[: self.count]
+        block_coefs, index = self._own(), self.opened.index[: self.count]
         if self.gram is not None:
             c, room = self.support.coefs.shape
             places = index + room * np.arange(c)[:, None]  # a row may be in it twice
-            np.add.at(self.support.coefs.reshape(-1), places.reshape(-1), own.T.reshape(-1))
+            np.add.at(self.support.coefs.reshape(-1), places.reshape(-1), block_coefs.T.reshape(-1))
         else:
-            which = self._used()
-            self.support.add(self.opened.rows(which), index[which], own[which].T)
+            used = self._used()
+            self.support.add(self.opened.rows(used), index[used], block_coefs[used].T)
         self._open()
 
     def _own(self):
@@ -323,9 +323,9 @@ class Expansion(State):
         count, used = self.support.count, self._used()
         out = self.support.scores(coefs[:, :count], Z)
         if len(used):
-            self.opened.count, own = self.count, np.zeros((len(coefs), self.count))
-            own[:, used] = coefs[:, count:]
-            out += self.opened.scores(own, Z)
+            self.opened.count, block_coefs = self.count, np.zeros((len(coefs), self.count))
+            block_coefs[:, used] = coefs[:, count:]
+            out += self.opened.scores(block_coefs, Z)
         return out
 
     @property

@@ -63,11 +63,11 @@ class FourierMap(State):
     """
 
     def __init__(self, p, n_components, multiscale, rng):
-        many = -(-n_components // 2)
-        factors = OCTAVES[:many] if multiscale else (1.0,)
-        sizes = [len(part) for part in np.array_split(np.arange(many), len(factors))]
+        n_frequencies = -(-n_components // 2)
+        factors = OCTAVES[:n_frequencies] if multiscale else (1.0,)
+        sizes = [len(indices) for indices in np.array_split(np.arange(n_frequencies), len(factors))]
         shares = np.repeat([1.0 / (len(sizes) * size) for size in sizes], sizes)
-        self.columns, self.octave = 2 * many, np.repeat(factors, sizes)
+        self.columns, self.octave = 2 * n_frequencies, np.repeat(factors, sizes)
         self.amplitudes = np.sqrt(BALANCE * p * shares)
         self.frequencies = np.hstack([frequencies_of(p, size, rng) for size in sizes])
 
@@ -107,15 +107,15 @@ def count_of(learner):
 
     A ValueError for parameters that do not go together.
     """
-    given, kernel = learner.approximation, kernel_of(learner)
+    approximation, kernel = learner.approximation, kernel_of(learner)
     count = USUAL if is_auto(learner.n_components) else learner.n_components
-    check_choice("approximation", given, ("none", "fourier"))
+    check_choice("approximation", approximation, ("none", "fourier"))
     check_integer("n_components", count)
-    if given == "none":
+    if approximation == "none":
         return 0
     if kernel.function != "rbf":
         raise ValueError(
-            f"approximation={given!r} is only supported for kernel='rbf'; got "
+            f"approximation={approximation!r} is only supported for kernel='rbf'; got "
             f"kernel={kernel.function!r}. Use approximation='none'."
         )
     return count
@@ -159,14 +159,14 @@ class MappedScale(State):
 
     def counted(self, rows, order, weight, ahead=False):
         """See `RunningScale`."""
-        found = self.inner.counted(rows, order, weight, ahead)
-        mapped = self._behind(found.rows, found.places)
-        before = mapped.data
+        pending = self.inner.counted(rows, order, weight, ahead)
+        mapped = self._behind(pending.rows, pending.places)
+        earlier_data = mapped.data
         if ahead and self.used:
-            matrix = found.before.reshape(found.rows.n_rows, -1)
-            earlier = found.rows._replace(data=found.before, X=matrix)
-            before = self._behind(earlier, found.places).data
-        return found._replace(rows=mapped, places=np.arange(mapped.n_rows), before=before)
+            matrix = pending.before.reshape(pending.rows.n_rows, -1)
+            earlier = pending.rows._replace(data=pending.before, X=matrix)
+            earlier_data = self._behind(earlier, pending.places).data
+        return pending._replace(rows=mapped, places=np.arange(mapped.n_rows), before=earlier_data)
 
     def _behind(self, ready, places):
         """Rows z in the order of `places`, with φ behind."""
@@ -233,9 +233,12 @@ class FeatureModel(LinearModel):
         self.has_lines = self.optimizer.mixes
         super()._set_up(learner, np.vstack([vectors] * (1 + self.has_lines)))
         if self.has_lines:
-            state, many = self.state, len(self.state.vectors)
-            near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
-            state.totals, state.which[many // 2 :] = with_feature_subset(state.totals, *near), 1
+            state, n_experts = self.state, len(self.state.vectors)
+            near = (self.space.dim_, n_experts, n_experts // 2, self.scale.inner.columns)
+            state.totals, state.which[n_experts // 2 :] = (
+                with_feature_subset(state.totals, *near),
+                1,
+            )
 
     def _experts(self):
         return super()._experts() * (1 + self.has_lines)
@@ -258,10 +261,10 @@ class FeatureModel(LinearModel):
             return super()._raw(Z)
         raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
         rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
-        for at, start in enumerate(range(0, raw.shape[1], rows)):
-            columns, part = near if at % 2 else width, slice(start, start + rows)
-            Theta = self.state.matrix[part]
-            raw[:, part] = Z[:, :columns] @ Theta[:, :columns].T + Theta[:, width]
+        for block_index, start in enumerate(range(0, raw.shape[1], rows)):
+            columns, block = near if block_index % 2 else width, slice(start, start + rows)
+            Theta = self.state.matrix[block]
+            raw[:, block] = Z[:, :columns] @ Theta[:, :columns].T + Theta[:, width]
         return raw
 
     def _new_scale(self, learner):
@@ -283,16 +286,16 @@ class FeatureModel(LinearModel):
         """Take the width of the kernel from some of the rows."""
         scale = self.scale.reset_copy().inner
         chosen = counted_rows(batch.weights, SEEN)
-        weight, some = batch.weights[chosen], batch.rows.matrix[chosen]
-        some = Rows.from_array(some.toarray() if batch.rows.is_sparse else some)
-        scale.count_all(some, weight)
-        Z = scale.transformed_matrix(some)[:, : self.scale.mapped]
+        weight, sample = batch.weights[chosen], batch.rows.matrix[chosen]
+        sample = Rows.from_array(sample.toarray() if batch.rows.is_sparse else sample)
+        scale.count_all(sample, weight)
+        Z = scale.transformed_matrix(sample)[:, : self.scale.mapped]
         self.scale.features.set_width(width_of(learner.gamma, "rbf", Z.shape[1], Z, weight)[0])
 
     def scores(self, batch, averaged):
         """See `Model`; features are computed for some rows at a time."""
         theta = np.empty((batch.rows.n_rows, self.space.dim_))
         for start in range(0, len(theta), SCORED):
-            part = slice(start, start + SCORED)
-            theta[part] = super().scores(batch.take(part), averaged)
+            chunk = slice(start, start + SCORED)
+            theta[chunk] = super().scores(batch.take(chunk), averaged)
         return theta if self.factor == 1.0 else self.factor * theta

@@ -44,26 +44,26 @@ def _add_pair(none, g0, g1, g2, g3, v, w, total):
 
 
 @kernel
-def sum_kernels(matrix, middle, which, small, size, sums, places, out):
-    """Out (m, dim + q) = sums of kernels of rows `which` with all times coefficients.
+def sum_kernels(matrix, middle, indices, small, size, sums, places, out):
+    """Out (m, dim + q) = sums of kernels of rows `indices` with all times coefficients.
 
     Kernels are `matrix` (kept, n) plus `middle`, and coefficients `small` (c, n) times `size`, c a
     multiple of two, with their `sums`. Behind them stand the kernels with the rows at q places.
     """
-    (c, n), last, dim = small.shape, which.shape[0] - 1, out.shape[1] - places.shape[0]
+    (c, n), last, dim = small.shape, indices.shape[0] - 1, out.shape[1] - places.shape[0]
     total = np.empty((c, 4))
-    for r in range(0, which.shape[0], 4):
+    for r in range(0, indices.shape[0], 4):
         total[:] = 0.0
-        g0, g1 = matrix[which[r]], matrix[which[min(r + 1, last)]]
-        g2, g3 = matrix[which[min(r + 2, last)]], matrix[which[min(r + 3, last)]]
+        g0, g1 = matrix[indices[r]], matrix[indices[min(r + 1, last)]]
+        g2, g3 = matrix[indices[min(r + 2, last)]], matrix[indices[min(r + 3, last)]]
         for start in range(0, n, CHUNK):
-            part = slice(start, min(start + CHUNK, n))
-            rows = g0[part], g1[part], g2[part], g3[part]
+            chunk = slice(start, min(start + CHUNK, n))
+            rows = g0[chunk], g1[chunk], g2[chunk], g3[chunk]
             for k in range(0, c, 2):
                 weights = small[k, start:], small[k + 1, start:]
                 _add_pair(np.float32(0.0), *rows, *weights, total[k : k + 2])
-        for q in range(min(4, which.shape[0] - r)):
-            row = matrix[which[r + q]]
+        for q in range(min(4, indices.shape[0] - r)):
+            row = matrix[indices[r + q]]
             for k in range(dim):
                 out[r + q, k] = size[k] * total[k, q] + middle * sums[k]
             for i in range(places.shape[0]):
@@ -111,10 +111,10 @@ class KeptKernels:
         self.support, self.Z, n = support, Z, len(Z)
         self.centred = self._centred()
         self.middle = float(np.median(self.values(np.arange(min(FIRST, n)))))
-        kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
-        self.matrix = np.empty((kept, n), dtype=np.float32)
-        for start in range(0, kept, step):
-            if not self._store(start, min(start + step, kept)):
+        n_kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
+        self.matrix = np.empty((n_kept, n), dtype=np.float32)
+        for start in range(0, n_kept, step):
+            if not self._store(start, min(start + step, n_kept)):
                 self.matrix, self.middle = self.matrix[:0], 0.0
                 break
 
@@ -129,44 +129,44 @@ class KeptKernels:
     def _store(self, start, stop):
         """Keep kernels of some rows, products from the diagonal on; whether all are small."""
         begin = 0 if self.centred is None else start
-        part = self.matrix[start:stop, begin:]
+        block = self.matrix[start:stop, begin:]
         with np.errstate(over="ignore", invalid="ignore"):
-            part[:] = self.values(np.arange(start, stop), begin, self.middle)
-            if not (part.max() < LARGE and part.min() > -LARGE):
+            block[:] = self.values(np.arange(start, stop), begin, self.middle)
+            if not (block.max() < LARGE and block.min() > -LARGE):
                 return False
         if self.centred is not None:
             self.matrix[stop:, start:stop] = self.matrix[start:stop, stop : len(self.matrix)].T
         return True
 
-    def values(self, which, begin=0, less=0.0):
-        """Kernels (m, n − begin) of the rows `which` with all from one on, less a number."""
+    def values(self, indices, begin=0, less=0.0):
+        """Kernels (m, n − begin) of the rows `indices` with all from one on, less a number."""
         if self.centred is None:
-            return self.support.kernels(self.Z[which])[:, begin:] - less
-        return self.support.function.by_products(self.centred[which], self.centred[begin:], less)
+            return self.support.kernels(self.Z[indices])[:, begin:] - less
+        return self.support.function.by_products(self.centred[indices], self.centred[begin:], less)
 
-    def read(self, coefs, which, places=NO_PLACES):
+    def read(self, coefs, indices, places=NO_PLACES):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).
 
         The result has both side by side; coefs are (c, n) at least.
         """
-        kept, coefs = which < len(self.matrix), coefs[:, : len(self.Z)]
-        if kept.all():
-            return self._kept(coefs, which, places)
-        out = np.empty((len(which), len(coefs) + len(places)))
-        out[kept] = self._kept(coefs, which[kept], places)
-        out[~kept] = _sums(self.values(which[~kept]), coefs, places)
+        is_kept, coefs = indices < len(self.matrix), coefs[:, : len(self.Z)]
+        if is_kept.all():
+            return self._kept(coefs, indices, places)
+        out = np.empty((len(indices), len(coefs) + len(places)))
+        out[is_kept] = self._kept(coefs, indices[is_kept], places)
+        out[~is_kept] = _sums(self.values(indices[~is_kept]), coefs, places)
         return out
 
-    def _kept(self, coefs, which, places):
+    def _kept(self, coefs, indices, places):
         """`read` of rows that are kept."""
-        (c, n), m = (len(coefs), len(self.Z)), len(which)
+        (c, n), m = (len(coefs), len(self.Z)), len(indices)
         if n <= MANY or not is_kernel(sum_kernels):
-            return _sums(self.matrix[which] + np.float64(self.middle), coefs, places)
+            return _sums(self.matrix[indices] + np.float64(self.middle), coefs, places)
         small, out = np.zeros((c + c % 2, n), np.float32), np.empty((m, c + len(places)))
         with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
             size = np.clip(np.sqrt(np.einsum("ij,ij->i", coefs, coefs)), SMALL, HUGE)
             small[:c], sums = coefs / size[:, None], coefs.sum(axis=1)
-        sum_kernels(self.matrix, self.middle, which, small, size, sums, places, out)
+        sum_kernels(self.matrix, self.middle, indices, small, size, sums, places, out)
         return out
 
 

@@ -67,9 +67,9 @@ class KernelModel(Model):
                 f"optimizer={optimizer!r} has per-feature step sizes, which are not supported for "
                 "kernels."
             )
-        given = kernel_of(learner)
-        self.kernel, self.degree, self.coef0 = given.function, given.degree, given.coef0
-        self.cache, self.gamma = check_cache_size(given.cache_size), learner.gamma
+        kernel = kernel_of(learner)
+        self.kernel, self.degree, self.coef0 = kernel.function, kernel.degree, kernel.coef0
+        self.cache, self.gamma = check_cache_size(kernel.cache_size), learner.gamma
         self.intercept = learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
@@ -85,8 +85,8 @@ class KernelModel(Model):
         function = foreign_kernel(self.kernel, self.intercept)
         if function is None:
             p = self.width if Z is None else Z.shape[1]
-            given = width_of(self.gamma, self.kernel, p, Z, weight), self.coef0, self.degree
-            function = kernel_function(self.kernel, *given, self.intercept)
+            kernel_params = width_of(self.gamma, self.kernel, p, Z, weight), self.coef0, self.degree
+            function = kernel_function(self.kernel, *kernel_params, self.intercept)
         return Expansion(self.space.dim_, support_for(function, c, columns, self.dtype))
 
     def check(self, learner, batch, stream):
@@ -166,9 +166,9 @@ class KernelModel(Model):
             while start < change:
                 self._end_block()
                 most = change if idle[start] else min(change, start + self.expansion.room)
-                part = slice(start, most)
-                given = (block[part], V[part], weight[part], theta[part])
-                stopped = (self._pass_by if idle[start] else self._learn_part)(rows, *given)
+                chunk = slice(start, most)
+                args = (block[chunk], V[chunk], weight[chunk], theta[chunk])
+                stopped = (self._pass_by if idle[start] else self._learn_part)(rows, *args)
                 if stopped >= 0:
                     return start + stopped
                 start = most

@@ -233,18 +233,18 @@ class Kernel(Component):
 
 def kernel_of(learner):
     """The `Kernel` of a learner's parameter, a name or function with all else as usual."""
-    given = learner.kernel
-    return given if isinstance(given, Kernel) else Kernel(given)
+    kernel = learner.kernel
+    return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 
 
 def intercept_of(learner, auto):
     """Whether the `Kernel` of a learner has an intercept; `auto` decides for "auto"."""
-    given = kernel_of(learner).fit_intercept
-    if isinstance(given, str) and given == "auto":
+    fit_intercept = kernel_of(learner).fit_intercept
+    if isinstance(fit_intercept, str) and fit_intercept == "auto":
         return auto
-    if not isinstance(given, (bool, np.bool_)):
-        raise ValueError(f'fit_intercept must be a bool or "auto", got {given!r}.')
-    return bool(given)
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise ValueError(f'fit_intercept must be a bool or "auto", got {fit_intercept!r}.')
+    return bool(fit_intercept)
 
 
 class KernelFunction(NamedTuple):
@@ -331,10 +331,10 @@ def counted_rows(weight, most):
 
 def _median_distance(Z, weight):
     """Median ‖x − z‖² of different rows, among some of Z; 1 if all are the same."""
-    some = counted_rows(weight, SAMPLED)
-    few, share = Z[some], weight[some] / weight[some].max()
-    squares = pdist(few, "sqeuclidean")
-    first, second = np.triu_indices(len(some), 1)
+    indices = counted_rows(weight, SAMPLED)
+    sample, share = Z[indices], weight[indices] / weight[indices].max()
+    squares = pdist(sample, "sqeuclidean")
+    first, second = np.triu_indices(len(indices), 1)
     pairs, apart = share[first] * share[second], squares > 0.0
     return float(weighted_quantile(squares, pairs * apart, 0.5)) if (pairs * apart).any() else 1.0
 
@@ -370,16 +370,18 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     """The `KernelFunction` of parameters as scikit-learn has them; ValueErrors name them."""
     names = [name for name in KINDS if name != "multiscale"]
     if not (isinstance(kernel, str) and kernel in names):
-        known = ", ".join(map(repr, names))
+        valid_names = ", ".join(map(repr, names))
         raise ValueError(
-            f"kernel must be one of {known}, 'precomputed', or a callable, got {kernel!r}."
+            f"kernel must be one of {valid_names}, 'precomputed', or a callable, got {kernel!r}."
         )
     check_integer("degree", degree)
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
     signed = kernel != "arc-cosine"
-    wanted = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
-    coef0 = check_real("coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), wanted)
+    requirement = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
+    coef0 = check_real(
+        "coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), requirement
+    )
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
 
 
@@ -421,10 +423,10 @@ class ForeignKernel(NamedTuple):
         """
         if self.function is None:
             return Z[:, rows].astype(np.float64, copy=False) + self.constant
-        wanted = len(Z), len(rows)
+        shape = len(Z), len(rows)
         values = np.asarray(self.function(_read_only(Z), _read_only(rows)))
-        if values.shape != wanted:
-            self._refuse(f"an array of shape {wanted} for {wanted[0]} and {wanted[1]} rows", values)
+        if values.shape != shape:
+            self._refuse(f"an array of shape {shape} for {shape[0]} and {shape[1]} rows", values)
         if values.dtype.kind not in "biuf":
             self._refuse("real numbers", values)
         values = values.astype(np.float64, copy=False)
@@ -436,9 +438,9 @@ class ForeignKernel(NamedTuple):
             )
         return values + self.constant
 
-    def _refuse(self, wanted, values):
-        given = f"an array of {values.dtype} of shape {values.shape}"
-        raise ValueError(f"kernel={self.function!r} must return {wanted}, got {given}.")
+    def _refuse(self, requirement, values):
+        description = f"an array of {values.dtype} of shape {values.shape}"
+        raise ValueError(f"kernel={self.function!r} must return {requirement}, got {description}.")
 
 
 def _read_only(rows):
@@ -482,10 +484,10 @@ class PairwiseKernel:
 
     def __call__(self, Z, rows):
         """Kernels (n, m); of a computed matrix the columns `rows`."""
-        own = foreign_kernel(self.kernel, self.constant)
-        if own is not None:
+        custom_kernel = foreign_kernel(self.kernel, self.constant)
+        if custom_kernel is not None:
             dense = [R.toarray() if issparse(R) else R for R in (Z, rows)]
-            return np.ascontiguousarray(own.values(*dense))
+            return np.ascontiguousarray(custom_kernel.values(*dense))
         values = pairwise_kernels(Z, rows, metric=self.kernel, **self.parameters)
         values = np.ascontiguousarray(values, dtype=np.float64)
         values += self.constant
@@ -501,8 +503,8 @@ class PairwiseKernel:
 
 def check_kernel(kernel, gamma, degree, coef0):
     """Raise a ValueError for an unknown kernel or a bad parameter of one."""
-    known = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
-    if not (known or callable(kernel)):
+    is_name = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
+    if not (is_name or callable(kernel)):
         raise ValueError(
             f"kernel must be one of {', '.join(map(repr, NAMES))}, 'precomputed', or a callable, "
             f"got {kernel!r}."

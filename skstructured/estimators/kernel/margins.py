@@ -337,9 +337,9 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
         return self._unfitted_space().fit(y, sample_weight)
 
     def _parts(self, space):
-        given = self.loss
-        words = not isinstance(given, ResidualLoss)
-        loss = ResidualLoss(kind=given, quantile=self.quantile) if words else given
+        loss_or_kind = self.loss
+        words = not isinstance(loss_or_kind, ResidualLoss)
+        loss = ResidualLoss(kind=loss_or_kind, quantile=self.quantile) if words else loss_or_kind
         return loss.over(space), pistol_of(self)
 
     def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
@@ -374,9 +374,9 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
-        known = snapshot(self)
-        theta = known._scores(X)
-        return known.space_.decode(theta)
+        learner = snapshot(self)
+        theta = learner._scores(X)
+        return learner.space_.decode(theta)
 
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
@@ -395,8 +395,8 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def intercept_(self) -> Array:
         """Intercept of shape (1,), in units of y."""
         self._fitted_model("intercept_ is")
-        own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
-        return np.zeros(1) + own * self.space_.scale + self.space_.centre
+        intercept = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
+        return np.zeros(1) + intercept * self.space_.scale + self.space_.centre
 
     @property
     def dual_coef_(self) -> Array:

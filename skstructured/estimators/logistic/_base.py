@@ -135,9 +135,9 @@ class SecondOrderModel(Model):
         logits = np.empty(V.shape)
         ready, places, count, *_ = self.scale.counted(batch.rows, indices, weight)
         Z = with_intercept(ready.matrix[places], self.intercept)
-        known = {"n_rounds": self.n_rounds + len(Z)}
+        attributes = {"n_rounds": self.n_rounds + len(Z)}
         learn = self.rounds.calls(Z, V, weight, logits)
-        at_once(*learn, count, (vars(self).update, known))
+        at_once(*learn, count, (vars(self).update, attributes))
         self.rounds.tidy()
         return BlockResult(-1, logits, V)
 

@@ -63,11 +63,11 @@ def largest_curvature(a):
     place = PER_UNIT * math.log1p(a)
     if not place < LAST:
         return 1.0 / (2.0 + a)
-    at = int(place)
-    u = place - at
-    rest = 1.0 - u
-    below = (1.0 + 2.0 * u) * rest * rest * TABLE[at, 0] + u * rest * rest * TABLE[at, 1]
-    above = (3.0 - 2.0 * u) * u * u * TABLE[at + 1, 0] - u * u * rest * TABLE[at + 1, 1]
+    node = int(place)
+    u = place - node
+    v = 1.0 - u
+    below = (1.0 + 2.0 * u) * v * v * TABLE[node, 0] + u * v * v * TABLE[node, 1]
+    above = (3.0 - 2.0 * u) * u * u * TABLE[node + 1, 0] - u * u * v * TABLE[node + 1, 1]
     return (1.0 - MARGIN) / (2.0 + a - below - above)
 
 

@@ -122,14 +122,14 @@ def downdate(P, L, r, rank):
 @kernel(inline=True)
 def add_waiting(A, waiting, factors, numbers, scaled):
     """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the rows that wait; `scaled` (·, r p) is scratch."""
-    count, p, at = int(numbers[COUNT]), waiting.shape[1], 0
+    count, p, pair = int(numbers[COUNT]), waiting.shape[1], 0
     r = scaled.shape[1] // p
     for i in range(r):
         for j in range(r - i):
             for t in range(count):
                 for a in range(p):
-                    scaled[t, j * p + a] = factors[at, t] * waiting[t, a]
-            at += 1
+                    scaled[t, j * p + a] = factors[pair, t] * waiting[t, a]
+            pair += 1
         add_products(panel(A, i, r, p), 1.0, waiting, scaled, np.int64(0), count)
     numbers[COUNT] = 0.0
 
@@ -137,14 +137,14 @@ def add_waiting(A, waiting, factors, numbers, scaled):
 @kernel(inline=True)
 def wait(x, h, factor, A, waiting, factors, numbers, scaled):
     """Let factor h ⊗ xxᵀ wait, and add all that wait to A when there is no more room."""
-    at, m = int(numbers[COUNT]), 0
-    copy_into(waiting[at], x)
+    slot, m = int(numbers[COUNT]), 0
+    copy_into(waiting[slot], x)
     for i in range(h.shape[0]):
         for j in range(i, h.shape[0]):
-            factors[m, at] = factor * h[i, j]
+            factors[m, slot] = factor * h[i, j]
             m += 1
-    numbers[COUNT] = at + 1.0
-    if at + 1 == waiting.shape[0]:
+    numbers[COUNT] = slot + 1.0
+    if slot + 1 == waiting.shape[0]:
         add_waiting(A, waiting, factors, numbers, scaled)
 
 
@@ -160,8 +160,8 @@ def dense(blocks, r, p):
     """The matrix (r p, r p) of panels."""
     matrix = np.empty((r * p, r * p))
     for i in range(r):
-        own, rows = slice(i * p, (i + 1) * p), panel(blocks, i, r, p)
-        matrix[own, i * p :], matrix[i * p :, own] = rows, rows.T
+        class_slice, rows = slice(i * p, (i + 1) * p), panel(blocks, i, r, p)
+        matrix[class_slice, i * p :], matrix[i * p :, class_slice] = rows, rows.T
     return matrix
 
 
@@ -214,10 +214,10 @@ class RoundLimit:
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         fits = (weight ** (0.5 * self.power) * norms <= self.longest) | (weight == 0.0)
         if not fits.all():
-            at = int(np.argmin(fits))
+            row = int(np.argmin(fits))
             raise ValueError(
-                f"Row {places[at]} of X has norm {norms[at]:.4g}, standardized and with the "
-                f"intercept, and sample_weight {weight[at]:.4g}: {self.trouble}"
+                f"Row {places[row]} of X has norm {norms[row]:.4g}, standardized and with the "
+                f"intercept, and sample_weight {weight[row]:.4g}: {self.trouble}"
             )
 
 
@@ -251,20 +251,20 @@ class SecondOrderRounds(State):
         """Play and learn rows; the plays (n, K)."""
         logits = np.empty(truth.shape)
         cuts = [0, *range(LOOK - self.learned % LOOK, len(X), LOOK), len(X)]
-        for part in itertools.starmap(slice, itertools.pairwise(cuts)):
-            at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
+        for block in itertools.starmap(slice, itertools.pairwise(cuts)):
+            at_once(*self.calls(X[block], truth[block], weight[block], logits[block]))
             self.tidy()
         return logits
 
     def calls(self, X, truth, weight, logits):
         """The calls that learn rows, up to a multiple of `LOOK`, and write the plays."""
-        given = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
-        return (self.rounds, *given), (vars(self).update, {"learned": self.learned + len(X)})
+        args = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
+        return (self.rounds, *args), (vars(self).update, {"learned": self.learned + len(X)})
 
     def logits(self, X):
         """What would be played at rows, (n, K); nothing is learned."""
-        logits, known = np.empty((len(X), self.Q.shape[1])), writable(self._learned)
-        self.rounds(X, logits, np.ones(len(X)), False, *self.constants, known, self.Q, logits)
+        logits, state = np.empty((len(X), self.Q.shape[1])), writable(self._learned)
+        self.rounds(X, logits, np.ones(len(X)), False, *self.constants, state, self.Q, logits)
         return logits
 
     def tidy(self):

@@ -85,12 +85,12 @@ def _gradient_step(A, cold, s, enough, work):
         for k in range(K):
             u[k] += length * d[k]
             r[k] -= length * image[k]
-        before, size = size, _times(A, r, Ar)
+        previous_size, size = size, _times(A, r, Ar)
         if not size > enough * enough * start:
             break
         for k in range(K):
-            d[k] = r[k] + size / before * d[k]
-            Ad[k] = Ar[k] + size / before * Ad[k]
+            d[k] = r[k] + size / previous_size * d[k]
+            Ad[k] = Ar[k] + size / previous_size * Ad[k]
 
 
 @kernel
@@ -99,8 +99,8 @@ def _value(A, g, cold, z, s, work):
     energy, Aq = _times(A, work[Q_NOW], work[A_Q]), work[A_Q]
     for k in range(g.shape[0]):
         z[k] = cold * (g[k] - Aq[k])
-    top, rest = softmax_into(z, s)
-    return 0.5 * cold * energy + top + rest
+    top, log_sum = softmax_into(z, s)
+    return 0.5 * cold * energy + top + log_sum
 
 
 @kernel
@@ -121,17 +121,17 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 
     Down from `value`, or if rounding hides that, from `residual`. A step that fails leaves q.
     """
-    q, u, before, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
-    copy_into(before, q)
+    q, u, previous_q, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
+    copy_into(previous_q, q)
     for _ in range(MOST_HALVINGS):
         for k in range(K):
-            q[k] = before[k] + length * u[k]
+            q[k] = previous_q[k] + length * u[k]
         new = _value(A, g, cold, z, s, work)
         hidden = new - value <= HIDDEN * cold * unit
         if new < value or (hidden and _residual(A, s, work) < residual):
             return new, True
         length *= 0.5
-    copy_into(q, before)
+    copy_into(q, previous_q)
     return _value(A, g, cold, z, s, work), False
 
 

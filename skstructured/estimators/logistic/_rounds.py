@@ -104,12 +104,12 @@ def class_scores(P, G, Q, x, w, space):
             A[k, m] = 0.5 * w * A[k, m]
             A[m, k] = A[k, m]
         A[k, k] *= 0.5 * w
-    behind = 0.0
+    tail_sum = 0.0
     for k in range(r, -1, -1):
         # g_k = −½ (Qᵀm)_k + ½ A_kk for m_i = Σ_j <V_ij, G_j>
-        one = Q[k - 1, 0] * inner(V[k - 1], flat) if k > 0 else 0.0
-        g[k] = 0.5 * A[k, k] - 0.5 * (behind - k * one)
-        behind += one
+        entry = Q[k - 1, 0] * inner(V[k - 1], flat) if k > 0 else 0.0
+        g[k] = 0.5 * A[k, k] - 0.5 * (tail_sum - k * entry)
+        tail_sum += entry
 
 
 @kernel(inline=True)
@@ -119,7 +119,7 @@ def cells_of(s, cell, mass):
     ``cell[k]`` is that of class k, `mass` their shares; returns how many there are. Of fewer than
     `MANY` classes every one of a share above 0 is alone.
     """
-    K, count, rest = s.shape[0], 0, 0.0
+    K, count, pooled_mass = s.shape[0], 0, 0.0
     least = LEAST if K >= MANY else 0.0
     for k in range(K):
         if s[k] > 0.0 and s[k] * K >= least:
@@ -127,13 +127,13 @@ def cells_of(s, cell, mass):
             count += 1
         else:
             cell[k] = K
-            rest += s[k]
-    last = count if rest > 0.0 else 0  # classes of no share at all count for nothing
+            pooled_mass += s[k]
+    last = count if pooled_mass > 0.0 else 0  # classes of no share at all count for nothing
     for k in range(K):
         if cell[k] == K:
             cell[k] = last
     if last > 0:
-        mass[last] = rest
+        mass[last] = pooled_mass
         count += 1
     return count
 
@@ -148,19 +148,19 @@ def root_of_cells(Q, s, cell, mass, count, M):
     """
     r, K = Q.shape
     for i in range(count - 1):
-        behind = 0.0
+        tail_mass = 0.0
         for c in range(i + 1, count):
-            behind += mass[c]
-        both = mass[i] + behind
-        own = math.sqrt(mass[i] / both * behind)
-        other = -math.sqrt(mass[i] / both) / math.sqrt(behind)
+            tail_mass += mass[c]
+        both = mass[i] + tail_mass
+        diagonal = math.sqrt(mass[i] / both * tail_mass)
+        other = -math.sqrt(mass[i] / both) / math.sqrt(tail_mass)
         for a in range(r):
             M[a, i] = 0.0
         for k in range(K):
-            at = cell[k]
-            if at < i:
+            cell_k = cell[k]
+            if cell_k < i:
                 continue
-            entry = (own if at == i else other * mass[at]) * (s[k] / mass[at])
+            entry = (diagonal if cell_k == i else other * mass[cell_k]) * (s[k] / mass[cell_k])
             for a in range(r):
                 M[a, i] += Q[a, k] * entry
 

@@ -61,23 +61,27 @@ class RadiusMixtureCertificate(Certificate):
 
     Parameters
     ----------
-    parts : list of Certificate
+    bounds : list of Certificate
         Those of the parts, in one unit.
     price : float
         ln of how many, times the largest weight of a round or 1, in the same unit.
     """
 
-    def __init__(self, parts, price):
-        radius = max(part.radius for part in parts)
-        constants = {"parts": len(parts), "radius": radius, "rounds": parts[0].constants["rounds"]}
-        super().__init__("Theorem 3.3, mixed", None, None, radius, constants, parts[0].unit)
-        self.parts, self.price = parts, price
+    def __init__(self, bounds, price):
+        radius = max(bound.radius for bound in bounds)
+        constants = {
+            "parts": len(bounds),
+            "radius": radius,
+            "rounds": bounds[0].constants["rounds"],
+        }
+        super().__init__("Theorem 3.3, mixed", None, None, radius, constants, bounds[0].unit)
+        self.parts, self.price = bounds, price
 
     def regret(self, norm):
         """The regret against a comparator with ‖U‖_F = norm, in the largest ball."""
         self.check_inside(norm)
-        allowed = [part for part in self.parts if norm <= part.radius * (1 + 1e-9)]
-        return self.price + min(part.regret(norm) for part in allowed)
+        allowed = [bound for bound in self.parts if norm <= bound.radius * (1 + 1e-9)]
+        return self.price + min(bound.regret(norm) for bound in allowed)
 
 
 class Mixture(SecondOrderRounds):
@@ -93,37 +97,37 @@ class Mixture(SecondOrderRounds):
 
     Parameters
     ----------
-    parts : sequence of Rounds
+    experts : sequence of Rounds
         The learners.
     """
 
     in_place = False
 
-    def __init__(self, parts):
-        self.parts = tuple(parts)
+    def __init__(self, experts):
+        self.parts = tuple(experts)
         self.losses, self.heaviest = np.zeros(len(self.parts)), 1.0
 
     @property
     def residual(self):
         """The largest residual of a part."""
-        return max(part.residual for part in self.parts)
+        return max(expert.residual for expert in self.parts)
 
     @property
     def limits(self):
         """How large rounds may be for every part."""
-        return [limit for part in self.parts for limit in part.limits]
+        return [limit for expert in self.parts for limit in expert.limits]
 
     @property
     def products(self):
         """About how many products a round takes."""
-        return sum(part.products for part in self.parts)
+        return sum(expert.products for expert in self.parts)
 
     def calls(self, X, truth, weight, logits):
         """See `SecondOrderRounds`; the plays are the logarithms (n, K) of the mixture."""
         return ((self._learn, X, truth, weight, logits),)
 
     def _learn(self, X, truth, weight, logits):
-        logs = np.array([log_softmax(part.learn(X, truth, weight)) for part in self.parts])
+        logs = np.array([log_softmax(expert.learn(X, truth, weight)) for expert in self.parts])
         losses = np.maximum(-weight[:, None] * np.einsum("ink,nk->ni", logs, truth), 0.0)
         total = np.cumsum(np.vstack([self.losses, losses]), axis=0)
         heaviest = np.maximum.accumulate(np.r_[self.heaviest, weight])
@@ -132,7 +136,7 @@ class Mixture(SecondOrderRounds):
 
     def logits(self, X):
         """Logarithms (n, K) of the mixture; nothing is learned."""
-        logs = np.array([log_softmax(part.logits(X)) for part in self.parts])
+        logs = np.array([log_softmax(expert.logits(X)) for expert in self.parts])
         return _mixed(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
 
 
@@ -143,24 +147,24 @@ def _mixed(logs, losses):
 
 def kind_of(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
-    given = learner.structure
-    if isinstance(given, str):
-        check_choice("structure", given, ("auto", *KINDS))
+    structure = learner.structure
+    if isinstance(structure, str):
+        check_choice("structure", structure, ("auto", *KINDS))
     else:
-        check_integer('structure, unless it is "auto", "full" or "classes",', given)
-    if given in KINDS:
-        return KINDS[given]
-    most = MOST_WEIGHTS if given == "auto" else given
+        check_integer('structure, unless it is "auto", "full" or "classes",', structure)
+    if structure in KINDS:
+        return KINDS[structure]
+    most = MOST_WEIGHTS if structure == "auto" else structure
     if (K - 1) * width <= most:
         return FolkloreMatrix
-    many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
+    message = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
     if K * width**2 > most**2:
         raise ValueError(
-            f"{many}one matrix per class would have {K * width**2:,} entries. Select fewer "
+            f"{message}one matrix per class would have {K * width**2:,} entries. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."
         )
     warnings.warn(
-        f"{many}structure='classes' is used, which has no regret bound.",
+        f"{message}structure='classes' is used, which has no regret bound.",
         GuaranteeWarning,
         stacklevel=2,
     )
@@ -346,31 +350,31 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
             or a `delta`.
         """
         _base.check_certified(self, "The bound of Agarwal et al. (2022)", delta)
-        parts = getattr(self._model.rounds, "parts", (self._model.rounds,))
-        if parts[0].structure != "full":
+        experts = getattr(self._model.rounds, "parts", (self._model.rounds,))
+        if experts[0].structure != "full":
             raise GuaranteeError(
-                f"No bound with structure={parts[0].structure!r}: set structure='full' (memory "
+                f"No bound with structure={experts[0].structure!r}: set structure='full' (memory "
                 "grows with (features × classes)²)."
             )
-        bounds = [_bound_of(self, part) for part in parts]
+        bounds = [_bound_of(self, expert) for expert in experts]
         if len(bounds) == 1:
             return bounds[0]
-        price = self.loss_.scale_ * math.log(len(parts)) * self._model.rounds.heaviest
+        price = self.loss_.scale_ * math.log(len(experts)) * self._model.rounds.heaviest
         return RadiusMixtureCertificate(bounds, price)
 
 
-def _bound_of(learner, part):
-    constants = {"radius": 0.5 * float(part.reach[0]), "alpha": part.lam, "rounds": learner.t_}
+def _bound_of(learner, expert):
+    constants = {"radius": 0.5 * float(expert.reach[0]), "alpha": expert.lam, "rounds": learner.t_}
     if learner.feature_norm is not None:
-        constants["kappa"] = float(curvature(np.empty(0), part.reach))
-        largest = learner.loss_.scale_ * _largest_regret(learner, part, constants)
+        constants["kappa"] = float(curvature(np.empty(0), expert.reach))
+        largest = learner.loss_.scale_ * _largest_regret(learner, expert, constants)
         constants["excess_risk"] = largest / max(learner.t_, 1)
-    return _base.certificate_of(learner, "Theorem 3.3", part.lam, part.potential, constants)
+    return _base.certificate_of(learner, "Theorem 3.3", expert.lam, expert.potential, constants)
 
 
-def _largest_regret(learner, part, constants):
+def _largest_regret(learner, expert, constants):
     """The regret in nats for rows of weight 1, before any is seen; inf if ρ ≥ 1."""
-    (rank, K), p, lam, kappa = part.Q.shape, part.G.shape[1], part.lam, constants["kappa"]
+    (rank, K), p, lam, kappa = expert.Q.shape, expert.G.shape[1], expert.lam, constants["kappa"]
     square = float(learner.feature_norm) ** 2
     room = lam - 0.5 * kappa * square  # λ(1 − ρ)
     if room <= 0.0:

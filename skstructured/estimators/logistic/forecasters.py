@@ -288,8 +288,8 @@ class Particles(SecondOrderRounds):
         return logsumexp(shares[:, None, None] + logs.reshape(len(self.W), len(X), -1), axis=0)
 
     def _learn_row(self, x, y, w):
-        for kept, new in zip(self._past, (x, y, w), strict=True):
-            kept.append(new)
+        for history, new in zip(self._past, (x, y, w), strict=True):
+            history.append(new)
         self.log_weights = self.log_weights + self._gain(self.W, x[None], y[None], np.array([w]))
         shares = np.exp(log_softmax(self.log_weights[None])[0])
         if 2.0 * (1.0 / np.sum(shares**2)) < len(shares):
@@ -304,7 +304,7 @@ class Particles(SecondOrderRounds):
         """Draw particles by their shares, and move them."""
         places = (np.arange(len(shares)) + self.rng.random_sample()) / len(shares)
         chosen = np.searchsorted(np.cumsum(shares), places).clip(max=len(shares) - 1)
-        W, past = self.W[chosen], tuple(np.array(part) for part in self._past)
+        W, past = self.W[chosen], tuple(np.array(history) for history in self._past)
         flat = W.reshape(len(W), -1)
         spread = np.cov(flat.T) + 1e-12 * np.eye(flat.shape[1])
         root = np.linalg.cholesky(spread) * (2.38 / math.sqrt(flat.shape[1]))
@@ -412,7 +412,7 @@ class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
                 "FolkloreClassifier."
             )
         seed = self.random_state_.randint(2**31 - 1)
-        given = (check_size("radius", self.radius), self.n_particles, self.n_moves)
-        return Particles(K, width, *given, np.random.RandomState(seed))
+        args = (check_size("radius", self.radius), self.n_particles, self.n_moves)
+        return Particles(K, width, *args, np.random.RandomState(seed))
 
     _no_theorem = "The theorem needs exact integrals, and particles approximate them."

@@ -71,29 +71,29 @@ def pivot(D, row, column):
 @kernel
 def _first_row(D, size):
     """The row that the artificial variable has to lift most; −1 if none is negative."""
-    found, least = -1, 0.0
+    row, least = -1, 0.0
     for i in range(size):
         value = D[i, size + 1] / D[i, size]
         if value < least:
-            found, least = i, value
-    return found
+            row, least = i, value
+    return row
 
 
 @kernel
 def _leaving(D, size, column, basic):
     """Row of the least ratio; ties go to the artificial variable, then to the largest pivot."""
-    found, least = -1, 0.0
+    row, least = -1, 0.0
     for i in range(size):
         entry = -D[i, column]
         if entry > ZERO:
             ratio = max(D[i, size + 1], 0.0) / entry
-            first = found < 0 or ratio < least - ZERO * least
+            first = row < 0 or ratio < least - ZERO * least
             tie = not first and ratio <= least + ZERO * least
-            if first or (tie and basic[found] != 2 * size and entry > -D[found, column]):
-                found, least = i, min(ratio, least) if tie else ratio
+            if first or (tie and basic[row] != 2 * size and entry > -D[row, column]):
+                row, least = i, min(ratio, least) if tie else ratio
             elif tie and basic[i] == 2 * size:
-                found = i
-    return found
+                row = i
+    return row
 
 
 @kernel
@@ -119,9 +119,9 @@ def complementary(D, size, basic, free):
         basic[row], free[column] = free[column], left
         if left == 2 * size:
             return True
-        wanted = left + size if left < size else left - size
+        complement = left + size if left < size else left - size
         column = 0
-        while free[column] != wanted:
+        while free[column] != complement:
             column += 1
         row = _leaving(D, size, column, basic)
         if row < 0:
@@ -315,9 +315,9 @@ def add_column(c, game, columns, mu, v, tables):
     costs[c, :] = b
     add_costs(k, A, False, columns[c], costs[c])
     bend(k, q, K, columns[c] - mu, bent[c])
-    own = inner(bent[c], mu)
+    mean_product = inner(bent[c], mu)
     for t in range(c + 1):
-        G[c, t] = inner(bent[c], columns[t]) - own
+        G[c, t] = inner(bent[c], columns[t]) - mean_product
         G[t, c] = G[c, t]
 
 
@@ -345,12 +345,12 @@ def best_mixture(k, rows, marks, count, tables, p, x):
     B, mixed = np.empty((most, count)), np.ones(max(most, 1))
     group, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     for start in range(0, len(marks), width):
-        here, own = marks[start : start + width], x[start : start + width]
-        many = here.sum()
-        if many == 1 or R + many > ROWS:
-            best = np.argmax(here) if many == 1 else np.argmax(own)
-            own[:] = 0.0
-            own[best] = 1.0
+        here, group_weights = marks[start : start + width], x[start : start + width]
+        n_marked = here.sum()
+        if n_marked == 1 or R + n_marked > ROWS:
+            best = np.argmax(here) if n_marked == 1 else np.argmax(group_weights)
+            group_weights[:] = 0.0
+            group_weights[best] = 1.0
             s += payoffs_of(k, rows, start + best, costs)
             continue
         for r in range(width):
@@ -409,38 +409,38 @@ def begin(game, v, mu, columns, rows, is_game):
     The labels of sequences are not marked yet.
     """
     k, (columns, p, count) = game[0], with_room(*columns, 1, ATOMS - FREE - 1)
-    rest = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
-    first, p[0] = 0 if rest > 0.0 else 1, rest
+    rest_mass = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
+    first, p[0] = 0 if rest_mass > 0.0 else 1, rest_mass
     columns, p, count = columns[first:], p[first:], count - first
-    rows, x, many = with_room(*rows, 0, ATOMS - FREE)
+    rows, x, n_rows = with_room(*rows, 0, ATOMS - FREE)
     sides = np.empty((2, ATOMS, len(mu)))
     tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
     for c in range(count):
         add_column(c, game, columns, mu, v, tables)
     marks = np.zeros((len(mu) - k * k if k > 0 else ATOMS) * is_game, dtype=np.int64)
     if k == 0:
-        marks[:many] = 1
-    return (columns, p, count), (rows, x, many), 1 - first, tables, marks
+        marks[:n_rows] = 1
+    return (columns, p, count), (rows, x, n_rows), 1 - first, tables, marks
 
 
 @kernel
-def extend(game, mu, v, new, columns, p, count, rows, x, many, marks, tables, nu):
+def extend(game, mu, v, new, columns, p, count, rows, x, n_rows, marks, tables, nu):
     """Add a column and a prediction, and find the best mixtures; their end, and success."""
-    (column, row, is_later), before, marked = new, (count, many), False
+    (column, row, is_later), previous_counts, marked = new, (count, n_rows), False
     count = grow(columns, p, count, column)
-    if count > before[0]:
-        add_column(before[0], game, columns, mu, v, tables)
+    if count > previous_counts[0]:
+        add_column(previous_counts[0], game, columns, mu, v, tables)
     if game[0] > 0:
         marked = len(row) > 0 and mark(marks, column, row, nu)
     elif len(row) > 0:
-        many = grow(rows, x, many, row)
-        marks[many - 1] = 1
-    if is_later and not marked and before == (count, many):
-        return count, many, False
-    found = best_mixture(game[0], rows, marks, count, tables, p, nu if game[0] > 0 else x)
-    if found and game[0] == 0 and many > 0:
-        mean_of(rows, many, x, nu)
-    return count, many, found
+        n_rows = grow(rows, x, n_rows, row)
+        marks[n_rows - 1] = 1
+    if is_later and not marked and previous_counts == (count, n_rows):
+        return count, n_rows, False
+    is_solved = best_mixture(game[0], rows, marks, count, tables, p, nu if game[0] > 0 else x)
+    if is_solved and game[0] == 0 and n_rows > 0:
+        mean_of(rows, n_rows, x, nu)
+    return count, n_rows, is_solved
 
 
 @also_interpreted
@@ -495,8 +495,8 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     game, costs, out = (k, loss, game[2], game[3]), mu.copy(), mu.copy()
     here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()[: len(mu) * max_min]
     begun = begin(game, v, mu, columns, rows, max_min)
-    (columns, p, count), (rows, x, many), rest, tables, marks = begun
-    mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, many)
+    (columns, p, count), (rows, x, n_rows), n_rest_columns, tables, marks = begun
+    mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, n_rows)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
         upper, reached = evaluated(best_output, k, loss, here, point, mixed, costs, column, row)
@@ -506,32 +506,34 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
             rounding = ROUNDING * (1.0 + abs(reached))
             allowed = max(SLACK * gap, max(slack, rounding))
         if value > level + rounding or (gap < least and value >= level - rounding):
-            level, least, ends = max(level, value), gap, (count, many)
+            level, least, ends = max(level, value), gap, (count, n_rows)
             out[:], nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
-        if least <= allowed or count == len(p) or many == len(x):
+        if least <= allowed or count == len(p) or n_rows == len(x):
             break
-        sides, new = (columns, p, count, rows, x, many), (column, row, t > 0)
-        count, many, found = extend(game, mu, v, new, *sides, marks, tables, mixed)
-        if not found:
+        sides, new = (columns, p, count, rows, x, n_rows), (column, row, t > 0)
+        count, n_rows, is_solved = extend(game, mu, v, new, *sides, marks, tables, mixed)
+        if not is_solved:
             break
         mean_of(columns, count, p, point)
         mean_of(tables[3], count, p, here)
         here[:] = v - here
-    kept_p[:rest] = 0.0
+    kept_p[:n_rest_columns] = 0.0
     return out, kept_of(columns, kept_p, ends[0]), kept_of(rows, kept_x, ends[1])
 
 
 @kernel(function_type=VERTEX_ORACLE)
-def bounds(oracle, max_min, k, loss, which, begins, V, mu, nu):
+def bounds(oracle, max_min, k, loss, indices, begins, V, mu, nu):
     """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ.
 
     V, μ and ν are those of all outputs, which start at `begins`.
     """
-    best_output, found = as_oracle(oracle), np.empty((2, len(which)))
-    for t in range(len(which)):
-        at = slice(begins[which[t]], begins[which[t] + 1])
-        point, costs, column, row = mu[at], mu[at].copy(), mu[at].copy(), mu[at].copy()
-        given, row = loss_of(k, loss, len(point)), row[: len(row) * max_min]
-        upper, reached = evaluated(best_output, k, given, V[at], point, nu[at], costs, column, row)
-        found[0, t], found[1, t] = max(upper, reached), reached
-    return found
+    best_output, values = as_oracle(oracle), np.empty((2, len(indices)))
+    for t in range(len(indices)):
+        block = slice(begins[indices[t]], begins[indices[t] + 1])
+        point, costs, column, row = mu[block], mu[block].copy(), mu[block].copy(), mu[block].copy()
+        terms, row = loss_of(k, loss, len(point)), row[: len(row) * max_min]
+        upper, reached = evaluated(
+            best_output, k, terms, V[block], point, nu[block], costs, column, row
+        )
+        values[0, t], values[1, t] = max(upper, reached), reached
+    return values

@@ -54,13 +54,13 @@ class MarginLearner(BatchPredictor):
             self.alpha_losses_ = self._path(outputs, packed, inputs)
             self.alpha_ = ALPHAS[int(np.argmin(self.alpha_losses_))]
         self.alpha_ = float(self.alpha_)
-        found = self._solve(outputs, packed, inputs, before, self.alpha_)
-        if not (np.isfinite(found.dual).all() and np.isfinite(self.loss_curve_).all()):
+        dual_fit = self._solve(outputs, packed, inputs, before, self.alpha_)
+        if not (np.isfinite(dual_fit.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
                 "The coefficients or losses are not finite numbers. Set standardize=True or "
                 "increase alpha."
             )
-        self._keep(found, inputs.Z)
+        self._keep(dual_fit, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
@@ -80,11 +80,11 @@ class MarginLearner(BatchPredictor):
         cut = max(int(LEARNED * len(order)), 1)
         train, valid = np.sort(order[:cut]), np.sort(order[cut:])
         truth, share = outputs.labels(packed[valid]), inputs.share[valid]
-        inner, losses, before = inputs.part(train), [], None
+        inner, losses, old_means = inputs.part(train), [], None
         for alpha in ALPHAS:
-            found = self._solve(outputs, packed[train], inner, before, alpha)
-            before = self._mu
-            scores = inputs.scores(found, train, valid)
+            dual_fit = self._solve(outputs, packed[train], inner, old_means, alpha)
+            old_means = self._mu
+            scores = inputs.scores(dual_fit, train, valid)
             losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
             if len(losses) >= max(LEAST, int(np.argmin(losses)) + 1 + PATIENCE):
                 break
@@ -118,14 +118,14 @@ class MarginLearner(BatchPredictor):
             )
         return K
 
-    def _keep(self, found, Z):
+    def _keep(self, dual_fit, Z):
         """Set the attributes of a fit."""
-        self.dual_coef_ = found.dual
-        self.support_ = np.flatnonzero(np.abs(found.dual).sum(axis=1))
-        if found.edges is not None:
-            (self.start_, self.end_), self.transitions_ = found.edges
-        if found.W is not None:
-            W, p = found.W, Z.shape[1]
+        self.dual_coef_ = dual_fit.dual
+        self.support_ = np.flatnonzero(np.abs(dual_fit.dual).sum(axis=1))
+        if dual_fit.edges is not None:
+            (self.start_, self.end_), self.transitions_ = dual_fit.edges
+        if dual_fit.W is not None:
+            W, p = dual_fit.W, Z.shape[1]
             intercept = W[p] if len(W) > p else np.zeros(W.shape[1])
             self.coef_, self.intercept_ = self._scaling.fold(W[:p].T, intercept)
         else:

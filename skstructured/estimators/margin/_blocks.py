@@ -52,7 +52,7 @@ class Means(NamedTuple):
 
     def copy(self):
         """Another that is moved by itself."""
-        return Means(*(part.copy() for part in self))
+        return Means(*(field.copy() for field in self))
 
 
 class Blocks:
@@ -122,15 +122,15 @@ class Blocks:
         """`Means` at φ(y)."""
         return Means(self.begins, self.truth.copy(), np.empty(0), [], [])
 
-    def begin(self, before):
+    def begin(self, old_means):
         """Means at φ(y), or those of a fit before; a ValueError if those do not fit."""
-        if before is not None and not np.array_equal(before.begins, self.begins):
+        if old_means is not None and not np.array_equal(old_means.begins, self.begins):
             raise ValueError(
                 "warm_start=True requires the same training rows and classes as the last fit, "
-                f"which had {len(before.begins) - 1} outputs; now there are {self.n}, or their "
+                f"which had {len(old_means.begins) - 1} outputs; now there are {self.n}, or their "
                 "lengths differ."
             )
-        self.means = self.at_truth() if before is None else before.copy()
+        self.means = self.at_truth() if old_means is None else old_means.copy()
         if self.plays:
             self.games = self.at_truth()
         self.squares = self.inputs.squares() if not self.k else np.ones(self.n)
@@ -197,8 +197,8 @@ class ClosedBlocks(Blocks):
     def bound(self, V, means, which):
         """Bounds of all rows."""
         bounds, reached = np.empty((2, self.n))
-        given = (x.reshape(-1, self.width) for x in (V, means.mu))
-        upper_bounds(self._solver, self._costs, *given, bounds, reached)
+        matrices = (x.reshape(-1, self.width) for x in (V, means.mu))
+        upper_bounds(self._solver, self._costs, *matrices, bounds, reached)
         return bounds, reached
 
 
@@ -238,9 +238,9 @@ class AtomBlocks(Blocks):
 
     def at_truth(self):
         """Means at φ(y_i), their own atoms."""
-        own, one = [self.truth[None, self.at(i)].copy() for i in range(self.n)], np.ones(1)
-        rows = [(v, one) if self.plays and not self.k else (v[:0], one[:0]) for v in own]
-        atoms = [self._closed((v, one)) for v in own]
+        points, weight = [self.truth[None, self.at(i)].copy() for i in range(self.n)], np.ones(1)
+        rows = [(v, weight) if self.plays and not self.k else (v[:0], weight[:0]) for v in points]
+        atoms = [self._closed((v, weight)) for v in points]
         return Means(self.begins, self.truth.copy(), self.truth.copy(), atoms, rows)
 
     def _closed(self, atoms):
@@ -252,19 +252,25 @@ class AtomBlocks(Blocks):
 
     def _target(self, means, i, v, q):
         """The new mean of a block, and its mixtures."""
-        at, atoms = self.at(i), means.atoms[i]
+        block, atoms = self.at(i), means.atoms[i]
         if self.k:
             atoms = points_of(self.k, atoms[0]), atoms[1]
-        given = *self._given, self.slack, (self.k, self.loss, q, self._kernels[i]), v, means.mu[at]
-        out, atoms, means.rows[i] = visit(*given, atoms, means.rows[i], means.nu[at])
+        args = (
+            *self._given,
+            self.slack,
+            (self.k, self.loss, q, self._kernels[i]),
+            v,
+            means.mu[block],
+        )
+        out, atoms, means.rows[i] = visit(*args, atoms, means.rows[i], means.nu[block])
         means.atoms[i] = self._closed(atoms)
         return out
 
     def move(self, order, fixed, rule):
         """Visits, one by one."""
         for i, step in zip(order, fixed, strict=True):
-            at = self.at(i)
-            v, mu = self.scores_at(i) + self._ell[at], self.means.mu[at]
+            block = self.at(i)
+            v, mu = self.scores_at(i) + self._ell[block], self.means.mu[block]
             q = self.squares[i] * self.steps[i] * (rule == BEST)
             d, gamma = self._target(self.means, i, v, q) - mu, 1.0 if q > 0.0 else step
             if rule != FIXED and q == 0.0:
@@ -275,8 +281,8 @@ class AtomBlocks(Blocks):
     def _gain(self, v, mu, d):
         """What H gains by a move of a block."""
         points, begins = np.r_[mu + d, mu], np.arange(3) * len(v)
-        given = np.arange(2), begins, np.r_[v, v], points, points
-        reached = bounds(*self._given, self.k, self.loss, *given)[1]
+        args = np.arange(2), begins, np.r_[v, v], points, points
+        reached = bounds(*self._given, self.k, self.loss, *args)[1]
         return reached[0] - reached[1]
 
     def bend(self, i, d):
@@ -289,12 +295,12 @@ class AtomBlocks(Blocks):
 
     def bound(self, V, means, which):
         """Bounds by the ν of blocks."""
-        given = which, self.begins, V + self._ell, means.mu, means.nu
-        return bounds(*self._given, self.k, self.loss, *given)
+        args = which, self.begins, V + self._ell, means.mu, means.nu
+        return bounds(*self._given, self.k, self.loss, *args)
 
-    def visit(self, V, means, which):
+    def visit(self, V, means, indices):
         """Move the means of some blocks to the games ``max_μ H``, nearly."""
-        for i in which:
+        for i in indices:
             means.mu[self.at(i)] = self._target(means, i, V[self.at(i)], 0.0)
 
 
@@ -304,8 +310,8 @@ def kernels_within(inputs, cache_size):
     check_memory("kernels within sequences", int((np.diff(offsets) ** 2).sum()), cache_size)
     rows = [slice(*pair) for pair in itertools.pairwise(offsets)]
     if K is not None:
-        return [np.ascontiguousarray(K[own, own]) for own in rows]
-    blocks = (safe_sparse_dot(Z[own], Z[own].T, dense_output=True) for own in rows)
+        return [np.ascontiguousarray(K[sequence, sequence]) for sequence in rows]
+    blocks = (safe_sparse_dot(Z[sequence], Z[sequence].T, dense_output=True) for sequence in rows)
     return [np.ascontiguousarray(block + float(intercept)) for block in blocks]
 
 
@@ -379,42 +385,42 @@ class Ascent:
             self.mover.move(order, fixed, rule)
             return
         for t, i in enumerate(order):
-            at, s = self.blocks.at(i), clock + t + 1
-            before = mu[at].copy()
+            block, s = self.blocks.at(i), clock + t + 1
+            old_mean = mu[block].copy()
             self.mover.move(order[t : t + 1], fixed[t : t + 1], rule)
-            self._late[at] += s * (s - 1.0) * (mu[at] - before)
+            self._late[block] += s * (s - 1.0) * (mu[block] - old_mean)
 
-    def certificate(self, part=0.0):
+    def certificate(self, gap_fraction=0.0):
         r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
 
         Upper bounds on max H make it a gap of suboptimality whether they are exact or not; they may
-        be too large by a `part` of the gap. As ``α‖w‖² = Σ share_i <v_i, φ(y_i) − μ_i>``, it is the
-        objective less the dual one.
+        be too large by a `gap_fraction` of the gap. As ``α‖w‖² = Σ share_i <v_i, φ(y_i) − μ_i>``,
+        it is the objective less the dual one.
         """
         blocks, V, share = self.blocks, self.blocks.scores(), self.blocks.inputs.share
         bounds, reached = blocks.bound(V, blocks.means, np.arange(len(share)))
         if blocks.plays:
-            bounds = self._play(V, bounds, reached, part)
+            bounds = self._play(V, bounds, reached, gap_fraction)
         bounds = np.maximum(bounds, reached)
         losses = bounds + blocks.constant - blocks.inner(V, blocks.truth)
         norm = share @ blocks.inner(V, blocks.truth - blocks.means.mu)
         return share @ losses + 0.5 * norm, share @ (bounds - reached)
 
-    def _play(self, V, bounds, reached, part):
+    def _play(self, V, bounds, reached, gap_fraction):
         """Upper bounds on max H, tightened by playing the games of blocks.
 
-        A game is visited again if its bounds are apart by more than its `slack`, and than a `part`
-        of its gap, and came nearer in the last visit.
+        A game is visited again if its bounds are apart by more than its `slack`, and than a
+        `gap_fraction` of its gap, and came nearer in the last visit.
         """
         blocks, lower, left, apart = self.blocks, reached.copy(), self.blocks.counted, np.inf
-        for turn in range(1 + (FEW_GAMES if part > 0.0 else GAMES)):
+        for turn in range(1 + (FEW_GAMES if gap_fraction > 0.0 else GAMES)):
             if turn > 0:
                 blocks.visit(V, blocks.games, left)
-            upper, found = blocks.bound(V, blocks.games, left)
+            upper, game_values = blocks.bound(V, blocks.games, left)
             bounds[left] = np.minimum(bounds[left], upper)
-            lower[left] = np.maximum(lower[left], found)
+            lower[left] = np.maximum(lower[left], game_values)
             was, apart = apart, bounds - lower
-            room = np.maximum(part * (bounds - reached), blocks.slack)
+            room = np.maximum(gap_fraction * (bounds - reached), blocks.slack)
             open_ = apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))
             left = left[(open_ & (apart <= PROGRESS * was))[left]]
             if len(left) == 0:

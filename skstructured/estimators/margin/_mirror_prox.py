@@ -56,12 +56,12 @@ def _potential(kind, mu, theta):
 
 
 @kernel
-def _gains(loss, v, at, gains):
+def _gains(loss, v, points, gains):
     """Gradients Aᵀν + a + v of μ, and −(Aμ + b) of ν, at both."""
     A, a, b = loss
     gains[0], gains[1] = v + a, 0.0
-    add_product(A, True, at[1], gains[0])
-    add_product(A, False, at[0], gains[1])
+    add_product(A, True, points[1], gains[0])
+    add_product(A, False, points[0], gains[1])
     gains[1] = -(gains[1] + b)
 
 
@@ -72,8 +72,8 @@ def mirror_prox(mean, work, kind, loss, eta, n_iter, v, start):
     main, half, gains, means = start.copy(), start.copy(), start.copy(), np.zeros((sides, dim))
     zeros, theta, none, scratch = np.zeros(dim), np.zeros(dim), np.empty(0), np.zeros(work)
     for _ in range(n_iter):
-        for at, to in ((main, half), (half, main)):
-            _gains(loss, v, at, gains)
+        for points, to in ((main, half), (half, main)):
+            _gains(loss, v, points, gains)
             for side in range(sides):
                 _potential(kind, main[side], theta)
                 mean_of(theta + eta * gains[side], zeros, to[side], none, scratch)
@@ -128,12 +128,12 @@ class MirrorProx:
         mean, (A, a, b) = self.game.mean, self.game.loss
         start = self._found.get(i)
         if start is None:
-            at, zeros = np.empty(len(v)), np.zeros(len(v))
-            mean(zeros, zeros, at, np.empty(0), np.zeros(self.game.work))
-            start = np.array([at, at])
-        given = self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20
-        mu, nu = found = mirror_prox(mean, *given, v, start)
-        self._found[i] = found if self.warm else start
+            center, zeros = np.empty(len(v)), np.zeros(len(v))
+            mean(zeros, zeros, center, np.empty(0), np.zeros(self.game.work))
+            start = np.array([center, center])
+        args = self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20
+        mu, nu = saddle_point = mirror_prox(mean, *args, v, start)
+        self._found[i] = saddle_point if self.warm else start
         up = v + a
         add_product(A, True, nu, up)
         return mu, self.game.best(up) + b @ nu
@@ -146,8 +146,8 @@ class ChainMirrorProx(MirrorProx):
     """
 
     def _height(self, v, mu):
-        own = mu[: -self.game.size].reshape(-1, len(self.game))
-        return v @ mu + (self.game @ own.T).min(axis=0).mean()
+        label_marginals = mu[: -self.game.size].reshape(-1, len(self.game))
+        return v @ mu + (self.game @ label_marginals.T).min(axis=0).mean()
 
     def _saddle(self, i, v):
         A, k = self.game, len(self.game)

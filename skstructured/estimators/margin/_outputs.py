@@ -68,18 +68,18 @@ def target_costs(space, V):
             C[:, k] = space.expected_loss(unit, V) - constant
             unit[:, k] = 0.0
     others = random_vertices(space, n)
-    found, given = np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V)
-    wanted = (
+    estimates, losses = np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V)
+    requirement = (
         "a loss that is affine in the mean, or its costs by target_costs(V) -> (C, constant): "
         "max-margin models learn no other"
     )
-    _check(space, found, given, wanted)
+    _check(space, estimates, losses, requirement)
     return C, constant
 
 
-def _check(space, found, given, wanted):
-    if not np.abs(found - given).max() <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
-        refuse(space, "expected_loss", wanted)
+def _check(space, estimates, losses, requirement):
+    if not np.abs(estimates - losses).max() <= AFFINE_ROUNDING * (1.0 + np.abs(losses).max()):
+        refuse(space, "expected_loss", requirement)
 
 
 def affine_costs(space, V):
@@ -89,16 +89,16 @@ def affine_costs(space, V):
     """
     V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
     C, constant = target_costs(space, V)
-    given = np.column_stack([C, constant])
+    costs = np.column_stack([C, constant])
     points = np.column_stack([V, np.ones(len(V))])
-    found = np.linalg.lstsq(points, given, rcond=None)[0]
-    wanted = (
+    coefs = np.linalg.lstsq(points, costs, rcond=None)[0]
+    requirement = (
         "a loss that is affine in the true output too: the max-min network learns no other, "
         "StructuralSVM does"
     )
-    _check(space, points @ found, given, wanted)
-    A = np.ascontiguousarray(found[:-1, :-1].T)
-    return A, found[:-1, -1].copy(), found[-1, :-1].copy(), float(found[-1, -1])
+    _check(space, points @ coefs, costs, requirement)
+    A = np.ascontiguousarray(coefs[:-1, :-1].T)
+    return A, coefs[:-1, -1].copy(), coefs[-1, :-1].copy(), float(coefs[-1, -1])
 
 
 def lipschitz_constant(A):
@@ -110,8 +110,8 @@ def lipschitz_constant(A):
     for y in range(k):
         for z in range(y):
             gaps = np.abs(A[:, y] - A[:, z])
-            rest = gaps.sum() - gaps[y] - gaps[z]
-            q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
+            other_gaps = gaps.sum() - gaps[y] - gaps[z]
+            q = max(q, other_gaps / A[y, z] if A[y, z] > 0.0 else np.inf)
     if not np.array_equal(A, A.T) or q >= 1.0:
         raise GuaranteeError(
             "No bound with this cost_matrix: Nowak-Vila et al. (2020) only give a constant for "
@@ -141,8 +141,8 @@ class SequenceOutputs:
 
     def __init__(self, space, cost_matrix=None):
         self.space, self.dim = with_costs(space, cost_matrix), space.dim_
-        own = space.costs_ if cost_matrix is None else check_costs(cost_matrix, self.dim)
-        self.A = np.ascontiguousarray(own)
+        costs = space.costs_ if cost_matrix is None else check_costs(cost_matrix, self.dim)
+        self.A = np.ascontiguousarray(costs)
 
     def unit(self, packed, share):
         """The least cost there is of a position, as a share of a sequence of the mean length."""
@@ -150,10 +150,10 @@ class SequenceOutputs:
 
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
-        own = [points_of(self.dim, labels[None]).ravel() for labels in packed.unstack()]
+        points = [points_of(self.dim, labels[None]).ravel() for labels in packed.unstack()]
         A, zeros = self.A if learner.is_max_min else np.zeros((1, 1)), np.zeros(1)
-        given = np.concatenate(own), (A, zeros, zeros), learner, self.targets(packed)
-        return AtomBlocks(inputs, alpha, *given, k=self.dim)
+        args = np.concatenate(points), (A, zeros, zeros), learner, self.targets(packed)
+        return AtomBlocks(inputs, alpha, *args, k=self.dim)
 
     def mirror_prox(self, blocks, n_iter, warm):
         """What moves the blocks of the max-min network by the oracle of the paper."""
@@ -269,8 +269,8 @@ class RowOutputs:
 
     def targets(self, packed):
         """The costs c(y) of rows."""
-        costs, which, _ = self.costs(packed)
-        return costs[which]
+        costs, codes, _ = self.costs(packed)
+        return costs[codes]
 
     def _costs(self, V):
         return target_costs(self.space, V)

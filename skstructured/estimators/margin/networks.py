@@ -192,11 +192,11 @@ class DualLearner(MarginLearner):
     def _fitted_before(self, space):
         if not self.warm_start or not hasattr(self, "_mu"):
             return None
-        before, now = (getattr(one, "classes_", None) for one in (self, space))
-        if not np.array_equal(before, now):
+        old_classes, new_classes = (getattr(owner, "classes_", None) for owner in (self, space))
+        if not np.array_equal(old_classes, new_classes):
             raise ValueError(
                 "warm_start=True requires the same training rows and classes as the last fit, "
-                f"which had {before!r:0.80}; now they are {now!r:0.80}."
+                f"which had {old_classes!r:0.80}; now they are {new_classes!r:0.80}."
             )
         return self._mu
 
@@ -213,8 +213,8 @@ class DualLearner(MarginLearner):
         self._sizes = len(counted), even, *outputs.reach(inputs, blocks.counted)
         rng = check_random_state(self.random_state)
         ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
-        given = rule, self.max_iter, self.tol, rng, self.verbose
-        self.loss_curve_, self.gap_curve_ = ascent.run(*given)
+        args = rule, self.max_iter, self.tol, rng, self.verbose
+        self.loss_curve_, self.gap_curve_ = ascent.run(*args)
         self._mu, self.n_iter_ = blocks.means, len(self.gap_curve_)
         if mirror is not None:
             self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)

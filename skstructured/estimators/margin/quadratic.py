@@ -89,8 +89,8 @@ def left_out(C, inputs, cache_size):
         ridge = 0.5 * alpha
         damped = values / (values + ridge)
         E = (T - U @ (damped[:, None] * (U.T @ T))) / ridge
-        rest = _without(U, damped, E, offsets, ridge)
-        V = np.where(root > 0.0, (T - rest) / np.where(root > 0.0, root, 1.0), 0.0)
+        residuals = _without(U, damped, E, offsets, ridge)
+        V = np.where(root > 0.0, (T - residuals) / np.where(root > 0.0, root, 1.0), 0.0)
         edges = np.zeros((2, k)), np.zeros((1, k, k))
         yield V if offsets is None else Chains.of_rows(V, offsets, *edges)
 
@@ -102,9 +102,9 @@ def _spectrum(inputs, share, root, cache_size):
         values, U = eigh(root * K * root.T)
         return U, np.maximum(values, 0.0)
     values, Q = eigh(_products(inputs, share))
-    kept = values > 1e-13 * max(values[-1], 0.0)
-    U = root * inputs.with_weights(Q[:, kept])
-    return U / np.sqrt(values[kept]), values[kept]
+    is_positive = values > 1e-13 * max(values[-1], 0.0)
+    U = root * inputs.with_weights(Q[:, is_positive])
+    return U / np.sqrt(values[is_positive]), values[is_positive]
 
 
 def _without(U, damped, E, offsets, ridge):
@@ -112,12 +112,12 @@ def _without(U, damped, E, offsets, ridge):
     if offsets is None:
         G = (1.0 - (U * U) @ damped) / ridge
         return E / G[:, None]
-    rest = np.empty(E.shape)
+    residuals = np.empty(E.shape)
     for first, stop in itertools.pairwise(offsets):
         B = U[first:stop]
         G = (np.eye(stop - first) - (B * damped) @ B.T) / ridge
-        rest[first:stop] = np.linalg.solve(G, E[first:stop])
-    return rest
+        residuals[first:stop] = np.linalg.solve(G, E[first:stop])
+    return residuals
 
 
 @inherit_parameters(DualLearner)
@@ -185,9 +185,9 @@ class QuadraticSurrogate(MarginLearner):
     missing: Literal["mean", "error"] = "mean"
 
     def _solve(self, outputs, packed, inputs, before, alpha):
-        found, value, left = solve(outputs.targets(packed), inputs, alpha, self.cache_size)
+        dual_fit, value, left = solve(outputs.targets(packed), inputs, alpha, self.cache_size)
         self.loss_curve_, self.duality_gap_, self.n_iter_ = np.array([value]), left, 1
-        return found
+        return dual_fit
 
     def _path(self, outputs, packed, inputs):
         truth = outputs.labels(packed)

@@ -64,8 +64,8 @@ class BoostedTrees(Member):
         """See `Member`."""
         (n, p), dim = training.rows.unchanged.shape, training.dim
         task = BoostingTask(training.truths, training.weight, self.loss, dim)
-        parts = training.parts
-        folds = np.where(parts >= 0, parts % 2, -1) if n > 2 * MOST else parts
+        fold_ids = training.parts
+        folds = np.where(fold_ids >= 0, fold_ids % 2, -1) if n > 2 * MOST else fold_ids
         options, worth = (QUICK, WORTH_OF_FEW) if n <= FEW else (SLOW, WORTH)
         fitted = AdditiveTrees.fitted(
             training.rows.unchanged, task, folds, self._options(options, p), self.seed,

@@ -26,10 +26,10 @@ class CrossFitted(Member):
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        parts, make = training.parts, clone(self.estimator)
-        honest = np.zeros((len(parts), training.dim))
-        for part in training.folds:
-            learned = parts != part
+        fold_ids, make = training.parts, clone(self.estimator)
+        honest = np.zeros((len(fold_ids), training.dim))
+        for fold_id in training.folds:
+            learned = fold_ids != fold_id
             fold = self._fold(make, training, learned)
             honest[~learned] = self._score(fold, _safe_indexing(training.rows.X, ~learned))
             n_passes = getattr(fold, "n_iter_", None)
@@ -75,9 +75,9 @@ class CrossFitted(Member):
         dim = self.loss.space.dim_
         if scores.shape[1] == dim:
             return scores
-        found = np.repeat(scores.min(axis=1, keepdims=True), dim, axis=1)
-        found[:, np.searchsorted(self.loss.space.classes_, estimator.classes_)] = scores
-        return found
+        padded_scores = np.repeat(scores.min(axis=1, keepdims=True), dim, axis=1)
+        padded_scores[:, np.searchsorted(self.loss.space.classes_, estimator.classes_)] = scores
+        return padded_scores
 
 
 class CrossFittedRegressor(CrossFitted):

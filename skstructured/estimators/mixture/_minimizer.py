@@ -64,9 +64,9 @@ class Features(NamedTuple):
     @classmethod
     def of_kernel(cls, kernel: RowKernel, Z: Floats, weight: Floats) -> Self:
         """Kernels with landmarks, whose functions have their norm in the space of the kernel."""
-        own = kernel(kernel.Z)
-        own[np.diag_indices(len(own))] += JITTER * np.trace(own) / len(own)
-        factor, K = cholesky(own, lower=True), kernel(Z)
+        gram = kernel(kernel.Z)
+        gram[np.diag_indices(len(gram))] += JITTER * np.trace(gram) / len(gram)
+        factor, K = cholesky(gram, lower=True), kernel(Z)
         center = weight @ K / weight.sum()
         centred = np.sqrt(weight) * (K - center).T
         axes, squares = principal_axes(solve_triangular(factor, centred, lower=True).T)
@@ -201,12 +201,12 @@ class LossMinimizer(Member):
         learned = self._drawn(len(training.V), self.n_rows)
         Z, weight, V = training.rows.standardized(learned), training.weight[learned], training.V
         features = self._features(Z, weight)
-        P, parts = features(Z), training.parts[learned]
-        weights = weight[:, None] * (parts[:, None] != [*training.folds, np.nan])
+        P, fold_ids = features(Z), training.parts[learned]
+        weights = weight[:, None] * (fold_ids[:, None] != [*training.folds, np.nan])
         share = self.loss.linear_in_outputs / (len(Z) + 1.0)
         pulled = (1.0 - share) * V[learned] + share * training.origin
         objective = FoldObjective(P, features.squares, pulled, weights, self.loss)
-        W = self._coefs(objective, V[learned], weight, parts)
+        W = self._coefs(objective, V[learned], weight, fold_ids)
         self._keep(features, W[:, -training.dim :], training.rows)
         return self._honest(features, W, training)
 
@@ -221,13 +221,13 @@ class LossMinimizer(Member):
         kernel = RowKernel.of(self.name, Z[landmarks], weight[landmarks])
         return Features.of_kernel(kernel, Z, weight)
 
-    def _coefs(self, objective, V, weight, parts):
+    def _coefs(self, objective, V, weight, fold_ids):
         """Coefficients of all models, by the penalty of the lowest loss of rows left out."""
-        judged, lowest, self.penalty = np.flatnonzero(parts >= 0), math.inf, DEFAULT_PENALTY
+        judged, lowest, self.penalty = np.flatnonzero(fold_ids >= 0), math.inf, DEFAULT_PENALTY
         W = best = np.zeros(objective.shape)
         for penalty in PENALTIES if len(judged) else [DEFAULT_PENALTY]:
             W = objective.minimize(penalty, W)
-            honest = objective.scores(W)[judged, parts[judged]]
+            honest = objective.scores(W)[judged, fold_ids[judged]]
             loss = min(
                 weight[judged] @ self.loss.objective(a * honest, V[judged])[0] for a in MULTIPLES
             )
@@ -239,11 +239,11 @@ class LossMinimizer(Member):
     def _honest(self, features, W, training):
         """Scores of the rows of parts by the models without them, some rows at a time."""
         honest = np.zeros(training.V.shape)
-        for part in training.folds:
-            own, dim = np.flatnonzero(training.parts == part), training.dim
-            coefs = W[:, part * dim : (part + 1) * dim]
-            for start in range(0, len(own), CHUNK):
-                chunk = own[start : start + CHUNK]
+        for fold_id in training.folds:
+            indices, dim = np.flatnonzero(training.parts == fold_id), training.dim
+            coefs = W[:, fold_id * dim : (fold_id + 1) * dim]
+            for start in range(0, len(indices), CHUNK):
+                chunk = indices[start : start + CHUNK]
                 P = features(training.rows.standardized(chunk))
                 honest[chunk] = P @ coefs[:-1] + coefs[-1]
         return honest[training.judged]

@@ -165,7 +165,7 @@ class Mixture(BaseEstimator):
             fitted_members, *weights, training.rows._replace(X=None, unchanged=None)
         )
         self.weights_, self.intercept_ = weights
-        fitted = {name: getattr(one, "fitted", one) for name, one in members}
+        fitted = {name: getattr(learner, "fitted", learner) for name, learner in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
         for name in ("n_features_in_", "feature_names_in_"):
             if not self._is_auto() and hasattr(self.estimators_[0], name):
@@ -222,13 +222,13 @@ class Mixture(BaseEstimator):
             return training
         reserved = landmarks / n if self._is_auto() and n > EXACT * landmarks else 0.0
         codes = codes_of(packed) if groups is None or np.ndim(packed) == 1 else None
-        parts = parts_of(units, self.random_state_, codes, min(reserved, 0.5))
+        fold_ids = parts_of(units, self.random_state_, codes, min(reserved, 0.5))
         training = training._replace(
-            parts=parts, units=units, effective_share=n_effective / len(weight)
+            parts=fold_ids, units=units, effective_share=n_effective / len(weight)
         )
         if reserved == 0.0:
             return training
-        unjudged = np.flatnonzero(parts < 0)
+        unjudged = np.flatnonzero(fold_ids < 0)
         places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
         return training._replace(reserved=unjudged[places.astype(int)])
 
@@ -252,7 +252,7 @@ class Mixture(BaseEstimator):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
-        members = [(name, self._as_member(one)) for name, one in pairs]
+        members = [(name, self._as_member(learner)) for name, learner in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in KERNELS if name not in dict(members)]
@@ -267,15 +267,17 @@ class Mixture(BaseEstimator):
         return learner if isinstance(learner, Member) else self.member_of(learner, self.loss_)
 
     def _given(self):
-        given = self.estimators
-        pairs = isinstance(given, (list, tuple)) and len(given) > 0
-        if not pairs or not all(map(_is_named_estimator, given)):
+        members = self.estimators
+        pairs = isinstance(members, (list, tuple)) and len(members) > 0
+        if not pairs or not all(map(_is_named_estimator, members)):
             raise ValueError(
-                f'estimators must be "auto" or a list of (name, estimator) pairs, got {given!r}.'
+                f'estimators must be "auto" or a list of (name, estimator) pairs, got {members!r}.'
             )
-        if len(dict(given)) < len(given):
-            raise ValueError(f"Names of estimators must differ, got {[name for name, _ in given]}.")
-        return list(given)
+        if len(dict(members)) < len(members):
+            raise ValueError(
+                f"Names of estimators must differ, got {[name for name, _ in members]}."
+            )
+        return list(members)
 
     def _fit_members(self, members, X, y, packed, weight, groups):
         """Members that are worth having, their honest scores, and the `Training` at the end."""
@@ -284,13 +286,13 @@ class Mixture(BaseEstimator):
             members = [pair for pair in members if pair[1].stage < STAGES[-1]]
         results, self._seconds = {}, {}
         for stage in STAGES:
-            own = [pair for pair in members if pair[1].stage == stage]
-            if stage == STAGES[-1] and own and results:
+            stage_members = [pair for pair in members if pair[1].stage == stage]
+            if stage == STAGES[-1] and stage_members and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._learned)(*pair, training, packed) for pair in own
+                delayed(self._learned)(*pair, training, packed) for pair in stage_members
             )
-            for _, member in own:
+            for _, member in stage_members:
                 if isinstance(member, VertexTrees):
                     training = member.stretched(training)
         members = [pair for pair in members if results[pair[0]] is not None]
@@ -321,14 +323,14 @@ class Mixture(BaseEstimator):
             print(f"{type(self).__name__}: {name}, {seconds:.1f} s, {end}")
         return name, None if honest is None else (honest, score, theta)
 
-    def _least(self, honest, training, part, steps=STEPS):
+    def _least(self, honest, training, subset, steps=STEPS):
         """Weights and intercept by a part of the judged rows."""
-        indices, usual = training.judged[part], self._usual_weight(len(honest))
+        indices, usual = training.judged[subset], self._usual_weight(len(honest))
         truths, weight = training.truths, training.weight
         mean = np.average(truths, axis=0, weights=weight)
         weight = training.effective_share * weight[indices]
         return mixing_weights(
-            honest[:, part], truths[indices], weight, mean, self.loss_, usual, steps
+            honest[:, subset], truths[indices], weight, mean, self.loss_, usual, steps
         )
 
     def _weights(self, honest, training, packed):

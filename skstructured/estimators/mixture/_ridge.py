@@ -200,9 +200,9 @@ class KernelRidge(Member):
         *folds, everything = self._of_rows(training) if is_exact else self._in_span(training)
         penalty = self._penalty(training, folds if is_exact else folds[:1])
         honest = np.zeros(training.V.shape)
-        for part, ridge in enumerate(folds):
-            indices = np.flatnonzero(training.parts == part)
-            K = ridge.kernel(training.rows_of_fold(part).chunk(indices))
+        for fold_id, ridge in enumerate(folds):
+            indices = np.flatnonzero(training.parts == fold_id)
+            K = ridge.kernel(training.rows_of_fold(fold_id).chunk(indices))
             honest[indices] = K @ ridge.coefs(penalty) + ridge.mean
         self.kernel, self.coefs = everything.kernel, everything.coefs(penalty)
         self.shift = everything.mean - training.origin
@@ -225,11 +225,11 @@ class KernelRidge(Member):
         P = kernel(kernel.Z)
         unit = np.trace(P) / m
         P[np.diag_indices(m)] += JITTER * unit
-        total, *sums = (self._sums(training, kernel, part) for part in (-1, *training.folds))
-        for own in sums:
-            for whole, part in zip(total, own, strict=True):
-                whole += part
-        others = [tuple(map(np.subtract, total, own, own)) for own in sums]  # in place
+        total, *sums = (self._sums(training, kernel, fold) for fold in (-1, *training.folds))
+        for triple in sums:
+            for whole, fold in zip(total, triple, strict=True):
+                whole += fold
+        others = [tuple(map(np.subtract, total, triple, triple)) for triple in sums]  # in place
         systems = []
         for A, B, moments in [*others, total]:
             mean = moments[1:] / moments[0]
@@ -237,10 +237,10 @@ class KernelRidge(Member):
             systems.append(Ridge(kernel, A, B, P, unit, np.ones((m, 1)), mean))
         return systems
 
-    def _sums(self, training, kernel, part):
+    def _sums(self, training, kernel, fold_id):
         """Sums of w k(x) k(x)ᵀ, w k(x) (1, v)ᵀ and w (1, v) over the rows of a part."""
         V = np.column_stack([np.ones(len(training.V)), training.V])
-        indices, m = np.flatnonzero(training.parts == part), len(kernel.Z)
+        indices, m = np.flatnonzero(training.parts == fold_id), len(kernel.Z)
         A, B = np.zeros((m, m)), np.zeros((m, V.shape[1]))
         for start in range(0, len(indices), CHUNK):
             chunk = indices[start : start + CHUNK]
@@ -253,9 +253,9 @@ class KernelRidge(Member):
     def _penalty(self, training, folds):
         """The penalty of the lowest error of folds, in single precision for exact systems."""
         tests = []
-        for part, ridge in enumerate(folds):
-            indices = np.flatnonzero(training.parts == part)
-            K = ridge.kernel(training.rows_of_fold(part).chunk(indices))
+        for fold_id, ridge in enumerate(folds):
+            indices = np.flatnonzero(training.parts == fold_id)
+            K = ridge.kernel(training.rows_of_fold(fold_id).chunk(indices))
             tests.append((ridge, K, training.V[indices] - ridge.mean, training.weight[indices]))
 
         @cache

@@ -27,9 +27,9 @@ def windows_of(X: Ragged) -> Floats:
     """Rows of positions, those before and after, and whether the position is first or last."""
     ends, none = np.zeros((2, len(X.values))), np.zeros((1, X.shape[1]))
     ends[0, X.offsets[:-1]] = ends[1, X.offsets[1:] - 1] = 1.0
-    before, after = np.vstack([none, X.values[:-1]]), np.vstack([X.values[1:], none])
-    before[ends[0] > 0.0], after[ends[1] > 0.0] = 0.0, 0.0
-    return np.column_stack([X.values, before, after, *ends])
+    previous, after = np.vstack([none, X.values[:-1]]), np.vstack([X.values[1:], none])
+    previous[ends[0] > 0.0], after[ends[1] > 0.0] = 0.0, 0.0
+    return np.column_stack([X.values, previous, after, *ends])
 
 
 #: What a mixture learns of each position, by name.
@@ -65,7 +65,7 @@ class RowChain(NamedTuple):
 
     @classmethod
     def fitted(
-        cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats, parts: Ints
+        cls, view: str, mixture: Any, X: Ragged, y: Ragged, weight: Floats, fold_ids: Ints
     ) -> Self:
         """The chain of a view, which learns from honest scores of a mixture."""
         mixture.best_thresholds = True  # labels can depend on steps in few of many columns
@@ -76,7 +76,7 @@ class RowChain(NamedTuple):
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
         chain = ConditionalRandomField(standardize="moments", random_state=seed)
         chain.fit(Z, y, weight)
-        sums = held_out(chain, Z, y, weight, parts)
+        sums = held_out(chain, Z, y, weight, fold_ids)
         loss, right, positions = sums.sum(axis=1)
         return cls(view, mixture, chain, loss / positions, right / positions, sums)
 
@@ -99,17 +99,17 @@ def log_probabilities(theta: Floats, X: Ragged) -> Stacked:
     return Stacked(np.maximum(log_softmax(theta, axis=1), LEAST), X.lengths)
 
 
-def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, parts: Ints) -> Floats:
+def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, fold_ids: Ints) -> Floats:
     """The `sums` of sequences in three parts, each predicted by a chain of all others."""
     fold_chain = clone(chain).set_params(alpha=chain.alpha_, tol=ROUGH)
-    sums = np.zeros((3, len(parts)))
-    for part in range(JUDGED):
-        own = np.flatnonzero(parts == part)
-        fold_chain.fit(Z, y, np.where(parts == part, 0.0, weight))
-        labels = y[own].unstack()
-        pairs = zip(fold_chain.predict(Z[own]), labels, strict=True)
+    sums = np.zeros((3, len(fold_ids)))
+    for fold_id in range(JUDGED):
+        indices = np.flatnonzero(fold_ids == fold_id)
+        fold_chain.fit(Z, y, np.where(fold_ids == fold_id, 0.0, weight))
+        labels = y[indices].unstack()
+        pairs = zip(fold_chain.predict(Z[indices]), labels, strict=True)
         right = [np.sum(predicted == truth) for predicted, truth in pairs]
-        sums[:, own] = -fold_chain.log_proba(Z[own], labels), right, y.lengths[own]
+        sums[:, indices] = -fold_chain.log_proba(Z[indices], labels), right, y.lengths[indices]
     return sums * weight
 
 
@@ -117,7 +117,7 @@ def score_of_views(chains: list[RowChain], units: Ints) -> float:
     """The score of each half of the sequences by the view of the lower loss on the other half."""
     totals = np.zeros(2)
     for half in (0, 1):
-        own = units % 2 == half
-        best = min(chains, key=lambda chain: chain.sums[0, ~own].sum())
-        totals += best.sums[1:, own].sum(axis=1)
+        is_in_half = units % 2 == half
+        best = min(chains, key=lambda chain: chain.sums[0, ~is_in_half].sum())
+        totals += best.sums[1:, is_in_half].sum(axis=1)
     return float(totals[0] / totals[1])

@@ -130,10 +130,10 @@ class Training(NamedTuple):
         """Parts that are left out, if any."""
         return range(PARTS if self.parts.max() >= 0 else 0)
 
-    def rows_of_fold(self, part: int) -> StandardRows:
+    def rows_of_fold(self, fold_id: int) -> StandardRows:
         """Rows, stretched without knowledge of a part."""
         stretches = self.stretches
-        return self.rows if stretches is None else self.rows._replace(stretch=stretches[part])
+        return self.rows if stretches is None else self.rows._replace(stretch=stretches[fold_id])
 
 
 class Member(ABC):
@@ -242,6 +242,6 @@ def parts_of(
     n_judged = min(MOST, int((1.0 - reserved) * len(order)))
     order = order[np.linspace(0, len(order) - 1, n_judged).astype(int)]
     blocks = [rng.permutation(PARTS) for _ in range(0, len(order), PARTS)]
-    parts = np.full(len(counts), -1)
-    parts[order] = np.concatenate(blocks)[: len(order)]
-    return parts[units]
+    fold_ids = np.full(len(counts), -1)
+    fold_ids[order] = np.concatenate(blocks)[: len(order)]
+    return fold_ids[units]

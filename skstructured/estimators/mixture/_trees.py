@@ -92,22 +92,22 @@ class VertexTrees(Member):
 
     def smaller(self, size: float) -> "VertexTrees":
         """See `Member`."""
-        n_trees, given = max(1, int(size * self.n_trees)), (self.seed, self.n_jobs)
+        n_trees, settings = max(1, int(size * self.n_trees)), (self.seed, self.n_jobs)
         return VertexTrees(
-            self.loss, self.quantile, *given, self.best_thresholds, n_trees, **self.options
+            self.loss, self.quantile, *settings, self.best_thresholds, n_trees, **self.options
         )
 
     def fit(self, training: Training) -> Floats:
         """See `Member`."""
-        rows, V, parts = training.rows.unchanged, training.V, training.parts
+        rows, V, fold_ids = training.rows.unchanged, training.V, training.parts
         units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, SHARE_OF_RANGE)
         learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
         means = np.empty(V.shape)
         forests = []
-        for part in training.folds:
-            others, own = np.flatnonzero(parts != part), parts == part
-            forests.append(self._fitted(part, units, *(array[others] for array in learned)))
-            means[own] = self._means(forests[-1], rows[own])
+        for fold_id in training.folds:
+            others, is_held_out = np.flatnonzero(fold_ids != fold_id), fold_ids == fold_id
+            forests.append(self._fitted(fold_id, units, *(array[others] for array in learned)))
+            means[is_held_out] = self._means(forests[-1], rows[is_held_out])
         if training.reserved is None:
             self.stretches = [stretch_of(forest) for forest in forests]
         else:
@@ -115,20 +115,20 @@ class VertexTrees(Member):
             forest = self._fitted(2 * PARTS, units, *reserved)
             self.stretches = [stretch_of(forest)] * PARTS
         if FEW < len(V) <= 2 * MOST or not forests:
-            forests = [self._fitted(PARTS + part, units, *learned) for part in range(PARTS)]
+            forests = [self._fitted(PARTS + fold_id, units, *learned) for fold_id in range(PARTS)]
             self.stretches = self.stretches or [stretch_of(forest) for forest in forests]
         self.forest = Forest.joined(forests)
         return self.loss.link(means[training.judged])
 
     def _fitted(self, place, units, X, V, weight):
         """The `Forest` of a group: few trees at a time, for scikit-learn's take much memory."""
-        many, options = len(V) > ROWS, self.options
+        is_large, options = len(V) > ROWS, self.options
         n_trees = self.n_trees if len(V) <= MANY else max(1, self.n_trees // 2)
         if issparse(X):
             options = {"max_features": OF_SPARSE} | options
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
-            n_trees, bootstrap=many, max_samples=ROWS if many else None,
+            n_trees, bootstrap=is_large, max_samples=ROWS if is_large else None,
             random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
         forest = Forest.of(trees.fit(X, V, weight))
