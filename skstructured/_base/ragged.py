@@ -207,11 +207,8 @@ def stack_rows(X: Any) -> "Ragged":
         return _stack_frames(list(X))
     matrices = [_checked(x, i) if sparse.issparse(x) else _as_matrix(x, i) for i, x in enumerate(X)]
     _check_parts(matrices)
-    values = (
-        _stacked_sparse(matrices)
-        if any(map(sparse.issparse, matrices))
-        else np.concatenate(matrices)
-    )
+    is_sparse = any(map(sparse.issparse, matrices))
+    values = _stacked_sparse(matrices) if is_sparse else np.concatenate(matrices)
     return Ragged.from_lengths(values, [matrix.shape[0] for matrix in matrices])
 
 

@@ -142,11 +142,9 @@ def is_ready_row(estimator: Any, X: Any) -> bool:
     """Whether X is one CSR row that the kernels can read: columns in order, and of the width."""
     if not issparse(X) or X.format != "csr" or X.shape[:1] != (1,) or len(X.shape) != 2:
         return False
-    has_dtypes = (
-        X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
-    )
+    typed = X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
     width, columns = getattr(estimator, "n_features_in_", None), X.indices
-    if not has_dtypes or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
+    if not typed or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
         return False
     if not (len(X.indptr) == 2 and X.indptr[0] == 0 and X.indptr[1] == len(columns) == len(X.data)):
         return False
@@ -226,14 +224,12 @@ def floats_of(name: str, values: Any) -> Floats:
         raise ValueError(f"{name} must be numbers: {error}.") from error
 
 
-def check_real(
-    name: str, value: object, allowed: Callable[[float], bool], requirement: str
-) -> float:
+def check_real(name: str, value: object, allowed: Callable[[float], bool], rule: str) -> float:
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
     with contextlib.suppress(OverflowError):  # an integer beyond float64
         if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
             return float(value)
-    raise ValueError(f"{name} must {requirement}, got {value!r}.")
+    raise ValueError(f"{name} must {rule}, got {value!r}.")
 
 
 def check_positive(name: str, value: object, default: float | None = None) -> float:

@@ -71,9 +71,8 @@ def _learner(options, table):
     """The learner to run."""
     kwargs = {"random_state": options.seed}
     if table.qid is not None:
-        return (
-            ItemStructuredPredictor(**kwargs) if options.qid is None else ListwiseRanker(**kwargs)
-        )
+        kind = ItemStructuredPredictor if options.qid is None else ListwiseRanker
+        return kind(**kwargs)
     if table.space == "real":
         return PiSTOLRegressor(**kwargs)
     space = make_space(table.space, options.order)
@@ -164,10 +163,8 @@ def run_lines(run, table, unit, is_second):
     noun = {"lists": "list", "choices": "choice"}.get(table.space, "row")
     protocol, by = f"every {noun} was predicted before it was learned, and seen once:", ""
     if is_second:
-        protocol, by = (
-            f"by the linear model alone, each {noun} before it was learned:",
-            " by that model",
-        )
+        protocol = f"by the linear model alone, each {noun} before it was learned:"
+        by = " by that model"
         run = run._replace(comparison=())
     mean_losses = f"{unit.tell(run.losses.mean())}; {unit.write(run.late)} in the second half."
     yield from error_lines("While learning", [protocol, mean_losses], run)

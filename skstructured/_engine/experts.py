@@ -42,12 +42,8 @@ def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
 
     ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then requests no further folding.
     """
-    factor, played, first, average_offset = (
-        vector[RESCALE],
-        vector[SCALED_WEIGHT_SUM],
-        e * dim,
-        n_experts * dim,
-    )
+    factor, played, first = vector[RESCALE], vector[SCALED_WEIGHT_SUM], e * dim
+    average_offset = n_experts * dim
     for i in range(dim if dense else Theta.shape[0]):
         for j in range(Theta.shape[1] if dense else dim):
             row, column = (first + i, j) if dense else (i, first + j)

@@ -131,12 +131,8 @@ def play_row(
     as one, by the averages or by the last. Returns whether the row and its scores are finite and in
     range; else `out` must not be read.
     """
-    (rows, width), dim, n_experts, x_sq = (
-        (Theta.shape[0], x.shape[1]),
-        out.shape[1],
-        len(vectors),
-        0.0,
-    )
+    (rows, width), dim, n_experts = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors)
+    x_sq = 0.0
     room = np.empty(width + 3 * rows)  # one allocation in the place of three
     z, raws = room[:width], room[width : width + rows].reshape((1, rows))
     theta = room[width + rows :].reshape((2, rows // dim, dim))
@@ -150,11 +146,8 @@ def play_row(
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
-    nothing, bound_indices, summed = (
-        np.zeros(dim),
-        np.zeros(n_experts, np.int64),
-        Theta.shape[0] > n_experts * dim,
-    )
+    nothing, bound_indices = np.zeros(dim), np.zeros(n_experts, np.int64)
+    summed = Theta.shape[0] > n_experts * dim
     mixed = (shares, nothing, nothing, nothing, kind, bound_indices, nothing, bound_indices)
     scores_of_dense(Theta, z, raws[0])
     learned = (Theta, 0, summed, vectors, *mixed)

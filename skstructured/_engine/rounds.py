@@ -159,12 +159,8 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
         most = min(most_touched(indptr, width, order, lengths) + 3 + dim, Theta.shape[0])
     raw, move = np.empty(longest * columns), np.empty((2 if summed else 1) * n_experts * dim)
     raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
-    y, losses, v, s = (
-        np.empty(longest * dim),
-        np.empty(columns),
-        np.empty(columns),
-        np.empty(n_experts),
-    )
+    y, losses, v = np.empty(longest * dim), np.empty(columns), np.empty(columns)
+    s = np.empty(n_experts)
     bounds, room = np.zeros(2), np.empty(options[ROOM])
     packed = np.empty((longest if ragged else 0, n_experts * dim))
     G, touched = np.empty((most, n_experts * dim)), np.empty(most, dtype=np.int64)
@@ -488,11 +484,8 @@ def ahead(
     Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
     learn, (work, scores, none, _) = as_loop(loop), results
     dim, n_models = options[DIM], vectors.shape[0] * (2 if summed else 1)
-    raws, theta, means = (
-        np.empty((1, n_models * dim)),
-        np.empty((n_models, dim)),
-        np.empty((n_models, dim)),
-    )
+    raws, theta = np.empty((1, n_models * dim)), np.empty((n_models, dim))
+    means = np.empty((n_models, dim))
     for r in range(weight.shape[0]):
         span = slice(r, r + 1)
         scores_of_row(prior_data, indices, indptr, width, order[r], Theta, raws[0])

@@ -88,7 +88,7 @@ def _add_lanes(
 def _add_slices(
     target: Array, target_start: Any, factors: Any, source: Array, starts: Any, length: int
 ) -> None:
-    """``target[begin:begin + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
+    """``target[s:s + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
 
     By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
     Bounds are the caller's to keep.

@@ -154,10 +154,8 @@ def weight_of_each_class(learner: Any) -> Floats:
 def check_class_weight(learner: Any, stream: bool) -> None:
     """A ValueError for a `class_weight` that is invalid, or not supported by the learner."""
     class_weight = learner.class_weight
-    if not (
-        isinstance(class_weight, dict)
-        or (isinstance(class_weight, str) and class_weight == "balanced")
-    ):
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (isinstance(class_weight, dict) or is_balanced):
         raise ValueError(f'class_weight must be a dict, "balanced" or None, got {class_weight!r}.')
     if isinstance(class_weight, dict):
         floats_of("class_weight", [*class_weight.values()])

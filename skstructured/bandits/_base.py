@@ -364,43 +364,6 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         self._warn_diagnostics()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
-    def replay(
-        self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
-    ) -> Floats:
-        """Learn from logged rounds, one by one, and estimate the learner's own reward.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Rows of the log.
-        actions, rewards, propensities : array-like of shape (n,)
-            Labels that were chosen, their rewards, and the probabilities with which they were
-            chosen. Each round is one of `update`, which raises its errors.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            ``reward · π_t(action)/propensity``, π_t the learner's distribution before the round.
-            It is an unbiased estimate of the reward of the learner's own choice (inverse propensity
-            scores), if the logging policy could choose every class. If all propensities are 1 it
-            could not, and a GuaranteeWarning is issued.
-        """
-        X, *checked = self._choices(X, actions, rewards, propensities)
-        if len(self.classes_) > 1 and np.all(checked[2] == 1.0):
-            warnings.warn(
-                "All propensities are 1: such a log has no information on other choices, and the "
-                "mean of these numbers is not an estimate.",
-                GuaranteeWarning,
-                stacklevel=2,
-            )
-        estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
-        for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
-            x = X[i : i + 1]
-            pi = self._played(x)[1][0, code]
-            estimates[i] = reward * pi / propensity
-            self.update(x, labels[i : i + 1], [reward], [propensity])
-        return estimates
-
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
         check_is_fitted(self, "classes_")

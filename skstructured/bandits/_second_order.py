@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.validation import check_positive, check_real, check_size
@@ -414,12 +413,3 @@ class ConfiditClassifier(BanditClassifier):
 
     def _new_model(self, K, width):
         return ConfiditModel(K, width, self.alpha, self.eta)
-
-    def replay(
-        self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
-    ) -> Floats:
-        """Raise a ValueError: without randomization there is no estimate from logged actions."""
-        raise ValueError(
-            "replay is not supported for ConfiditClassifier, which does not use propensities. Use "
-            "another bandit, or inverse propensity scores of its decoding_proba."
-        )

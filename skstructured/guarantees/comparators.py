@@ -158,10 +158,8 @@ def comparator_for(
         return best_comparator(loss, X, V, certificate.quadratic, *options)
     rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
     U = zero = rounds.zero(fit_intercept)
-    candidates, start = (
-        [zero],
-        max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12),
-    )
+    candidates = [zero]
+    start = max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
     for penalty in start * np.logspace(0, -8, 17):
         U = rounds.ridge_fit(penalty, U)
         candidates.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]

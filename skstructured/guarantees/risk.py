@@ -139,11 +139,7 @@ class RecentBound:
     def current(self):
         """The youngest `RunningBound` that has seen enough; the oldest if none has."""
         least = self.n / 2.0 if self._window is None else self._window
-        enough = [
-            running_bound
-            for running_bound in self._alive[::-1]
-            if self.n - running_bound.start >= least
-        ]
+        enough = [bound for bound in self._alive[::-1] if self.n - bound.start >= least]
         return enough[0] if enough else self._alive[0]
 
 

@@ -262,10 +262,8 @@ class ConditionalLogit(BaseEstimator):
             )
         weight = weights_of(items, sample_weight)
         is_kept = weight > 0.0
-        rows, offsets = (
-            np.repeat(is_kept, items.lengths),
-            np.append(0, np.cumsum(items.lengths[is_kept])),
-        )
+        rows = np.repeat(is_kept, items.lengths)
+        offsets = np.append(0, np.cumsum(items.lengths[is_kept]))
         chosen = np.flatnonzero(chosen_of(items, y).values[rows])
         fit(self, matrix if is_kept.all() else matrix[rows], offsets, chosen, weight[is_kept])
         self.n_rounds_, self._total = len(items), float(weight.sum())

@@ -72,9 +72,6 @@ OTHERS = {
     "of a batch": lambda model, X, y, a, p: chosen(model.fit(X, y), X),
     "left out": lambda model, X, y, a, p: step(model, X[1:2], y[1]),
     "left out, then simulated": lambda model, X, y, a, p: model.partial_fit(X[1:2], y[1:2]),
-    "replayed": lambda model, X, y, a, p: model.fit(X, y).replay(
-        X, y, np.ones(len(X)), np.full(len(X), 1 / K)
-    ),
 }
 
 

@@ -1,7 +1,6 @@
 """Bandit learners: literal rounds, no leaks, real feedback."""
 
 import functools
-import math
 
 import naive
 import numpy as np
@@ -173,14 +172,6 @@ def test_labels_of_unrewarded_rounds_do_not_leak(name, rng):
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
 
 
-def test_a_log_without_chance_is_told(rng):
-    X, y = stream(rng, 20)
-    with pytest.warns(GuaranteeWarning, match="All propensities are 1: .* not an estimate"):
-        fresh("soba").replay(X, y, np.ones(20), np.ones(20))
-    with pytest.raises(ValueError, match="does not use propensities"):
-        confidit().replay(X, y, y, y)
-
-
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_conjugate_gradients_end_at_the_solution_in_any_units(scale, rng):
     model, Z, mu = NewtronModel(3, 15, 1.0, 1.0, 1.0), rng.randn(60, 30), 0.3 * scale
@@ -233,30 +224,6 @@ def test_batches_are_chosen_and_learned_with_the_weights_before_them(rng):
     G -= np.eye(K)[actions] * ((actions == y[10:]) / p)[:, None]
     np.testing.assert_allclose(model.coef_, W - G.T @ X[10:])
     assert model.t_ == 30
-
-
-@pytest.mark.exhaustive
-def test_replayed_logs_estimate_what_the_learner_would_earn(rng):
-    """Mean over logs of a uniform policy: the learner's own expected rewards."""
-    X, y = stream(rng, 15)
-    logs, own = [], []
-    for seed in range(40 if INTERPRETED else 300):
-        random = np.random.RandomState(seed)
-        actions = random.randint(K, size=15)
-        model = fresh("banditron, 0.1").set_params(random_state=seed)
-        estimates = model.replay(X, actions, actions == y, np.full(15, 1 / K))
-        logs.append(estimates.sum())
-        twin = fresh("banditron, 0.1").set_params(random_state=seed)
-        expected = 0.0
-        for i in range(15):
-            expected += (
-                twin.decoding_proba(X[i : i + 1])[0, y[i]] if i else 0.9 * (y[0] == 0) + 0.025
-            )
-            twin.update(X[i : i + 1], actions[i : i + 1], [actions[i] == y[i]], [1 / K])
-        own.append(expected)
-        np.testing.assert_array_equal(model.coef_, twin.coef_)
-    sigma = np.std(np.subtract(logs, own)) / math.sqrt(len(logs))
-    assert abs(np.mean(logs) - np.mean(own)) <= 5 * sigma
 
 
 def test_the_reduction_teaches_explored_and_rewarded_rounds_only(rng):

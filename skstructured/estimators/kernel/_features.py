@@ -235,10 +235,8 @@ class FeatureModel(LinearModel):
         if self.has_lines:
             state, n_experts = self.state, len(self.state.vectors)
             near = (self.space.dim_, n_experts, n_experts // 2, self.scale.inner.columns)
-            state.totals, state.which[n_experts // 2 :] = (
-                with_feature_subset(state.totals, *near),
-                1,
-            )
+            state.totals = with_feature_subset(state.totals, *near)
+            state.which[n_experts // 2 :] = 1
 
     def _experts(self):
         return super()._experts() * (1 + self.has_lines)

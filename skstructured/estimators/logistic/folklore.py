@@ -69,11 +69,8 @@ class RadiusMixtureCertificate(Certificate):
 
     def __init__(self, bounds, price):
         radius = max(bound.radius for bound in bounds)
-        constants = {
-            "parts": len(bounds),
-            "radius": radius,
-            "rounds": bounds[0].constants["rounds"],
-        }
+        rounds = bounds[0].constants["rounds"]
+        constants = {"parts": len(bounds), "radius": radius, "rounds": rounds}
         super().__init__("Theorem 3.3, mixed", None, None, radius, constants, bounds[0].unit)
         self.parts, self.price = bounds, price
 

@@ -255,13 +255,8 @@ class AtomBlocks(Blocks):
         block, atoms = self.at(i), means.atoms[i]
         if self.k:
             atoms = points_of(self.k, atoms[0]), atoms[1]
-        args = (
-            *self._given,
-            self.slack,
-            (self.k, self.loss, q, self._kernels[i]),
-            v,
-            means.mu[block],
-        )
+        solver = self.k, self.loss, q, self._kernels[i]
+        args = *self._given, self.slack, solver, v, means.mu[block]
         out, atoms, means.rows[i] = visit(*args, atoms, means.rows[i], means.nu[block])
         means.atoms[i] = self._closed(atoms)
         return out
