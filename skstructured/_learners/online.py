@@ -160,6 +160,13 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved estimator; a ValueError for one of a version whose models were others."""
+        if "t_" in state:
+            name = type(self).__name__
+            raise ValueError(f"{name} was saved before version 0.1.0, and must be fitted again.")
+        super().__setstate__(state)
+
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
 

@@ -160,3 +160,11 @@ def test_it_is_imported_at_its_first_use():
     assert sk.extend.OnlineEstimator is OnlineEstimator
     with pytest.raises(AttributeError, match="no attribute 'NoEstimator'"):
         _ = sk.extend.NoEstimator
+
+
+def test_saved_learners_whose_models_were_others_are_refused():
+    """They counted their rounds by themselves."""
+    state = sk.FolkloreClassifier().fit(np.eye(4), [0, 1, 0, 1]).__getstate__()
+    assert sk.FolkloreClassifier().__setstate__(dict(state)) is None
+    with pytest.raises(ValueError, match=r"FolkloreClassifier was saved before version 0\.1\.0"):
+        sk.FolkloreClassifier().__setstate__(state | {"t_": 4})
