@@ -1,7 +1,6 @@
 """Decoders of label sets after one pass and after ten: whose F1 is largest, and why?
 
-Half of the rows learned (4,000 at most) and others predicted, five shuffles. "f1, ŷ" is
-`ExpectedF1` on the probabilities of `predict_proba`, "f1" on those that learners calibrate for it.
+Half of the rows learned (4,000 at most) and others predicted, five shuffles.
 The lines of labels a row say how many probabilities expect, and how many of these are wrong: where
 more are expected than are true, "f1" answers too many.
 """
@@ -19,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._common import Results, arguments
 from benchmarks.defaults._sets import halves, label_sets
 from skstructured import OnlineStructuredPredictor
-from skstructured.decoders import ExpectedF1, Threshold
+from skstructured.decoders import Threshold
 
 SHUFFLES = 5
 #: Learners: passes, rows at most, and parameters.
@@ -57,20 +56,14 @@ def ours(data, learner, seed):
     passes, most, parameters = learner
     X, Y, X_new, Y_new = halves(*data, seed)
     given = {"max_iter": passes, "random_state": seed, **parameters}
-    # With this decoder the probabilities are calibrated as well.
-    model = OnlineStructuredPredictor("hypercube", decoder="f1", **given)
+    model = OnlineStructuredPredictor("hypercube", **given)
     model.fit(X[:most], Y[:most])
     found = {
         name: measured(Y_new, model.set_params(decoder=decoder).predict(X_new))
         for name, decoder in DECODERS.items()
     }
     mu = model.predict_mean(X_new)
-    plain = ExpectedF1().most_likely(model.embedding_scores(X_new), mu, model.loss_)
-    found["f1, ŷ"] = measured(Y_new, plain.astype(int))
-    calibrated = mu
-    if not parameters.get("regularizer"):
-        calibrated = model._calibrator.now().marginals(model.embedding_scores(X_new))
-    return found, [*expectations(Y_new, mu), *expectations(Y_new, calibrated)[1:]]
+    return found, expectations(Y_new, mu)
 
 
 def peer(data, parameters, seed):
@@ -100,7 +93,7 @@ def table(out, data, arrays, quick):
         runs = [ours(arrays, learner, seed) for seed in seeds]
         say(out, data, name, [found for found, _ in runs])
         means = np.mean([expected for _, expected in runs], axis=0)
-        what = ("true", "expected", "of these wrong", "calibrated", "of those wrong")
+        what = ("true", "expected", "of these wrong")
         told = ", ".join(f"{w} {v:.2f}" for w, v in zip(what, means, strict=True))
         row = dict(zip(what, means, strict=True))
         line = f"{data:8}{name:25}labels a row: {told}"

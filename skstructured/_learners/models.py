@@ -39,7 +39,6 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.pass_selection import LINEAR
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
-from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.fenchel_young import FenchelYoung
@@ -66,15 +65,12 @@ class BlockResult(NamedTuple):
         What the scores are compared with.
     losses : (ndarray, ndarray) or None, default=None
         Surrogate and target losses (n,), from models whose loop knows them without scores.
-    decoder : Decoder or None, default=None
-        Decoder of the rounds, if it is not the learner's unchanged decoder.
     """
 
     stopped: int
     theta: Any
     truth: Any
     losses: tuple[Floats, Floats] | None = None
-    decoder: Decoder | None = None
 
 
 def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:

@@ -91,8 +91,7 @@ def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:
     def note(played: BlockResult, weight: Floats) -> None:
         losses = played.losses
         if losses is None:
-            decoding = learner._decode(played.theta, played.decoder)
-            losses = decoding.point_losses(played.truth)
+            losses = learner._decode(played.theta).point_losses(played.truth)
         sums.append((weight @ losses[0], weight @ losses[1], weight.sum()))
 
     learner._learn(rounds, order, note, LOSSES)

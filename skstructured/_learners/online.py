@@ -48,7 +48,6 @@ from skstructured._learners.multiple_passes import (
     most_passes,
 )
 from skstructured._learners.passes import is_verbose, with_progress
-from skstructured._learners.platt_calibration import Calibrator
 from skstructured._learners.predictions import (
     check_batch,
     read_batch,
@@ -128,8 +127,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     lock: Any
     turn: Any
-    _decoder: Callable[[], Decoder]
-    _calibrator: Calibrator | None = None
+    _given_decoder: Callable[[], Decoder]
     #: Whether models learn float32 rows, in a loop that stops at rows that are out of range.
     _learns_singles = False
 
@@ -338,7 +336,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
 
-        With kernels, sequences, calibrated scores and optimizers of single weights, averages are
+        With kernels, sequences and optimizers of single weights, averages are
         updated after every row up to row 128, later if the number of rows has grown by 1/64.
         """
         record = self._record_of_predictions()
@@ -351,7 +349,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _record_of_predictions(self) -> int:
         """The scores that a loop records: those of predictions, or if it cannot, those played."""
-        if not self._model.scores_ahead or self._calibrator is not None:
+        if not self._model.scores_ahead:
             return SCORES
         return AVERAGE if self._predicts_by_average() else LAST
 
@@ -364,9 +362,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Learn rounds; the `Losses` of the recorded scores by `judged`."""
         played: list[BlockResult] = []
         self._learn(rounds, indices, lambda block, weight: played.append(block), record)
-        if len(played) and played[0].decoder is not None:
-            losses = [judged(self._decode(b.theta, b.decoder), b.truth) for b in played]
-            return Losses(*map(np.concatenate, zip(*losses, strict=True)))
         scores = [block.theta for block in played]
         theta = getattr(type(scores[0]), "joined", np.concatenate)(scores)
         return judged(self._decode(theta), self._truths(rounds.packed[indices]))
@@ -375,7 +370,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """What the scores of rounds are compared with: vertices (n, dim), or `Ragged`."""
         return getattr(self._model, "truths", self.space_.unpack)(packed)
 
-    def _decode(self, theta: Any, decoder: Decoder | None = None) -> Any:
+    def _decode(self, theta: Any) -> Any:
         """How scores become outputs: by the largest score, without a surrogate loss."""
         return LargestScores(theta, self.space_)
 
@@ -417,7 +412,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             return super().certificate(delta)
         loss = getattr(self, "loss_", None)
         if loss is not None and not getattr(loss, "bounds_surrogate", False):
-            check_keeps_bound(self._decoder(), loss)
+            check_keeps_bound(self._given_decoder(), loss)
         return self._model.certificate(delta)
 
     def _wants_intercept(self) -> bool:
@@ -444,7 +439,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if not self._model.owns_arrays():
             own_arrays(self)
         model, weight = self._model, batch.weights
-        record = record if self._calibrator is None else SCORES
         blocks = model.blocks(batch, order, record)
         if max_iter_of(self) is SINGLE_PASS:
             blocks = with_progress(self, blocks, len(order))
@@ -454,8 +448,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 with self.lock:
                     learn = model.learn if model.in_place else self._learn_aside
                     played = learn(batch, block, block_weight, record)
-                    if self._calibrator is not None:
-                        played = self._calibrated(played, block_weight)
                 if played is not None and played.stopped >= 0:
                     model.refuse(self, batch, block[played.stopped])
                 if note is not None:
@@ -466,16 +458,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         with learning_aside(self, continues=True) as twin:
             played = twin._model.learn(batch, block, weight, record)
             twin._model.n_rounds = self._model.n_rounds + len(block)
-        return played
-
-    def _calibrated(self, played: BlockResult, weight: Floats) -> BlockResult:
-        """Scores of a block calibrate those to come."""
-        calibrator: Any = self._calibrator
-        span = slice(played.stopped if played.stopped >= 0 else None)
-        calibration = calibrator.follow(played.theta[span], played.truth[span], weight[span])
-        decoder: Any = self._given_decoder()  # type: ignore[attr-defined]  # who decodes has one
-        if hasattr(decoder, "calibrated"):
-            played = played._replace(decoder=decoder.calibrated(calibration))
         return played
 
     @property
@@ -507,8 +489,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Learn the one row of X; False, and nothing is done, if that needs more than one kernel.
 
         That is before the first row, for several rows, for rows that are sparse, of another dtype
-        or width, out of range or with missing values, and for learners that weight classes or
-        calibrate scores.
+        or width, out of range or with missing values, and for learners that weight classes.
         """
         if classes is not None or not is_ready(self, X):
             return False
@@ -535,7 +516,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model.state.check_can_learn()
         vector = model.state.vector
         owned = type(vector) is np.ndarray and vector.flags.writeable
-        return owned and self.class_weight is None and self._calibrator is None
+        return owned and self.class_weight is None
 
     def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""

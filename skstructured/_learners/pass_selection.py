@@ -178,7 +178,6 @@ class HoldoutFit:
     def __init__(self, learner: Any, rounds: Batch, held_out: Ints, learned: Ints) -> None:
         self.learner, self.rounds = copy.copy(learner), rounds
         self.learner._model = learner._model.fresh_copy()
-        self.learner._calibrator = None
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
     def learn(self, passes: int, random_state: np.random.RandomState) -> None:

@@ -23,7 +23,6 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import DOUBLE
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of, snapshot
-from skstructured._learners.platt_calibration import Calibrator, calibrator_for
 from skstructured.extend._readers import ROWS, RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
@@ -149,9 +148,9 @@ def warn_of_costs(decoder: Decoder, space: OutputSpace) -> None:
 class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
-    Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and `_decoder()`;
-    and the parameter `loss`, unless it has an `_unfitted_loss()`. Without a parameter `space`
-    outputs are classes.
+    Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and
+    `_given_decoder()`; and the parameter `loss`, unless it has an `_unfitted_loss()`. Without a
+    parameter `space` outputs are classes.
     """
 
     space_: Any
@@ -160,7 +159,6 @@ class DecodedPredictions:
     random_state_: np.random.RandomState
     _thetas: Callable[..., Any]
     _given_decoder: Callable[[], Decoder]
-    _calibrator: Calibrator | None
 
     space: Any = "simplex"
 
@@ -176,32 +174,24 @@ class DecodedPredictions:
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def _take_decoder(self) -> None:
-        """Check that the decoder supports the loss, and calibrate scores if it requires that."""
+        """Check that the decoder supports the loss."""
         decoder, loss = self._given_decoder(), self.loss_
         decoder.check_space(loss)
         warn_of_costs(decoder, loss.space)
-        self._calibrator = calibrator_for(loss, decoder)
         if not isinstance(loss, Surrogate):
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
 
-    def _decoder(self) -> Decoder:
-        """The decoder, with calibrated probabilities if it requires them."""
-        decoder: Any = self._given_decoder()
-        if self._calibrator is None or not hasattr(decoder, "calibrated"):
-            return decoder
-        return decoder.calibrated(self._calibrator.now())
-
     _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
 
-    def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
-        """How scores become outputs, by the learner's decoder or by another."""
-        return Decoding(theta, self.loss_, decoder or self._decoder())
+    def _decode(self, theta: Any, mu: Floats | None = None) -> Decoding:
+        """How scores become outputs, perhaps with known means."""
+        return Decoding(theta, self.loss_, self._given_decoder(), mu)
 
     def _decoding(self, X: Features) -> Decoding:
         with lock_of(self):
             theta_and_mu = played_alone(self, X)
             if theta_and_mu is not None:
-                return Decoding(theta_and_mu[:1], self.loss_, self._decoder(), theta_and_mu[1:])
+                return self._decode(theta_and_mu[:1], theta_and_mu[1:])
         learner = snapshot(self)
         with lock_of(learner):
             return learner._decode(learner._scores(X))

@@ -1,12 +1,9 @@
 """Decoders: the most likely, nearest or least costly output, random ones, and sets of labels."""
 
-import copy
-
 import numpy as np
 
 from skstructured._base.plugins import all_builtin, check_vertices
 from skstructured._base.validation import check_share
-from skstructured._learners.platt_calibration import Calibration
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.losses.gap import GapSurrogate
@@ -21,9 +18,9 @@ class ExpectedF1(Decoder):
     marginals. The maximum is exact, in O(d²) per row. The decoder is deterministic and only
     supported for `Hypercube`.
 
-    Online learners with `Shannon` that are fitted with this decoder give it calibrated marginals,
-    and a factor for the empty set; see Notes. All other learners, and those whose decoder becomes
-    "f1" after `fit`, give it ŷ_Ω(θ), the probabilities of `predict_proba`.
+    It reads ŷ_Ω(θ), the probabilities of `predict_proba`. Those of `StructuredPredictor` are
+    honest. After few rounds an online learner gives the many absent labels probabilities that are
+    too large, above all with ``optimizer="ogd"``: then tune `Threshold`.
 
     Parameters
     ----------
@@ -43,59 +40,28 @@ class ExpectedF1(Decoder):
 
     Notes
     -----
-    After few rounds scores are near 0, so the many absent labels have probabilities that are too
-    large, and expected F1 would select most of them. `OnlineStructuredPredictor` and
-    `KernelStructuredPredictor` therefore pass calibrated marginals ``σ(aθ_k + b + m θ̄)``, θ̄ the
-    mean score of the row. They learn a > 0, b and m from the scores that rows had before the
-    update [1]_: one Newton step per row, row t with the weight t³, from a = 1, b = m = 0. They also
-    count how often rows without labels came, and how often they were expected. The ratio of the
-    two odds is r: the empty set has the value ``r · zero_division``. Other decoders and
-    `predict_proba` do not use any of this.
-
-    Among all sets of k labels, that of the k most probable ones is best [2]_; sizes are compared by
-    the dynamic program of [3]_, section 4, see also [4]_. Scratch memory is (d+1)(d+2)/2 numbers.
+    Among all sets of k labels, that of the k most probable ones is best [1]_; sizes are compared by
+    the dynamic program of [2]_, section 4, see also [3]_. Scratch memory is (d+1)(d+2)/2 numbers.
     The F1 is that of each row (``average="samples"``); for "micro" and "macro", which average over
     all rows, tune `Threshold`.
 
     References
     ----------
-    .. [1] Platt (1999), "Probabilistic outputs for support vector machines and comparisons to
-       regularized likelihood methods".
-    .. [2] Lewis (1995), "Evaluating and optimizing autonomous text classification systems".
-    .. [3] Ye, Chai, Lee, Chieu (2012), "Optimizing F-measures: a tale of two approaches".
-    .. [4] Dembczyński, Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure
+    .. [1] Lewis (1995), "Evaluating and optimizing autonomous text classification systems".
+    .. [2] Ye, Chai, Lee, Chieu (2012), "Optimizing F-measures: a tale of two approaches".
+    .. [3] Dembczyński, Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure
        maximization".
     """
 
-    _calibration: Calibration | None = None
     only_over = Hypercube
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = zero_division
 
-    def calibrated(self, calibration: Calibration) -> Decoder:
-        """Return the same decoder with marginals computed from the scores θ instead of ŷ_Ω(θ).
-
-        Parameters
-        ----------
-        calibration : object
-            ``marginals(theta)`` of scores (n, d) are the probabilities of the labels, and ``empty``
-            is the factor by which the empty set is more likely than with independent labels.
-
-        Returns
-        -------
-        ExpectedF1
-        """
-        other = copy.copy(self)
-        other._calibration = calibration
-        return other
-
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax E F1 and p = 0."""
         self.check_space(loss)
-        empty: float | Floats = check_share("zero_division", self.zero_division)
-        if self._calibration is not None:
-            mu, empty = self._calibration.marginals(theta), empty * self._calibration.empty
+        empty = check_share("zero_division", self.zero_division)
         return best_label_sets(mu, empty), np.zeros(len(mu))
 
 

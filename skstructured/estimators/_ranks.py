@@ -14,8 +14,9 @@ MOST_KNOTS = 1000
 class ColumnRanks(NamedTuple):
     """Mid-ranks of the values of columns among training rows, from 0 to 1, and linear between.
 
-    With a share s, it is s of the value in units of the range, and 1 − s of the rank. Values beyond
-    the range of a column have the rank of its end; missing values stay missing.
+    With a share s, it is s of the value in units of the range, and 1 − s of the rank. The range
+    leaves out a hundredth of the values at each end, and one more. Values beyond all others have
+    the rank of the end of a column; missing values stay missing.
 
     Attributes
     ----------
@@ -89,7 +90,9 @@ def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:
     values, firsts = np.unique(present, return_index=True)
     ranks = (firsts + np.append(firsts[1:], len(present))) / (2.0 * len(present))
     if share_of_range > 0.0:
-        units = (values - values[0]) / (values[-1] - values[0] or 1.0)
+        rare = min(1 + len(present) // 100, (len(present) - 1) // 2)
+        low, high = present[rare], present[-1 - rare]
+        units = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
         ranks = (1.0 - share_of_range) * ranks + share_of_range * units
     if len(values) > MOST_KNOTS:
         places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], MOST_KNOTS))

@@ -316,7 +316,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return packed, weight
 
     def _take_decoder(self):
-        decoder, self._calibrator = self._given_decoder(), None  # weights calibrate scores
+        decoder = self._given_decoder()
         decoder.check_space(self.loss_)
         warn_of_costs(decoder, self.space_)
 

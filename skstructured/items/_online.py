@@ -71,7 +71,7 @@ class ItemLearner(OnlineEstimator):
         """Return a model that has learned nothing; see `OnlineEstimator`."""
         return RoundModel(self, ItemRounds(self))
 
-    _decoder = _given_decoder = given_decoder
+    _given_decoder = given_decoder
 
     def _take_decoder(self) -> None:
         self.loss_.warn_without_gap()

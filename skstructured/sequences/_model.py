@@ -269,7 +269,7 @@ class ChainRounds(RoundKind):
     names = "sequences", "sequence"
 
     def __init__(self, learner):
-        rule_of(learner._decoder())
+        rule_of(learner._given_decoder())
         self.k, self.costs = learner.space_.dim_, learner.space_.costs_
 
     def new_scale(self, learner):

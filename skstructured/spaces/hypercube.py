@@ -193,14 +193,13 @@ def best_label_sets(mu, empty):
     """Sets of labels (n, d) of the largest expected F1 for independent labels of marginals μ.
 
     For each size k the most likely k labels are the best set (Lewis 1995); `best_size` finds k.
-    `empty`, the value of the empty set if no label is true, is a number, or one per row (n,) or (n,
-    1).
+    `empty` is the value of the empty set if no label is true.
     """
     order = np.argsort(-mu, axis=1, kind="stable")
     falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))
     d = mu.shape[1]
     counts, inverse = np.empty((d + 1) * (d + 2) // 2), np.empty(2 * d + 1)
-    worth = np.broadcast_to(np.ravel(empty).astype(np.float64), len(mu)).copy()
+    worth = np.full(len(mu), float(empty))
     _best_sizes(np.ascontiguousarray(falling), worth, counts, inverse, sizes)
     V = np.empty(mu.shape)
     np.put_along_axis(V, order, (np.arange(d) < sizes[:, None]).astype(np.float64), axis=1)

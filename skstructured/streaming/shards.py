@@ -167,8 +167,6 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         result.loss_ = model.loss
     state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
-    if getattr(result, "_calibrator", None) is not None:
-        result._calibrator = result._calibrator.mean([s._calibrator for s in shards], shares)
     return result
 
 

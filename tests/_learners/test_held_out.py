@@ -291,7 +291,6 @@ class TestLearners:
             sk.PiSTOLRegressor(max_iter="auto"),
             sk.KernelPerceptronClassifier("rbf", max_iter="auto"),
             sk.OnlineStructuredPredictor(loss="hinge", decoder="gap"),
-            sk.OnlineStructuredPredictor("hypercube", decoder="f1"),
             sk.KernelStructuredPredictor(kernel=sk.Kernel(lambda x, z: x @ z.T, cache_size=0)),
             sk.OnlineStructuredPredictor("ordinal"),
             sk.OnlineStructuredPredictor("permutahedron"),

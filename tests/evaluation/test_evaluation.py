@@ -195,11 +195,6 @@ def test_of_every_linear_learner(model, rng):
     compare(model, rows("csr", rng), outputs("simplex", rng))
 
 
-def test_a_decoder_that_follows_the_rows_is_played_in_turns(rng):
-    model = sk.OnlineStructuredPredictor("hypercube", decoder="f1", average=False)
-    compare(model, rows("dense", rng), outputs("hypercube", rng))
-
-
 @pytest.mark.parametrize(
     "model",
     [

@@ -2,7 +2,7 @@
 
 from naive import bandits
 from naive.gaps import gap_surrogate, gaptron, gaptron_step, margins
-from naive.label_sets import calibrations, expected_f1, f1
+from naive.label_sets import expected_f1, f1
 from naive.means import isotonic_staircase, log_proba, mean_and_conjugate, simplex_projection
 from naive.optimizers import (
     AdaGrad,

@@ -75,7 +75,8 @@ def units_of(learned, X, share):
         return (X / np.maximum(np.abs(learned).max(axis=0), 1e-300)).astype(np.float32)
     pairs = zip(learned.T, X.T, strict=True)
     ranks = np.column_stack([mid_ranks(column.tolist(), values) for column, values in pairs])
-    low, high = learned.min(axis=0), learned.max(axis=0)
+    rare = min(1 + len(learned) // 100, (len(learned) - 1) // 2)
+    low, high = np.sort(learned, axis=0)[[rare, -1 - rare]]
     span = np.where(high > low, high - low, 1.0)
     units = np.clip((X - low) / span, 0.0, 1.0)
     return ((1.0 - share) * ranks + share * units).astype(np.float32)

@@ -49,7 +49,7 @@ class VotingLearner(ClassifierMixin, OnlineEstimator):
             votes_and_logs = self._model.played(rounds.rows)
         return Votes(votes_and_logs).losses(self._truths(rounds.packed), random_state)
 
-    def _decode(self, theta, decoder=None):
+    def _decode(self, theta):
         return Votes(theta) if theta.ndim == 3 else super()._decode(theta)
 
 

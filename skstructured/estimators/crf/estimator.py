@@ -209,7 +209,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     def _unfitted_loss(self):
         return FenchelYoung(scale=1.0)
 
-    def _decoder(self):
+    def _given_decoder(self):
         if not (isinstance(self.decoder, str) and self.decoder == "auto"):
             return resolve_decoder(self.decoder)
         costs = self.cost_matrix, getattr(self.space, "cost_matrix", None)
@@ -230,7 +230,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
                 )
             space.set_params(cost_matrix=self.cost_matrix)
         self.loss_ = self._loss_over(space.fit(y))
-        self.loss_.rule(self._decoder())  # refuses decoders that sequences do not know
+        self.loss_.rule(self._given_decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
 

@@ -378,7 +378,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
         theta = learner._scores(X)
         return learner.space_.decode(theta)
 
-    def _decode(self, theta, decoder=None):
+    def _decode(self, theta):
         return Errors(theta, self.loss_, self.space_)
 
     @property
