@@ -91,7 +91,7 @@ class RunningScale(State):
     ----------
     width : int
         Features, the intercept not included.
-    centred : bool
+    center : bool
         Whether means are taken off; else features are divided by the root of their mean square.
     is_used : bool
         Whether rows are transformed, or unchanged.
@@ -122,7 +122,7 @@ class RunningScale(State):
     def __init__(
         self,
         width: int,
-        centred: bool,
+        center: bool,
         is_used: bool,
         dtype: DTypeLike = np.float64,
         indicators: bool = False,
@@ -132,7 +132,7 @@ class RunningScale(State):
         self.statistics = unbounded(np.zeros((KEPT + FIRST_ROWS * robust, width)))
         self.counts = np.zeros(ROBUST + 1)
         self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
-        self.centred = centred
+        self.centred = center
         self.used = is_used
         self.divided = True
         self.dtype = np.dtype(dtype)

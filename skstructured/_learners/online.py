@@ -162,7 +162,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Read a saved estimator; a ValueError for one of a version whose models were others."""
         if "t_" in state:
             name = type(self).__name__
-            raise ValueError(f"{name} was saved before version 0.1.0, and must be fitted again.")
+            raise ValueError(f"{name} was saved by an earlier version: fit it again.")
         super().__setstate__(state)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:

@@ -166,5 +166,5 @@ def test_saved_learners_whose_models_were_others_are_refused():
     """They counted their rounds by themselves."""
     state = sk.FolkloreClassifier().fit(np.eye(4), [0, 1, 0, 1]).__getstate__()
     assert sk.FolkloreClassifier().__setstate__(dict(state)) is None
-    with pytest.raises(ValueError, match=r"FolkloreClassifier was saved before version 0\.1\.0"):
+    with pytest.raises(ValueError, match="FolkloreClassifier was saved by an earlier version"):
         sk.FolkloreClassifier().__setstate__(state | {"t_": 4})
