@@ -454,7 +454,7 @@ def next_losses(learner: Any, rounds: Batch) -> Floats:
     All have the same features. Models of rows score them once, because scores know no output.
     """
     model = getattr(learner, "_model", None)
-    compiled = isinstance(model, Model) and learner._calibrator is None
+    compiled = isinstance(model, Model)
     if compiled and rounds.offsets is None:
         model = model.copy()
         (block,) = model.blocks(rounds, np.arange(1), SCORES)
