@@ -51,7 +51,8 @@ print(f"{serve(shop, 500).sum()} clicks of the first 500 visitors; guessing gets
 # ``simulate`` is that loop, compiled. The figure compares three bandits with a learner that sees
 # each visitor's wanted item, which no shop can. Look at the gap to that learner:
 # `ConfiditClassifier` explores by confidence bounds, without random draws. The other two draw items
-# at random now and then, which costs clicks, but they log propensities, by which other policies can be evaluated.
+# at random now and then, which costs clicks, but they log propensities, by which other policies can
+# be evaluated.
 
 bandits = {
     "ConfiditClassifier": ConfiditClassifier(classes=range(10)),
@@ -72,9 +73,9 @@ ax.set(xlabel="visitor", ylabel="clicks, share of the last 200", ylim=(0, 1))
 ax.legend(loc="lower right", fontsize=8)
 
 # %%
-# A log with propensities can be used to evaluate another policy without new visitors: a click counts
-# 1/propensity if the policy would have shown the same item. The log here is that of a shop that
-# shows items at random, the policy that of a learner that has seen the first half of the visitors.
+# A log with propensities can be used to evaluate another policy without new visitors: a click
+# counts 1/propensity if the policy would have shown the same item. The log here is that of a shop
+# that shows items at random, the policy that of a learner of the first half of the visitors.
 
 half = len(wanted) // 2
 shown = rng.randint(10, size=half)
@@ -88,5 +89,5 @@ plt.show()
 
 # %%
 # What we see: `ConfiditClassifier` almost reaches the learner with full information, and all three
-# bandits are far better than guessing. On a log of random choices, clicks over propensities estimate
-# the click rate of a learner that was never deployed.
+# bandits are far better than guessing. On a log of random choices, clicks over propensities
+# estimate the click rate of a learner that was never deployed.
