@@ -593,10 +593,12 @@ class TestStreams:
         assert share > 0.04 + max(np.mean(y == 0), np.mean(y[1:] == y[:-1]))
 
 
-def test_rows_of_weight_zero_that_are_far_take_no_digits(rng):
+@pytest.mark.parametrize("standardize", ["auto", "moments"])
+def test_rows_of_weight_zero_that_are_far_take_no_digits(standardize, rng):
     X, far = rng.randn(60, 4), 1e9 * rng.randn(60, 4)
     y, weight = np.arange(60) % 3, np.r_[np.ones(60), np.zeros(60)]
-    model = KernelStructuredPredictor(kernel="arc-cosine", max_iter=5, shuffle=False)
+    options = {"max_iter": 5, "shuffle": False, "standardize": standardize}
+    model = KernelStructuredPredictor(kernel="arc-cosine", **options)
     alone = clone(model).fit(X, y)
     both = clone(model).fit(np.vstack([X, far]), np.r_[y, y], weight)
     np.testing.assert_allclose(both.predict_mean(X), alone.predict_mean(X), atol=1e-5)
