@@ -17,6 +17,7 @@ import pytest
 import skops.io
 from bits import differences
 from conftest import INTERPRETED, ROOT
+from coordinate_steps import AdaGrad, FTRLProximal
 from fitted import FITTED, learns_in_parts
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
@@ -34,7 +35,7 @@ from skstructured._base.component import Component
 from skstructured.checkpoints import HEADER, SCHEMA, load_checkpoint, save_checkpoint
 from skstructured.experts.hedge import AdaHedge
 
-TRUSTED = [Matern, NearestMean, SpanningTrees]
+TRUSTED = [Matern, NearestMean, SpanningTrees, AdaGrad, FTRLProximal]
 KINDS = ("default", "kernel", "sequences", "pipeline", "abstaining")
 #: Spaces known by an oracle in Python, whose kernels every process compiles.
 SLOW = ("pairs", "trees")

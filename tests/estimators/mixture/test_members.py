@@ -433,7 +433,8 @@ class TestTrees:
             assert np.isfinite(trees.scores(StandardRows(None).of(1e90 * given))).all()
         np.testing.assert_allclose(means[1], means[0], atol=0.5)
 
-    def test_sparse_rows_are_the_same_rows(self):
+    def test_sparse_rows_are_the_same_rows(self, monkeypatch):
+        monkeypatch.setattr(_trees, "SHARE_OF_RANGE", 0.0)
         kind, y = SPACES["multiclass"]
         ranks = (X.argsort(axis=0).argsort(axis=0) + 0.5) / 30.0  # dense rows have ranks
         training, loss = training_of(ranks, y, kind)
