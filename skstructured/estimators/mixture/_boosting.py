@@ -4,7 +4,6 @@ import functools
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from skstructured.estimators.boosting._additive import (
     AdditiveTrees,
@@ -92,5 +91,4 @@ class BoostedTrees(Member):
 
     def scores(self, rows: StandardRows) -> Array:
         """See `Member`."""
-        X = rows.unchanged
-        return self.model.scores(X.toarray() if issparse(X) else X)
+        return self.model.scores(rows.unchanged)
