@@ -54,7 +54,7 @@ def check_sign(space: Any, direction: Floats) -> None:
 
 
 def refuse(component: object, method: str, requirement: str) -> NoReturn:
-    """Raise the ValueError for a value of ``part.method`` that does not meet a `requirement`."""
+    """Raise the ValueError for a value of ``component.method`` that misses a `requirement`."""
     raise ValueError(f"{type(component).__name__}.{method} must return {requirement}.")
 
 

@@ -221,7 +221,7 @@ def square_of(G, count, start, stop):
 
 @kernel
 def pack(g, n_scores, dim, packed):
-    """Gradients of the first experts, `n_scores` of each, side by side (rows, few · dim)."""
+    """Gradients of the first experts, `n_scores` of each, side by side (rows, experts · dim)."""
     for e in range(packed.shape[1] // dim):
         offset = e * n_scores
         for i in range(n_scores // dim):

@@ -20,7 +20,7 @@ def _blas() -> Any:
 
 @contextlib.contextmanager
 def one_blas_thread(is_enabled: bool) -> Iterator[None]:
-    """Products have one thread if that is `is_enabled`, and no other thread has set it already.
+    """Products have one thread if `is_enabled`, and if no other thread has set it already.
 
     So the number to restore is never one that was set here.
     """

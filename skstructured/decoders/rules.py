@@ -19,8 +19,8 @@ class ExpectedF1(Decoder):
     supported for `Hypercube`.
 
     It reads ŷ_Ω(θ), the probabilities of `predict_proba`. Those of `StructuredPredictor` are
-    honest. After few rounds an online learner gives the many absent labels probabilities that are
-    too large, above all with ``optimizer="ogd"``: then tune `Threshold`.
+    calibrated by held-out rows. After few rounds an online learner gives the many absent labels
+    probabilities that are too large, above all with ``optimizer="ogd"``: then tune `Threshold`.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def folds(codes, cv):
 
 
 def out_of_fold(opinions, fold, codes, learned):
-    """`opinions` (n,) with the opinions ``learned(others, inside)`` on the rows of each fold.
+    """`opinions` (n,), replaced by ``learned(others, inside)`` for the rows of each fold.
 
     Opinions are not changed if the other folds have one class only.
     """

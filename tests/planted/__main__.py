@@ -1,6 +1,6 @@
 """Plant every kept bug, one by one, and tell which of them no test notices.
 
-    python -m tests.planted [--workers 2] [--only PATTERN ...]
+    python tests/planted [--workers 2] [--only PATTERN ...]
 
 A bug is a file ``tests/planted/FAMILY/NAME.patch``: a unified diff below a few lines that say what
 is wrong (``Bug:``) and which test has to fail (``Killed by:``, one or more). ``Compiled: yes`` asks
@@ -167,7 +167,7 @@ def main():
     """Plant, judge, report."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored
     parser = argparse.ArgumentParser(
-        prog="python -m tests.planted", description=__doc__.split("\n")[0]
+        prog="python tests/planted", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--workers", type=int, default=2, help="bugs planted at a time")
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of some bugs")
