@@ -2,7 +2,7 @@
 
 The theorem is about the rules that played the last half of the rounds, drawn with probability
 proportional to λ_t. So at 20 rounds of that half, equally far apart, the rule that plays is tested:
-with the averages and the last weights on all rows kept back, with what the optimiser plays (which
+with the averages and the last weights on all rows kept back, with what the optimizer plays (which
 sees the row first) on a share of them, others each time. Beside it, the final weights. Kept back
 are the last third, and all rows of a set that were not drawn.
 
@@ -22,7 +22,7 @@ from skstructured.guarantees.risk import path
 
 SHUFFLES, DELTA, SNAPSHOTS = 50, 0.05, 20
 SETS = ("breast_cancer", "digits", "segment", "satimage", "letter", "elec2")
-#: How often, about, what the optimiser plays is asked in a pass, row by row.
+#: How often, about, what the optimizer plays is asked in a pass, row by row.
 ASKED = 6000
 #: Most rows of a set that are drawn: the last weights are played a row at a time.
 MOST = {"average": 15_000, "last": 6_000, "iterates": 6_000}
@@ -40,7 +40,7 @@ class Watch:
         return np.flatnonzero((self.at >= which[0]) & (self.at <= which[-1]))
 
     def played_by(self, model, place):
-        """Error of the optimiser's next play, on the rows that are for this place."""
+        """Error of the optimizer's next play, on the rows that are for this place."""
         every = -(-len(self.y) * len(self.at) // ASKED)
         rows = np.arange(place % every, len(self.y), every)
         batch, found = model.resume(self.X[rows], self.y[rows]), []

@@ -1,4 +1,4 @@
-"""What the defaults were chosen from: optimisers, passes, losses of Gaptron, one row a set.
+"""What the defaults were chosen from: optimizers, passes, losses of Gaptron, one row a set.
 
 Accuracy in %, three shuffled folds, raw features standardised as they arrive; at most 6,000 rows.
 """

@@ -1,4 +1,4 @@
-"""The mixture over streams of label sequences, beside one optimiser: its average and last weights.
+"""The mixture over streams of label sequences, beside one optimizer: its average and last weights.
 
 Log-loss of whole sequences in nats, and labels in % that the most likely sequence had wrong, each
 before the sequence was learned. Words of handwritten letters; built ones whose weights and

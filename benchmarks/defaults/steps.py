@@ -41,7 +41,7 @@ def error(optimizer, arrays, passes, raw, seed):
 
 
 def table(out, passes, raw, quick):
-    """Errors of every optimiser on every set, and their means."""
+    """Errors of every optimizer on every set, and their means."""
     features = "raw" if raw else "standardised"
     out.say(f"\npasses: {passes}, features {features}")
     sets = list(classes(quick))

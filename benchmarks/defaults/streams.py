@@ -1,4 +1,4 @@
-"""Streams: the mixture of steps, the optimiser it mixes, SGD, and repeating the last label.
+"""Streams: the mixture of steps, the optimizer it mixes, SGD, and repeating the last label.
 
 Every row is predicted before it is learned, raw rows in one pass, all at their defaults. Accuracy
 in % and log-loss in nats for classes, mean target and surrogate loss for other outputs. SGD is

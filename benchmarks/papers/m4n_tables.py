@@ -87,8 +87,8 @@ def rows_of(name):
 def gaussian_features(X, seed):
     """What the authors' code learns from: distances to random rows, all of them standardised."""
     X = StandardScaler().fit_transform(X)
-    centres = X[np.random.RandomState(seed).permutation(len(X))[:FEATURES]]
-    squares = (X**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2.0 * X @ centres.T
+    centers = X[np.random.RandomState(seed).permutation(len(X))[:FEATURES]]
+    squares = (X**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2.0 * X @ centers.T
     return StandardScaler().fit_transform(np.exp(-squares / (2.0 * X.std(axis=0).sum())))
 
 

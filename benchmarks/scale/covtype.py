@@ -42,7 +42,7 @@ OURS = {
     "line, fit": lambda: Fitted(OnlineStructuredPredictor(max_iter=1, random_state=0)),
     "line, stream": line,
     "curves, stream": curve,
-    "curves, stream, one optimiser, gamma=0.2": lambda: curve(
+    "curves, stream, one optimizer, gamma=0.2": lambda: curve(
         optimizer="parameter_free", gamma=0.2
     ),
 }

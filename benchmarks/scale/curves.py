@@ -26,8 +26,8 @@ MARKS = (10_000, 100_000, 1_000_000, 10_000_000)
 #: Name -> make a learner.
 OURS = {
     "curves": curve,
-    "curves, one optimiser": lambda: curve(optimizer="parameter_free"),
-    "curves, one optimiser, 2400 features": lambda: curve(
+    "curves, one optimizer": lambda: curve(optimizer="parameter_free"),
+    "curves, one optimizer, 2400 features": lambda: curve(
         optimizer="parameter_free", n_components=2400
     ),
     "line": line,
@@ -36,7 +36,7 @@ OURS = {
 #: Rows, at most, of those that are not to see all.
 AT_MOST = {
     "curves": 10**6,
-    "curves, one optimiser, 2400 features": 10**6,
+    "curves, one optimizer, 2400 features": 10**6,
     "Vowpal Wabbit": 10**5,
     "Vowpal Wabbit -q ::": 10**5,
     "Vowpal Wabbit --nn 20": 10**5,

@@ -1,7 +1,7 @@
 """What validating costs beside learning: `progressive_validate` over `partial_fit`, by `play`.
 
 CSR rows of 20 entries in more and more columns, and dense rows; two classes, everything at its
-defaults but for the optimiser. A line gives the seconds of learning and how many times as long a
+defaults but for the optimizer. A line gives the seconds of learning and how many times as long a
 validation takes, the median of ratios of the same turn.
 """
 

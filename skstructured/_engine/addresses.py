@@ -35,7 +35,7 @@ MOVE_AND_SCORE = types.FunctionType(
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
 #: prepare(data, indices, indptr, width, first, length, Theta, options, terms, room, raw, bounds):
-#: writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that optimisers see
+#: writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that optimizers see
 PREPARE = types.FunctionType(
     types.void(*READ_ROWS, int64, int64, MATRIX, READ_INT64, READ_VECTOR, VECTOR, MATRIX, VECTOR)
 )

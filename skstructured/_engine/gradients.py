@@ -23,15 +23,15 @@ def gradient_rows(loss, theta, truth, gradients, values, params, work):
         values[i] = loss(theta[i], truth[i], gradients[i], params, work)
 
 
-def inner_rows(theta: Floats, difference: Floats, centred: bool) -> Floats:
+def inner_rows(theta: Floats, difference: Floats, centered: bool) -> Floats:
     """<θ, d> of every row, over the entries with d ≠ 0.
 
-    If `centred`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
+    If `centered`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
     off first: no score loses more than its last digit by it, and those that differ by little keep
     all.
     """
     theta = np.where(difference == 0.0, 0.0, theta)
-    if centred:
+    if centered:
         sizes = np.where(difference == 0.0, np.inf, np.abs(theta))
         offset = np.take_along_axis(theta, sizes.argmin(axis=1)[:, None], axis=1)
         theta = theta - np.where(np.isfinite(offset), offset, 0.0)

@@ -122,7 +122,7 @@ def count_gaps(x, weight, statistics):
 
 
 @kernel
-def refresh(x, weight, statistics, counts, centred, divided):
+def refresh(x, weight, statistics, counts, centered, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
@@ -137,7 +137,7 @@ def refresh(x, weight, statistics, counts, centred, divided):
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
         if fresh > 0.0:
             times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
-            shift = times * statistics[SUM, j] / old if centred else 0.0
+            shift = times * statistics[SUM, j] / old if centered else 0.0
             coefficient = there - (times - 1.0) * fresh
             spread = (coefficient + times * statistics[SQUARES, j] / unit) / old - shift * shift
             mean += deviation * shift
@@ -149,10 +149,10 @@ def refresh(x, weight, statistics, counts, centred, divided):
             d = x[j] - mean
             if deviation > 0.0:
                 d = min(max(d, -limit * deviation), limit * deviation)
-            if old == 0.0 and centred:
+            if old == 0.0 and centered:
                 mean, d, share = x[j], 0.0, 1.0
             left = old / all_ if gain == 1.0 else 1.0 - share
-            coefficient = (share * left if centred else share) / unit
+            coefficient = (share * left if centered else share) / unit
             z = d / deviation if deviation > SMALLEST else math.inf
             if abs(z) < LARGEST_QUOTIENT:
                 deviation *= math.sqrt(left + z * z * coefficient)
@@ -164,7 +164,7 @@ def refresh(x, weight, statistics, counts, centred, divided):
         if not divided:
             deviation = 1.0
         statistics[MISSED, j], statistics[MISSED_SINCE, j] = missed, 0.0
-        set_moments(statistics, j, mean if centred else 0.0, deviation)
+        set_moments(statistics, j, mean if centered else 0.0, deviation)
     counts[COUNTED], counts[RECENT] = (counted_weight + since) + weight, 0.0
 
 
@@ -191,7 +191,7 @@ def sort(numbers, count):
 
 
 @kernel
-def start_robustly(statistics, centred):
+def start_robustly(statistics, centered):
     """Statistics of the first rows, without their outliers.
 
     Cells count as at most two robust deviations from the median, 1.48 times the median distance
@@ -207,7 +207,7 @@ def start_robustly(statistics, centred):
         if n == 0:
             continue
         sort(cells, n)
-        center = 0.5 * (cells[(n - 1) // 2] + cells[n // 2]) if centred else 0.0
+        center = 0.5 * (cells[(n - 1) // 2] + cells[n // 2]) if centered else 0.0
         for i in range(n):
             distances[i] = abs(cells[i] - center)
             same += distances[i] == 0.0
@@ -221,21 +221,21 @@ def start_robustly(statistics, centred):
         for i in range(n):
             mean += min(max(cells[i] - center, -reach), reach) / n
         for i in range(n):
-            d = min(max(cells[i] - center, -reach), reach) - (mean if centred else 0.0)
+            d = min(max(cells[i] - center, -reach), reach) - (mean if centered else 0.0)
             squares += d * d / n
         statistics[LIMIT, j] = limit
-        set_moments(statistics, j, center + mean if centred else 0.0, math.sqrt(squares / unit))
+        set_moments(statistics, j, center + mean if centered else 0.0, math.sqrt(squares / unit))
 
 
 @kernel
-def count_at_once(x, weight, statistics, counts, centred, divided):
+def count_at_once(x, weight, statistics, counts, centered, divided):
     """Bring the statistics up to date with row x; with the last of the first rows robustly."""
     n = int(counts[N_COUNTED])
     if n > FIRST_ROWS:
         counts[GAIN] = max(1.0, counts[GROWTH] * n**POWER)
-    refresh(x, weight, statistics, counts, centred, divided)
+    refresh(x, weight, statistics, counts, centered, divided)
     if counts[ROBUST] > 0.0 and n == FIRST_ROWS:
-        start_robustly(statistics, centred)
+        start_robustly(statistics, centered)
 
 
 @kernel(inline=True)
@@ -246,7 +246,7 @@ def round_of(offsets, r):
 
 @kernel(steps=0.5)
 def standardize_rows(
-    data, width, rows, offsets, weight, statistics, counts, centred, divided, out, prior_out
+    data, width, rows, offsets, weight, statistics, counts, centered, divided, out, prior_out
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
@@ -278,7 +278,7 @@ def standardize_rows(
             late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
             unlike = not size <= UNLIKE * width or (constant and changes(x, statistics))
             if late or is_first or unlike:
-                count_at_once(x, w, statistics, counts, centred, divided)
+                count_at_once(x, w, statistics, counts, centered, divided)
                 constant = count_constants(statistics) > 0.0
                 transform(x, statistics, out[r])
             else:
@@ -384,11 +384,11 @@ def scale_entries(
     return count
 
 
-def moments_of(X: Array, weight: Floats, centred: bool) -> tuple[Floats, Floats, Floats]:
+def moments_of(X: Array, weight: Floats, centered: bool) -> tuple[Floats, Floats, Floats]:
     """Σ w of the rows that have each feature, their means and their deviations, (p,) each.
 
     ``m_j = Σ_i w_i x_ij / Σ_i w_i`` and ``sqrt(Σ_i w_i (x_ij − m_j)² / Σ_i w_i)``, over the rows i
-    whose x_ij is not NaN; without `centred`, m_j = 0. Rows of weight 0 may be of any size.
+    whose x_ij is not NaN; without `centered`, m_j = 0. Rows of weight 0 may be of any size.
 
     Deviations of constants are 0, and those of numbers of any size neither over- nor underflow:
     means are those of differences from the first row, and squares are those of parts of the
@@ -398,7 +398,7 @@ def moments_of(X: Array, weight: Floats, centred: bool) -> tuple[Floats, Floats,
     there = ~np.isnan(X)
     total = weight @ there
     share = weight[:, None] * there / np.where(total > 0.0, total, 1.0)
-    mean = _means(X, there, share) if centred else np.zeros(X.shape[1])
+    mean = _means(X, there, share) if centered else np.zeros(X.shape[1])
     apart = np.where(there, X - mean, 0.0)
     size = np.abs(apart).max(axis=0, initial=0.0)
     apart /= np.where(size > 0.0, size, 1.0)

@@ -60,7 +60,7 @@ def learn_row(
     `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
     of `standardize_rows`.
     """
-    (statistics, counts, used, centred, divided) = scale
+    (statistics, counts, used, centered, divided) = scale
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
@@ -73,7 +73,7 @@ def learn_row(
     if used:
         copy_into(backup, statistics.reshape(-1))
         copy_into(counted, counts)
-        moments = (statistics, counts, centred, divided)
+        moments = (statistics, counts, centered, divided)
         as_standardize(standardize)(x[0], width, first, none, weight, *moments, z, no_rows)
     row, results = (z[0], empty, empty, width), (work, nothing, nothing, nothing)
     single_round = (first, none, truth.reshape(-1), weight, nothing, np.empty((0, 2)), none)

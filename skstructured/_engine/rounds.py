@@ -449,7 +449,7 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
     summed, vectors, shares, rates, totals, sums, kind, bound_indices, numbers, slot = learned[2:]
     n_experts, dim = vectors.shape[0], out.shape[0]
     vectors_copy, s, v = np.empty_like(vectors), np.empty(n_experts), np.empty(shares.shape[2])
-    for e in range(n_experts):  # optimisers may note what they see in them
+    for e in range(n_experts):  # optimizers may note what they see in them
         copy_into(vectors_copy[e], vectors[e])
     mixed_as = kind if kind != ALONE else SCORES  # averages of one expert are scored here too
     mixing_state = (shares, rates, totals, sums, mixed_as, bound_indices, numbers, slot)

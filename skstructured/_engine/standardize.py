@@ -41,6 +41,7 @@ from skstructured._engine.moments import (
 )
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
+from skstructured._engine.saved import renamed
 from skstructured._engine.state import Call, State, at_once
 
 #: The order of one row; it is not written to.
@@ -132,7 +133,7 @@ class RunningScale(State):
         self.statistics = unbounded(np.zeros((KEPT + FIRST_ROWS * robust, width)))
         self.counts = np.zeros(ROBUST + 1)
         self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
-        self.centred = center
+        self.centered = center
         self.used = is_used
         self.divided = True
         self.dtype = np.dtype(dtype)
@@ -141,7 +142,7 @@ class RunningScale(State):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have statistics without edges."""
-        vars(self).update(state)
+        vars(self).update(renamed(state))
         missing = KEPT - len(self.statistics)
         if missing > 0:
             width = self.statistics.shape[1]
@@ -233,7 +234,7 @@ class RunningScale(State):
             columns = RobustColumns.of(X, weight, quantiles)
             self.quantiles = columns if len(columns.heavy) else None
             X = columns.transform(X)
-        total, mean, deviation = moments_of(X, weight, self.centred)
+        total, mean, deviation = moments_of(X, weight, self.centered)
         self.counts[COUNTED], self.counts[N_COUNTED] = weight.sum(), FIRST_ROWS + rows.n_rows
         self.statistics[MISSED] = self.counts[COUNTED] - total
         self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
@@ -276,7 +277,7 @@ class RunningScale(State):
         arrays = dict(zip(("statistics", "counts"), self.arrays, strict=True))
         copies = {name: numbers.copy() for name, numbers in arrays.items()}
         arguments = (rows.data, rows.width, order, self.offsets, weight, *copies.values())
-        standardize_rows(*arguments, self.centred, self.divided, out, prior_out)
+        standardize_rows(*arguments, self.centered, self.divided, out, prior_out)
         if self.indicators:
             gaps = np.isnan(rows.X[order])
             out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
@@ -367,7 +368,7 @@ class RunningScale(State):
     def reset_copy(self) -> "RunningScale":
         """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
-        settings = self.centred, self.used, self.dtype, self.indicators, self.robust
+        settings = self.centered, self.used, self.dtype, self.indicators, self.robust
         fresh = type(self)(width, *settings, bool(self.counts[GROWTH]))
         fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh

@@ -55,14 +55,14 @@ def _in_another_thread(calls: Any) -> list[Any]:
     return results[0]  # type: ignore[no-any-return]
 
 
-#: Entries of every optimiser's vector that belong to the loop: a factor to be multiplied into Θ
+#: Entries of every optimizer's vector that belong to the loop: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
 #: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed
 #: anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and how many rounds were learned.
 RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS, RENEWED, NORM_AT, ROUNDS = range(9)
 
-#: Where an optimiser's own entries begin.
+#: Where an optimizer's own entries begin.
 OWN = 9
 
 #: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
@@ -226,7 +226,7 @@ class LinearState(State):
         groups = dim if kind == LABELS else 1
         self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
-        #: Which bound of a round each optimiser sees, the largest ones, and rows of a gradient.
+        #: Which bound of a round each optimizer sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(n_optimizers, dtype=np.int64)
         self.heaviest, self.between = 1.0, 0.0
         self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)

@@ -36,7 +36,7 @@ class FeatureScale:
         cls,
         X: Matrix,
         weight: Floats,
-        centred: bool,
+        centered: bool,
         indicators: bool = False,
         columns: RobustColumns | None = None,
     ) -> Self:
@@ -54,7 +54,7 @@ class FeatureScale:
         tiny = deviation <= 1e-12 * np.abs(mean)
         is_binary = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0) & indicators
         scale = np.where(is_binary | tiny, 1.0, deviation)
-        return cls(np.where(is_binary, 0.0, mean) if centred else None, scale, columns)
+        return cls(np.where(is_binary, 0.0, mean) if centered else None, scale, columns)
 
     @property
     def used(self) -> bool:

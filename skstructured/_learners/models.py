@@ -407,7 +407,7 @@ class LinearModel(Model):
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", lambda: compiled_learn_row(self._bound()))
             if learn is not None:
-                scaling = *scale.arrays, scale.used, scale.centred, scale.divided
+                scaling = *scale.arrays, scale.used, scale.centered, scale.divided
                 arguments = (self.intercept, *norms, X, V, weight, scaling, state.learned)
                 return learn(*arguments, (self.params, self.options), self.work)
         rows = Rows.from_array(X)

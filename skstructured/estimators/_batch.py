@@ -164,13 +164,13 @@ class BatchPredictor(BaseEstimator):
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
-    def _scale_for(self, X, weight, centred):
+    def _scale_for(self, X, weight, centered):
         if not self.standardize or is_precomputed(self.kernel):
             return FeatureScale()
         columns = None
         if self.standardize != "moments":
             columns = RobustColumns.of(X, weight, quantiles=not self._is_linear())
-        return FeatureScale.of(X, weight, centred, self.standardize == "auto", columns)
+        return FeatureScale.of(X, weight, centered, self.standardize == "auto", columns)
 
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""

@@ -83,7 +83,7 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     Notes
     -----
-    Members learn ``(y − centre)/scale``, with the median of y and a robust scale. For kernels and
+    Members learn ``(y − center)/scale``, with the median of y and a robust scale. For kernels and
     trees, outputs are at most 20 scales from the median; weights and scores use them unchanged. The
     weights are those of `StructuredPredictor`, with `loss`, the usual weight 1/n_members instead of
     2, and ε = 0.

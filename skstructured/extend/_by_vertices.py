@@ -100,7 +100,7 @@ def _wolfe(
 
 
 @also_interpreted
-def _centre(theta: Floats) -> Floats:
+def _center(theta: Floats) -> Floats:
     """Subtract the score nearest to 0 from all; no score loses more than its last digit."""
     nearest = theta[0]
     for j in range(theta.shape[0]):
@@ -152,7 +152,7 @@ def _wolfe_in_python(
 def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float]:
     """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
     theta = np.array(theta, dtype=np.float64)
-    theta = _centre(theta) if space.constant_sum else theta
+    theta = _center(theta) if space.constant_sum else theta
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
     x, k, gap = _wolfe_of(space)(theta, S, w, np.zeros(scratch(len(theta))))
     return x, S[:k], w[:k], gap
@@ -185,9 +185,9 @@ def _active_set_projection(
 ) -> float:
     dim = theta.shape[0]
     S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
-    centred = _centre(theta) if CONSTANT_SUM else theta
-    x, _active, gap = WOLFE(centred, S, w, work)
-    work[0] = max(work[0], gap / (1.0 + np.abs(centred).max()))
+    centered = _center(theta) if CONSTANT_SUM else theta
+    x, _active, gap = WOLFE(centered, S, w, work)
+    work[0] = max(work[0], gap / (1.0 + np.abs(centered).max()))
     value = 0.0
     for j in range(dim):
         mu[j] = x[j] - truth[j]

@@ -63,7 +63,7 @@ class OnlineOptimizer(Component, ABC):
 
     #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)
-    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the loop keeps them in A.
+    #: Whether the optimizer keeps averages by itself, in Θ; otherwise the loop keeps them in A.
     keeps_average = False
 
     def specialised(self) -> "OnlineOptimizer":
@@ -199,7 +199,7 @@ class CoordinateOptimizer(OnlineOptimizer):
         return ()
 
     @property
-    def entries(self) -> int:  # type: ignore[override]  # a number in most optimisers
+    def entries(self) -> int:  # type: ignore[override]  # a number in most optimizers
         """The number of entries that it has in the state."""
         return len(self.parameters())
 

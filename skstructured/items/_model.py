@@ -8,6 +8,7 @@ import numpy as np
 from skstructured._base.ragged import Ragged
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import Rows
+from skstructured._engine.saved import renamed
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import DIM, FRESH, INNER, OPTIONS, ROOM, clear
 from skstructured._learners.batch_scaling import scale_of
@@ -21,7 +22,7 @@ from skstructured.sequences._ragged import RoundKind
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
 #: centered in each round, because a number added to all scores changes nothing.
-INTERCEPT, CENTRED = range(OPTIONS, OPTIONS + 2)
+INTERCEPT, CENTERED = range(OPTIONS, OPTIONS + 2)
 
 #: Items of a round, at most, whose products are all computed.
 TOGETHER = 64
@@ -81,8 +82,8 @@ def sparse_distance(data, indices, indptr, row, other):
 
 
 @kernel
-def _products(data, indices, indptr, width, first, M, centred, K):
-    """K (M, M) = XXᵀ of the items; −½ their squared distances if CSR rows are `centred`.
+def _products(data, indices, indptr, width, first, M, centered, K):
+    """K (M, M) = XXᵀ of the items; −½ their squared distances if CSR rows are `centered`.
 
     Both are the same when they are centered, but distances are exact when items are far from 0.
     """
@@ -92,7 +93,7 @@ def _products(data, indices, indptr, width, first, M, centred, K):
         return
     for a in range(M):
         for b in range(a + 1):
-            if centred > 0:
+            if centered > 0:
                 both = -0.5 * sparse_distance(data, indices, indptr, first + a, first + b)
             else:
                 both = row_product(data, indices, indptr, width, first + a, first + b)
@@ -101,7 +102,7 @@ def _products(data, indices, indptr, width, first, M, centred, K):
 
 
 @kernel
-def _centre(K, M, means):
+def _center(K, M, means):
     """K ← (I − J) K (I − J), J the mean over the items."""
     total = 0.0
     for a in range(M):
@@ -132,16 +133,16 @@ def _square(K, M, L):
 
 
 @kernel
-def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
-    """``Σ‖x_i‖²``; if `centred`, of dense rows less ``M‖x̄‖²``, CSR ones by the first."""
+def _spread(data, indices, indptr, width, first, M, intercept, centered, mean):
+    """``Σ‖x_i‖²``; if `centered`, of dense rows less ``M‖x̄‖²``, CSR ones by the first."""
     total, apart = 0.0, 0.0
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
-        if centred > 0 and indptr.shape[0] > 0:
+        if centered > 0 and indptr.shape[0] > 0:
             apart += sparse_distance(data, indices, indptr, first + m, first)
-    if centred > 0 and indptr.shape[0] > 0:
+    if centered > 0 and indptr.shape[0] > 0:
         return min(total, apart)
-    if centred > 0:
+    if centered > 0:
         X, off = rows_of(data, width, first, M), 0.0
         mean[0] = 0.0
         for m in range(M):
@@ -153,16 +154,16 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
 
 
 @kernel
-def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, both, mean):
-    """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean if they are `centred`.
+def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centered, both, mean):
+    """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean if they are `centered`.
 
     0 if rows are the same. For at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K their products, which
     is at most ``M^{1/8}`` too large; for more, the trace. Dense rows are those of `less_first`.
     """
     if M > TOGETHER:
-        return _spread(data, indices, indptr, width, first, M, intercept, centred, mean)
+        return _spread(data, indices, indptr, width, first, M, intercept, centered, mean)
     K, L = both[0, : M * M].reshape((M, M)), both[1, : M * M].reshape((M, M))
-    _products(data, indices, indptr, width, first, M, centred, K)
+    _products(data, indices, indptr, width, first, M, centered, K)
     largest = 0.0
     for a in range(M):
         for b in range(M):
@@ -173,8 +174,8 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centre
     for a in range(M):
         for b in range(M):
             K[a, b] /= largest
-    if centred > 0:
-        _centre(K, M, L[0])
+    if centered > 0:
+        _center(K, M, L[0])
     _square(K, M, L)
     trace = _square(L, M, K)
     power = 4.0
@@ -201,11 +202,11 @@ def prepare_items(data, indices, indptr, width, first, M, Theta, options, terms,
 
     `terms` are D² and 1/λ of the round, which `λ_max(XXᵀ)` is multiplied by.
     """
-    intercept, centred = options[INTERCEPT], options[CENTRED]
+    intercept, centered = options[INTERCEPT], options[CENTERED]
     both = room[:SCRATCH].reshape((2, TOGETHER * TOGETHER))
     mean = room[SCRATCH:].reshape((1, room.shape[0] - SCRATCH))
     place = (data, indices, indptr, width, first, M, intercept)
-    largest = largest_eigenvalue(*place, centred, both, mean)
+    largest = largest_eigenvalue(*place, centered, both, mean)
     bounds[0], bounds[1] = largest * terms[0], largest * terms[1]
     dense = indptr.shape[0] == 0
     if dense and raw.shape[1] == Theta.shape[1]:
@@ -258,22 +259,26 @@ class ItemRounds(RoundKind):
     by_ratio = (GradientDescent, RelativeStep)
 
     def __init__(self, learner: Any) -> None:
-        self.steps, self.centred = learner._steps, learner.space_.constant_sum
+        self.steps, self.centered = learner._steps, learner.space_.constant_sum
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object."""
+        vars(self).update(renamed(state))
 
     def new_scale(self, learner: Any) -> Any:
         """See `RoundKind`."""
-        centred = learner._intercept or self.centred
+        centered = learner._intercept or self.centered
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
-        scale = scale_of(learner, columns, centred)
+        scale = scale_of(learner, columns, centered)
         return scale if self.steps is None else scale.without_edges()  # steps are indicators
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:
         """See `RoundKind`."""
         _, regularizer, oracle = model.loss._terms()
-        options = np.zeros(CENTRED + 1, np.int64)
+        options = np.zeros(CENTERED + 1, np.int64)
         options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
         options[ROOM], options[INTERCEPT] = SCRATCH + model.width, model.intercept
-        options[CENTRED] = self.centred
+        options[CENTERED] = self.centered
         return regularizer.kernel_params(), options
 
     def kernels(self, loss: Any) -> Any:
@@ -296,7 +301,7 @@ class ItemRounds(RoundKind):
         scale.offsets = offsets
         pending = super().counted(scale, rows, places, weight, offsets)
         ready = pending.rows
-        if not self.centred or ready.is_sparse:
+        if not self.centered or ready.is_sparse:
             return pending
         out = np.empty((len(places), ready.width))
         less_first(ready.data, ready.width, pending.places, offsets, out)
@@ -315,7 +320,7 @@ class ItemRounds(RoundKind):
 
     def weights(self, model: Any, W: Floats) -> Floats:
         """See `RoundKind`."""
-        if model.intercept or not model.scale.centred:
+        if model.intercept or not model.scale.centered:
             return model.scale.fold(W)
         return model.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
 

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
+from skstructured._engine.saved import renamed
 from skstructured._learners.lock import snapshot
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
@@ -33,13 +34,17 @@ class Grades:
     """
 
     def __init__(self, grades: Floats, weight: Floats) -> None:
-        self.centre = np.average(grades, weights=weight)
-        variance = np.average((grades - self.centre) ** 2, weights=weight)
+        self.center = np.average(grades, weights=weight)
+        variance = np.average((grades - self.center) ** 2, weights=weight)
         self.scale = np.sqrt(variance) or 1.0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object."""
+        vars(self).update(renamed(state))
 
     def unpack(self, packed: Floats) -> Floats:
         """Outputs (N, 1)."""
-        return (packed[:, :1] - self.centre) / self.scale
+        return (packed[:, :1] - self.center) / self.scale
 
 
 class QueryLoss:

@@ -333,8 +333,8 @@ class FenchelYoung(Component):
         """
         _, regularizer, oracle = self._terms()
         mu = np.asarray(mu, dtype=np.float64)
-        centre = self.mean(np.zeros((1, mu.shape[1])))
-        return oracle.link((1.0 - inside) * mu + inside * centre, regularizer)
+        center = self.mean(np.zeros((1, mu.shape[1])))
+        return oracle.link((1.0 - inside) * mu + inside * center, regularizer)
 
     def gradient(self, theta: ArrayLike, V: ArrayLike) -> Floats:
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""

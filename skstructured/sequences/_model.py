@@ -306,7 +306,7 @@ class ChainRounds(RoundKind):
         data = batch.rows.data
         if learner.standardize == "auto" and np.all((data == 0.0) | (data == 1.0)):
             scale.without_edges().divided = False
-            scale.used = scale.centred and not batch.rows.is_sparse
+            scale.used = scale.centered and not batch.rows.is_sparse
 
     def numbers(self, model, record):
         """See `RoundKind`."""

@@ -6,6 +6,7 @@ from sklearn.utils import check_array, column_or_1d
 from skstructured._base.component import Component
 from skstructured._base.validation import check_weights
 from skstructured._engine.quantiles import weighted_quantile
+from skstructured._engine.saved import renamed
 
 #: Largest |y|: differences and sums of a few are finite.
 LARGEST = 1e300
@@ -35,7 +36,7 @@ def _middle_size(sizes, weight):
 
 
 class RealLine(Component):
-    """One real number per row: y is learned as ``(y − centre)/scale``.
+    """One real number per row: y is learned as ``(y − center)/scale``.
 
     Attributes
     ----------
@@ -46,8 +47,12 @@ class RealLine(Component):
     task = None
     has_ties = False
 
+    def __setstate__(self, state):
+        """Read a saved space."""
+        super().__setstate__(renamed(state))
+
     def fit(self, y, sample_weight=None):
-        """Take `centre` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
+        """Take `center` and `scale` from outputs (n,) with weights (n,), or ones; returns self.
 
         The median m, and ``Σ d²/Σ d`` of the distances d = |y − m| that lie between the quantiles ½
         and ⅘ of them, in units of a standard normal deviate. So a fifth of outliers of any size
@@ -56,10 +61,10 @@ class RealLine(Component):
         """
         y = self._numbers(y)
         weight = check_weights(sample_weight, y, len(y))
-        self.centre = float(weighted_quantile(y, weight, 0.5))
-        sizes = np.abs(y - self.centre)
+        self.center = float(weighted_quantile(y, weight, 0.5))
+        sizes = np.abs(y - self.center)
         usual = float(np.average(np.sqrt(sizes), weights=weight)) ** 2
-        rounding = ROUNDING * max(abs(self.centre), usual)
+        rounding = ROUNDING * max(abs(self.center), usual)
         self.scale = _middle_size(sizes, weight) / NORMAL
         if self.scale <= rounding:
             differ = (sizes > rounding) & (weight > 0.0)
@@ -71,7 +76,7 @@ class RealLine(Component):
     def fit_stream(self, y, classes=None):
         """Keep the units of y, because the outputs of a stream are unknown; returns self."""
         self.check_classes(classes)
-        self.centre, self.scale, self.dim_ = 0.0, 1.0, 1
+        self.center, self.scale, self.dim_ = 0.0, 1.0, 1
         return self
 
     def check_classes(self, classes):
@@ -81,7 +86,7 @@ class RealLine(Component):
 
     def pack(self, y):
         """Outputs (n,) in the units that are learned."""
-        return (self._numbers(y) - self.centre) / self.scale
+        return (self._numbers(y) - self.center) / self.scale
 
     def unpack(self, packed):
         """Outputs (n, 1) of packed ones."""
@@ -91,7 +96,7 @@ class RealLine(Component):
         """Outputs (n,) in units of y, the largest float at most."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            return np.clip(V[:, 0] * self.scale + self.centre, -largest, largest)
+            return np.clip(V[:, 0] * self.scale + self.center, -largest, largest)
 
     @staticmethod
     def _numbers(y):

@@ -148,7 +148,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     result = _like(shards[0])
     if isinstance(result.space_, RealLine):  # weights are in units of y
         result.space_.scale = 1.0
-        result.space_.centre = shares @ [shard.space_.centre for shard in shards]
+        result.space_.center = shares @ [shard.space_.center for shard in shards]
     result.optimizer_ = MeanOfShards()
     model = result._model = result.new_model()
     state = model.state

@@ -1,4 +1,4 @@
-"""Spaces and optimisers that users bring: what does not fit is refused by name, before learning."""
+"""Spaces and optimizers that users bring: what does not fit is refused by name, before learning."""
 
 import broken_losses
 import broken_parts

@@ -59,16 +59,16 @@ def test_required_and_keyword_only_parameters_and_nothing_else_of_a_dataclass():
     @parameters
     class Scaled(BaseEstimator):
         factor: float
-        centre: bool = True
+        center: bool = True
         _: KW_ONLY
         copy: bool = False
 
-    assert str(inspect.signature(Scaled)) == ("(factor, centre=True, *, copy=False)")
-    model = clone(Scaled(2.0, copy=True).set_params(centre=False))
-    assert vars(model) == {"factor": 2.0, "centre": False, "copy": True}
-    assert not hasattr(Scaled, "centre") and not is_dataclass(model)
+    assert str(inspect.signature(Scaled)) == ("(factor, center=True, *, copy=False)")
+    model = clone(Scaled(2.0, copy=True).set_params(center=False))
+    assert vars(model) == {"factor": 2.0, "center": False, "copy": True}
+    assert not hasattr(Scaled, "center") and not is_dataclass(model)
     assert model != clone(model)
-    assert repr(model) == "Scaled(centre=False, copy=True, factor=2.0)"
+    assert repr(model) == "Scaled(center=False, copy=True, factor=2.0)"
     with pytest.raises(TypeError, match=r"Scaled.__init__\(\) missing 1 required .*'factor'"):
         Scaled()
 

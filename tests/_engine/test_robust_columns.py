@@ -90,14 +90,14 @@ def test_entries_of_sparse_rows_keep_to_their_sizes(rng):
 
 @pytest.mark.parametrize("weights", ["ones", "lognormal"])
 @pytest.mark.parametrize("forgets", [True, False])
-@pytest.mark.parametrize("centred", [True, False])
-def test_streams_are_as_defined(centred, forgets, weights, rng):
+@pytest.mark.parametrize("centered", [True, False])
+def test_streams_are_as_defined(centered, forgets, weights, rng):
     X = columns_of(rng, 400)
     X[200:, 0] += 4.0
     weight = np.ones(400) if weights == "ones" else np.exp(rng.randn(400))
-    scale = RunningScale(6, centred, True, robust=True, forgets=forgets)
+    scale = RunningScale(6, centered, True, robust=True, forgets=forgets)
     Z = scale.apply(Rows.from_array(X), weight=weight)[0].matrix
-    wanted = naive.stream(X, weight, centred, USUAL_GROWTH * forgets)
+    wanted = naive.stream(X, weight, centered, USUAL_GROWTH * forgets)
     np.testing.assert_allclose(Z, wanted, rtol=1e-7, atol=1e-9)
     low, high = scale.statistics[[LOW, HIGH]]
     new = np.vstack([X, np.full(6, 1e9), np.full(6, -1e9)])

@@ -22,21 +22,21 @@ def odd_weights(kind, rng, n=60):
     return np.ones(n) if kind == "ones" else rng.randint(4, size=n) * 10.0 ** rng.randint(-3, 3, n)
 
 
-@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize(
     ("weights", "missing"), [("ones", 0.0), ("mixed", 0.0), ("mixed", 0.1), ("mixed", 0.9)]
 )
 @pytest.mark.parametrize("kind", ERRORS)
-def test_rows_are_standardised_as_defined(kind, weights, missing, centred, rng):
+def test_rows_are_standardised_as_defined(kind, weights, missing, centered, rng):
     """Means and deviations are those of the rows that have a feature; no row may have the last."""
     X, weight = odd_rows(kind, rng, 60), odd_weights(weights, rng)
     tolerance, exact = ERRORS[kind], ERRORS[kind] / 100
     if missing:
         X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
         X[:, -1], tolerance, exact = np.nan, 100 * tolerance, 100 * tolerance
-    scale = RunningScale(X.shape[1], centred, True)
+    scale = RunningScale(X.shape[1], centered, True)
     Z = scale.apply(Rows.from_array(X), weight=weight)[0].matrix
-    wanted, known = standardized(X, weight, centred)
+    wanted, known = standardized(X, weight, centered)
     np.testing.assert_allclose(Z, wanted, rtol=tolerance, atol=tolerance)
     for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
         assert found == pytest.approx(root(variance), rel=exact, abs=0.0)
@@ -46,13 +46,13 @@ def test_rows_are_standardised_as_defined(kind, weights, missing, centred, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("centred", [True, False])
-def test_indicators_stand_behind_the_features(centred, dtype, rng):
+@pytest.mark.parametrize("centered", [True, False])
+def test_indicators_stand_behind_the_features(centered, dtype, rng):
     """1 where a row lacks the feature, as given; rows of weight 0 are 0 altogether."""
     X, weight = odd_rows("plain", rng, 40), odd_weights("mixed", rng, 40)
     X = np.where(rng.rand(*X.shape) < 0.3, np.nan, X).astype(dtype)
     p = X.shape[1]
-    scale, plain = (RunningScale(p, centred, True, dtype, given) for given in (True, False))
+    scale, plain = (RunningScale(p, centered, True, dtype, given) for given in (True, False))
     given = (Rows.from_array(X), np.arange(40), weight, True)
     ready, places, count, undo, before = scale.counted(*given)
     alone, first = plain.counted(*given)[::4]
@@ -136,37 +136,37 @@ def test_a_scale_begun_anew_divides_as_the_one_before(divided, rng):
         np.testing.assert_allclose(Z[t], unit, rtol=1e-10, atol=1e-10)
 
 
-def literal(X, weight, centred):
+def literal(X, weight, centered):
     """Means and deviations by their definition, over the rows of positive weight."""
     there = weight > 0.0
     rows = [[None if math.isnan(a) else Fraction(float(a)) for a in x] for x in X[there]]
-    known = moments(rows, [Fraction(float(w)) for w in weight[there]], centred)
+    known = moments(rows, [Fraction(float(w)) for w in weight[there]], centered)
     return [float(mean) for mean, _ in known], [root(variance) for _, variance in known]
 
 
-@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.95])
 @pytest.mark.parametrize("kind", ERRORS)
-def test_are_those_of_the_rows_that_have_a_feature(kind, missing, centred, rng):
+def test_are_those_of_the_rows_that_have_a_feature(kind, missing, centered, rng):
     X = odd_rows(kind, rng, 60)
     X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
     weight = rng.randint(4, size=60) * 10.0 ** rng.randint(-3, 3, 60)
-    total, mean, deviation = moments_of(X, weight, centred)
-    means, deviations = literal(X, weight, centred)
+    total, mean, deviation = moments_of(X, weight, centered)
+    means, deviations = literal(X, weight, centered)
     np.testing.assert_allclose(total, weight @ ~np.isnan(X), rtol=1e-13)
     size = np.abs(np.nan_to_num(X)).max(axis=0)
     assert (np.abs(mean - means) <= 1e-13 * size).all()
     np.testing.assert_allclose(deviation, deviations, rtol=1e-7 if kind == "far" else 1e-11)
 
 
-@pytest.mark.parametrize("centred", [True, False])
-def test_rows_without_weight_may_be_of_any_size(centred, rng):
+@pytest.mark.parametrize("centered", [True, False])
+def test_rows_without_weight_may_be_of_any_size(centered, rng):
     X, weight = rng.randn(20, 3), np.append(np.ones(19), 0.0)
-    found = moments_of(X, weight, centred)
+    found = moments_of(X, weight, centered)
     X[-1] = 1e300
-    for one, other in zip(found, moments_of(X, weight, centred), strict=True):
+    for one, other in zip(found, moments_of(X, weight, centered), strict=True):
         np.testing.assert_array_equal(one, other)
-    none = moments_of(X, np.zeros(20), centred)
+    none = moments_of(X, np.zeros(20), centered)
     assert not np.any(none)
 
 

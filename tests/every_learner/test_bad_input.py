@@ -261,7 +261,7 @@ def test_first_rows_that_are_none_of_the_space(learner, rows, outputs, message):
 
 
 class Hoarder(PiSTOL):
-    """An optimiser with two matrices a feature, which no loop over sequences knows."""
+    """An optimizer with two matrices a feature, which no loop over sequences knows."""
 
     blocks = (2, 0)
 

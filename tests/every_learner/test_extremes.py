@@ -1,4 +1,4 @@
-"""The ends of the range that docs/numbers.md promises, for every optimiser and learner."""
+"""The ends of the range that docs/numbers.md promises, for every optimizer and learner."""
 
 import pickle
 import tracemalloc
@@ -31,7 +31,7 @@ def online(**parameters):
     return plain.predictor(average="polynomial", fit_intercept=False, **parameters)
 
 
-#: name -> (optimiser for features ``x`` and sample weights ``w`` times as large: the same
+#: name -> (optimizer for features ``x`` and sample weights ``w`` times as large: the same
 #: learner in other units)
 OPTIMIZERS = {
     "ogd": lambda x, w: optimizers.GradientDescent(),

@@ -48,7 +48,7 @@ def sign_step(state, W, a, b, g):
 
 
 class SignDescent(sk.extend.CoordinateOptimizer):
-    """An optimiser of single weights: by the sign of each gradient."""
+    """An optimizer of single weights: by the sign of each gradient."""
 
     coordinate_kernel = staticmethod(sign_step)
 
@@ -71,7 +71,7 @@ def root_step(state, inner, square, bound, weight):
 
 
 class RootDescent(sk.extend.OnlineOptimizer):
-    """An optimiser of the whole matrix: W ← W − G/√(Σ‖G‖²)."""
+    """An optimizer of the whole matrix: W ← W − G/√(Σ‖G‖²)."""
 
     scale_kernel, step_kernel, entries = staticmethod(still), staticmethod(root_step), 1
 
@@ -122,7 +122,7 @@ def linearised(theta, truth, g, params, work):
 
 
 class Immovable(sk.extend.Regularizer):
-    """A regularizer, with its row in the table: Ω = 0 at the centre and +∞ elsewhere."""
+    """A regularizer, with its row in the table: Ω = 0 at the center and +∞ elsewhere."""
 
 
 def _zero(mu, regularizer):
@@ -143,7 +143,7 @@ def test_a_space(rng):
 
 
 @pytest.mark.parametrize("optimizer", [SignDescent(0.05), RootDescent()], ids=["one", "whole"])
-def test_an_optimiser(optimizer):
+def test_an_optimizer(optimizer):
     model = sk.OnlineStructuredPredictor(optimizer=optimizer, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.75
     parts = clone(model).set_params(shuffle=False).partial_fit(X[:70], y[:70], classes=[0, 1, 2])

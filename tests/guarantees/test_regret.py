@@ -2,7 +2,7 @@
 
 `test_guarantees` compares losses with bounds that mostly exceed the number of rounds. Here steps of
 the proofs are checked where they are tight: the regret of the linearised losses against the
-optimiser's own bound at the realised gradients, what certificates make of it (`losses/test_theory`
+optimizer's own bound at the realised gradients, what certificates make of it (`losses/test_theory`
 has the facts on the surrogate), and whole bounds on streams so long that they are informative.
 """
 
@@ -24,7 +24,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
 
-#: name -> optimiser, from a bound on max(w, √w)‖x‖: diameters and steps are in units of it.
+#: name -> optimizer, from a bound on max(w, √w)‖x‖: diameters and steps are in units of it.
 OPTIMIZERS = {
     "ogd": lambda C: sk.optimizers.GradientDescent(),
     "ogd, given C": lambda C: sk.optimizers.GradientDescent(feature_norm=1.5 * C),
@@ -141,7 +141,7 @@ BOUNDS = {
 
 
 def reach(optimizer):
-    """The largest ‖U‖ that the theorem of an optimiser allows."""
+    """The largest ‖U‖ that the theorem of an optimizer allows."""
     if isinstance(optimizer, sk.optimizers.AdaptiveGradientDescent):
         return optimizer.radius
     radius = getattr(optimizer, "radius", None)
@@ -204,7 +204,7 @@ FIRST_PAIRS = [
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("which", list(OPTIMIZERS))
 @pytest.mark.parametrize(("name", "dim"), FIRST_PAIRS)
-def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which, kind):
+def test_regret_of_the_linear_losses_is_below_the_optimizers_bound(name, dim, which, kind):
     space, rng = space_of(name, dim), np.random.RandomState(0)
     rows = stream_of_kind(kind, space, rng, rounds_of(name))
     played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
@@ -295,7 +295,7 @@ def test_pistol_wins_its_potential(a, kind):
 
 
 def linear_bound(optimizer, certificate, norm, V):
-    """The optimiser's bound on the linear regret, for a vector of V, rows of norm at most C."""
+    """The optimizer's bound on the linear regret, for a vector of V, rows of norm at most C."""
     k = certificate.constants
     if isinstance(optimizer, sk.optimizers.GradientDescent):
         return k["b"] * norm**2 / (4.0 * k["m"]) + k["m"] * V / k["b"]

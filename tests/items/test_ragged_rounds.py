@@ -92,7 +92,7 @@ def literal_of(space, regularizer, X, V, weight, average):
     if space == "sequence":
         given = (experts((p + 5, 3)), X, V, 3, weight, False)
         return sequences.learn(*given, mix=mix, average=average), mix.groups[0].u
-    centred = space != "hypercube"
+    centered = space != "hypercube"
     spread = {
         "simplex": lambda m: 2.0,
         "hypercube": lambda m: float(m),
@@ -106,7 +106,7 @@ def literal_of(space, regularizer, X, V, weight, average):
         "subsets": lambda y: 0.5 * float(y.sum()),
     }.get(space, lambda y: 0.5 if regularizer == "squared" else 0.0)
     flat = flat.get((space, regularizer), lambda m: 1.0)
-    rounds = literal.rounds_of(X, V, centred, [flat, flat, spread, spread, spread])
+    rounds = literal.rounds_of(X, V, centered, [flat, flat, spread, spread, spread])
     loss = literal.loss_of(space, regularizer, omega)
     return learn_rounds(experts(p), rounds, loss, weight, mix, average), mix.groups[0].u
 
@@ -379,11 +379,13 @@ def test_the_certificate_of_descent_is_its_formula(space):
     C_sq = max(literal.largest(x, space != "hypercube") for x in X)
     b, m = 2 * k.c * C_sq / lam, min(0.5, k.a)
     assert certificate.quadratic == pytest.approx((1 - k.a) * b / (4 * (1 - m) * m), rel=1e-9)
-    exact = max(np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centred(x))[-1] for x in X)
+    exact = max(
+        np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centered(x))[-1] for x in X
+    )
     assert exact <= C_sq <= 1.3 * exact
 
 
-def _centred(x):
+def _centered(x):
     x = x - x.mean(axis=0)
     return x @ x.T
 
@@ -391,7 +393,7 @@ def _centred(x):
 @pytest.mark.parametrize("m", [1, 2, 30, 64, 65, 200])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("space", ["simplex", "hypercube"])
-def test_what_optimisers_are_told_bounds_the_largest_eigenvalue(space, m, storage):
+def test_what_optimizers_are_told_bounds_the_largest_eigenvalue(space, m, storage):
     """Also of items that all lie far from the origin, and beside each other."""
     rng = np.random.RandomState(m)
     for shift, scale in ((0.0, 1.0), (100.0, 1e-3), (0.0, 1e-60), (3.0, 1e40)):
@@ -399,7 +401,7 @@ def test_what_optimisers_are_told_bounds_the_largest_eigenvalue(space, m, storag
         y = np.eye(1, m)[0]
         model = learner(space, optimizer="ogd", standardize=False, average=False)
         model.partial_fit([storage(x)], [y])
-        exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centred(x))[-1]
+        exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centered(x))[-1]
         lam = 4.0 if space == "hypercube" else 1.0
         learned_with = 1.0 - model._model.state.numbers[LEFT_OUT]
         told = model._model.state.numbers[LARGEST_RATIO] / learned_with

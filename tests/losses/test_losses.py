@@ -231,7 +231,7 @@ def test_sequences_have_the_loss_of_their_regularizer_alone():
         online("sequence", loss="hinge").fit(words, labels)
 
 
-def test_one_search_compares_losses_regularizers_decoders_and_optimisers():
+def test_one_search_compares_losses_regularizers_decoders_and_optimizers():
     grid = [
         {"regularizer": ["shannon", "squared"], "optimizer": ["parameter_free", AdaGrad()]},
         {"loss": ["hinge", "smooth_hinge"], "decoder": ["gap", "nearest"]},

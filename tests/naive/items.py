@@ -52,16 +52,16 @@ def loss_of(space, regularizer, omega_of):
     return loss
 
 
-def largest(X, centred):
-    """``(tr K⁸)^{1/8}`` of the products of the items of a round, less their mean if `centred`."""
-    X = X - X.mean(axis=0) if centred else X
+def largest(X, centered):
+    """``(tr K⁸)^{1/8}`` of the products of the items of a round, less their mean if `centered`."""
+    X = X - X.mean(axis=0) if centered else X
     K = X @ X.T
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
 
 
-def rounds_of(X, truths, centred, sizes):
+def rounds_of(X, truths, centered, sizes):
     """Rounds of items, for W (p,); `sizes` has D² or 1/λ of m items for each learner."""
     return [
-        Round(x, y, [math.sqrt(largest(x, centred) * size(len(x))) for size in sizes])
+        Round(x, y, [math.sqrt(largest(x, centered) * size(len(x))) for size in sizes])
         for x, y in zip(X, truths, strict=True)
     ]

@@ -132,14 +132,14 @@ class Approximate(Folklore):
 
 
 class Gaussian(Folklore):
-    """Spec 5.3, GAF: weights ∼ N(−½A⁻¹G, ½A⁻¹), and the round's loss expanded at a centre."""
+    """Spec 5.3, GAF: weights ∼ N(−½A⁻¹G, ½A⁻¹), and the round's loss expanded at a center."""
 
     def law(self, x):
         """Mean (K,) and covariance (K, K) of the logits of a row."""
         each, inverse = self._each(x), np.linalg.inv(self.A)
         return -0.5 * each.T @ inverse @ self.G, 0.5 * each.T @ inverse @ each
 
-    def centre(self, x, y, weight=1.0):
+    def center(self, x, y, weight=1.0):
         """The z with z = m − wS(softmax(z) − y), as S at the least of ½qᵀwSq + log Σ exp z."""
         m, S = self.law(x)
         S = weight * S

@@ -48,10 +48,10 @@ def in_range(learned, X):
     return Z
 
 
-def start(cells, centred):
+def start(cells, centered):
     """Mean, deviation and limit of the first cells of a column."""
     cells = [x for x in cells if not math.isnan(x)]
-    center = float(np.median(cells)) if centred else 0.0
+    center = float(np.median(cells)) if centered else 0.0
     distances = sorted(abs(x - center) for x in cells)
     reach, limit, unit = 2.0 / 0.6745 * float(np.median(distances)), 2.0, 0.7737
     if reach == 0.0:
@@ -59,15 +59,15 @@ def start(cells, centred):
         limit, unit = 5.0, 1.0
         reach = 5.0 * others[min(3 * len(others) // 4, len(others) - 1)] if others else 0.0
     kept = np.clip(np.array(cells) - center, -reach, reach)
-    mean = kept.mean() if centred else 0.0
-    return center + mean if centred else 0.0, math.sqrt(np.mean((kept - mean) ** 2) / unit), limit
+    mean = kept.mean() if centered else 0.0
+    return center + mean if centered else 0.0, math.sqrt(np.mean((kept - mean) ** 2) / unit), limit
 
 
 class Stream:
     """Robust statistics of one column without missing values."""
 
-    def __init__(self, centred, growth):
-        self.centred, self.growth = centred, growth
+    def __init__(self, centered, growth):
+        self.centered, self.growth = centered, growth
         self.cells, self.recent, self.weights = [], [], []  # weights are those of the recent ones
         self.counted, self.gain = 0.0, 1.0
         self.mean = self.deviation = 0.0
@@ -99,7 +99,7 @@ class Stream:
         self._refresh(x, weight)
         self.counted, self.recent, self.weights = self.counted + since + weight, [], []
         if n == 32:
-            self.mean, self.deviation, self.limit = start(self.cells, self.centred)
+            self.mean, self.deviation, self.limit = start(self.cells, self.centered)
 
     def _refresh(self, x, weight):
         since = sum(self.weights)
@@ -108,7 +108,7 @@ class Stream:
             z = np.clip(self.recent, -self.limit, self.limit)
             times = min(self.gain, max(1.0, 0.5 * old / since))
             share = times * since / old
-            shift = share * np.average(z, weights=self.weights) if self.centred else 0.0
+            shift = share * np.average(z, weights=self.weights) if self.centered else 0.0
             squares = np.average(z**2, weights=self.weights)
             spread = 1.0 - share + share * squares / unit - shift**2
             self.mean += self.deviation * shift
@@ -119,15 +119,15 @@ class Stream:
         d = x - self.mean
         if self.deviation > 0.0:
             d = min(max(d, -self.limit * self.deviation), self.limit * self.deviation)
-        own = share * (1.0 - share) if self.centred else share
+        own = share * (1.0 - share) if self.centered else share
         self.deviation = math.sqrt((1.0 - share) * self.deviation**2 + own * d * d / unit)
-        if self.centred:
+        if self.centered:
             self.mean += share * d
 
 
-def stream(X, weight, centred, growth):
+def stream(X, weight, centered, growth):
     """Every row of X as it is learned."""
-    columns, out = [Stream(centred, growth) for _ in X[0]], np.empty(X.shape)
+    columns, out = [Stream(centered, growth) for _ in X[0]], np.empty(X.shape)
     for t, x in enumerate(X):
         changed = any(column.changes(cell) for column, cell in zip(columns, x, strict=True))
         for column, cell in zip(columns, x, strict=True):

@@ -17,13 +17,13 @@ def root(square):
         return float((Decimal(square.numerator) / Decimal(square.denominator)).sqrt())
 
 
-def moments(rows, weights, centred):
-    """Mean and variance (about 0 unless centred) of every feature, as fractions."""
+def moments(rows, weights, centered):
+    """Mean and variance (about 0 unless centered) of every feature, as fractions."""
     found = []
     for x in zip(*rows, strict=True):
         there = [(w, v) for w, v in zip(weights, x, strict=True) if v is not None]
         total = sum(w for w, _ in there) or 1
-        mean = sum(w * v for w, v in there) / total if centred else 0
+        mean = sum(w * v for w, v in there) / total if centered else 0
         found.append((Fraction(mean), Fraction(sum(w * (v - mean) ** 2 for w, v in there)) / total))
     return found
 
@@ -40,7 +40,7 @@ def ratio(d, variance):
     return math.copysign(root(Fraction(d) ** 2 / variance), d) if d else 0.0
 
 
-def standardized(X, weight, centred):
+def standardized(X, weight, centered):
     """Every row of X as it is learned (0 without weight), and the moments in use at the end."""
     rows, weights, out = [], [], []
     known, counted = [(Fraction(0), Fraction(0))] * len(X[0]), Fraction(0)
@@ -54,7 +54,7 @@ def standardized(X, weight, centred):
             recent = sum(weights) - counted
             unlike = math.fsum(a * a for a in z) > UNLIKE * len(x)
             if PATIENCE * recent >= counted or unlike or changed:
-                known, counted = moments(rows, weights, centred), sum(weights)
+                known, counted = moments(rows, weights, centered), sum(weights)
                 z = scaled(x, known)[0]
         out.append(z if w > 0 else [0.0] * len(x))
     return out, known

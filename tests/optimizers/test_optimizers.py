@@ -27,7 +27,7 @@ from skstructured.optimizers import (
 from skstructured.optimizers.coin_betting import SHRINK, bet_scale, bet_step
 from skstructured.optimizers.pistol import CAPPED
 
-#: name -> (optimiser, its literal form, what that is told of the loss, its numbers)
+#: name -> (optimizer, its literal form, what that is told of the loss, its numbers)
 OPTIMIZERS = {
     "adaptive": (AdaptiveGradientDescent(1.5), naive.AdaptiveGradientDescent, "c", 3.0),
     "adaptive, tiny": (AdaptiveGradientDescent(0.005), naive.AdaptiveGradientDescent, "c", 0.01),

@@ -207,14 +207,14 @@ class TestUse:
     @pytest.mark.interpreted
     @pytest.mark.parametrize("kind", ["dense", "csr", "no intercept"])
     def test_indicators_are_not_divided_by_fit(self, kind):
-        """Dense ones are centred by the mean of the rows so far; 32 rows, each counts at once."""
+        """Dense ones are centered by the mean of the rows so far; 32 rows, each counts at once."""
         X, y = words()
         X, y = [(x > 0.0).astype(float) for x in X[:7]], y[:7]
         rows = [sparse.csr_matrix(x) for x in X] if kind == "csr" else X
-        stacked, centred = np.concatenate(X), kind == "dense"
+        stacked, centered = np.concatenate(X), kind == "dense"
         assert len(stacked) <= 32
         means = np.cumsum(stacked, axis=0) / np.arange(1, len(stacked) + 1)[:, None]
-        moved = np.split(stacked - centred * means, np.cumsum([len(x) for x in X])[:-1])
+        moved = np.split(stacked - centered * means, np.cumsum([len(x) for x in X])[:-1])
         given = {
             "optimizer": GradientDescent(eta=0.1),
             "loss": FenchelYoung(scale=4.0),
@@ -225,7 +225,7 @@ class TestUse:
         intercept = given["fit_intercept"]
         descent = Descent((X[0].shape[1] + intercept + 5, 3), lambda sq: 0.4)
         last = literal.learn([descent], moved, y, 3, None, intercept).weights[-1, 0]
-        if centred:
+        if centered:
             last[X[0].shape[1]] -= means[-1] @ last[: X[0].shape[1]]
         np.testing.assert_allclose(model.last_weights_, last.T, rtol=1e-9, atol=1e-10)
         rows[0] = 2.0 * rows[0]

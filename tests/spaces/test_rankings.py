@@ -90,8 +90,8 @@ def test_entropic_matching_is_a_scaling_of_exp_theta(m, spread, rng):
     P = mu.reshape(m, m)
     if spread <= 10.0 and P.min() > 1e-200:
         D = np.log(P) - theta.reshape(m, m)
-        centred = D - D.mean(axis=0) - D.mean(axis=1, keepdims=True) + D.mean()
-        assert np.abs(centred * np.minimum(P, 1)).max() < 1e-9
+        centered = D - D.mean(axis=0) - D.mean(axis=1, keepdims=True) + D.mean()
+        assert np.abs(centered * np.minimum(P, 1)).max() < 1e-9
 
 
 @pytest.mark.parametrize("kind", ["ties", "low rank", "integers", "constant"])

@@ -126,9 +126,9 @@ def test_weights_are_the_mean(name, rng):
     assert set(model.predict(X)) <= set("abc") and 0.0 <= model.score(X, Y) <= 1.0
 
 
-@pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
+@pytest.mark.parametrize("optimizer", sorted(OPTIMISERS))
 @pytest.mark.parametrize("odd", ["tiny", "huge", "mixed", "far", "constant"])
-def test_rows_of_odd_sizes(odd, optimiser):
+def test_rows_of_odd_sizes(odd, optimizer):
     rows = X.copy()
     if odd == "constant":  # in one shard, and in all
         rows[:, 0], rows[parts(N)[0], 1] = 3.0, 2.0
@@ -136,7 +136,7 @@ def test_rows_of_odd_sizes(odd, optimiser):
         rows = rows + 1e8
     else:
         rows = rows * {"tiny": 1e-90, "huge": 1e90, "mixed": [1e-90, 1.0, 1e60, 1e90]}[odd]
-    shards, counts = sharded(DEFAULT(optimizer=OPTIMISERS[optimiser]), rows, Y, ["a", "b", "c"])
+    shards, counts = sharded(DEFAULT(optimizer=OPTIMISERS[optimizer]), rows, Y, ["a", "b", "c"])
     model = average_fitted(shards)
     for name in ("coef_", "intercept_", "last_weights_", "average_weights_"):
         for column, found in enumerate(getattr(model, name).T):

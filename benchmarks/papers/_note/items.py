@@ -45,7 +45,7 @@ def smallest_bound(model, X, truths, w, rng):
 
 
 def run(results, quick):
-    """A line for every optimiser and kind of stream."""
+    """A line for every optimizer and kind of stream."""
     n = 30 if quick else 3000
     for optimizer in ("ogd", "parameter_free", "mixture"):
         for hostile in (True, False):

@@ -103,13 +103,13 @@ class KeptKernels:
         Kernels of the first rows with all, less `middle`, in single precision.
     middle : float
         The median of the first of them: a mean would depend on a few distant rows.
-    `centred` : ndarray of shape (n, p) or None
+    `centered` : ndarray of shape (n, p) or None
         Rows whose products give the kernels; None if differences of rows must.
     """
 
     def __init__(self, support, Z, cache):
         self.support, self.Z, n = support, Z, len(Z)
-        self.centred = self._centred()
+        self.centered = self._centered()
         self.middle = float(np.median(self.values(np.arange(min(FIRST, n)))))
         n_kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
         self.matrix = np.empty((n_kept, n), dtype=np.float32)
@@ -118,7 +118,7 @@ class KeptKernels:
                 self.matrix, self.middle = self.matrix[:0], 0.0
                 break
 
-    def _centred(self):
+    def _centered(self):
         """Rows whose products give the kernels, in double precision; None if differences must."""
         function, Z = self.support.function, np.asarray(self.Z, dtype=np.float64)
         if not isinstance(function, KernelFunction):
@@ -128,21 +128,23 @@ class KeptKernels:
 
     def _store(self, start, stop):
         """Keep kernels of some rows, products from the diagonal on; whether all are small."""
-        begin = 0 if self.centred is None else start
+        begin = 0 if self.centered is None else start
         block = self.matrix[start:stop, begin:]
         with np.errstate(over="ignore", invalid="ignore"):
             block[:] = self.values(np.arange(start, stop), begin, self.middle)
             if not (block.max() < LARGE and block.min() > -LARGE):
                 return False
-        if self.centred is not None:
+        if self.centered is not None:
             self.matrix[stop:, start:stop] = self.matrix[start:stop, stop : len(self.matrix)].T
         return True
 
     def values(self, indices, begin=0, less=0.0):
         """Kernels (m, n − begin) of the rows `indices` with all from one on, less a number."""
-        if self.centred is None:
+        if self.centered is None:
             return self.support.kernels(self.Z[indices])[:, begin:] - less
-        return self.support.function.by_products(self.centred[indices], self.centred[begin:], less)
+        return self.support.function.by_products(
+            self.centered[indices], self.centered[begin:], less
+        )
 
     def read(self, coefs, indices, places=NO_PLACES):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).

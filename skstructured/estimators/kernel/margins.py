@@ -54,7 +54,7 @@ class KernelParameters:
     random_state: Seed = None
 
 
-class NormalisedText(LinearModel):
+class NormalizedText(LinearModel):
     """A `LinearModel` that does not scale CSR rows with equal norms, such as normalized text."""
 
     def prepare(self, learner, batch):
@@ -75,7 +75,7 @@ def is_linear(learner):
 
 def new_model(self):
     """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
-    return NormalisedText(self) if is_linear(self) else KernelModel(self)
+    return NormalizedText(self) if is_linear(self) else KernelModel(self)
 
 
 def wants_intercept(learner):
@@ -396,7 +396,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
         """Intercept of shape (1,), in units of y."""
         self._fitted_model("intercept_ is")
         intercept = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
-        return np.zeros(1) + intercept * self.space_.scale + self.space_.centre
+        return np.zeros(1) + intercept * self.space_.scale + self.space_.center
 
     @property
     def dual_coef_(self) -> Array:

@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     logit: Any
     share: Any
     mass: Any
-    centre: Any
+    center: Any
     target: Any
     cell: Any
     work: Any  # of the equations for logits
@@ -167,8 +167,8 @@ def root_of_cells(Q, s, cell, mass, count, M):
 
 @kernel(inline=True)
 def means_of_cells(space):
-    """The `centre`: of each class the mean logit of its cell, by shares; `score` is used up."""
-    s, z, inside, sums = space.share, space.logit, space.centre, space.score
+    """The `center`: of each class the mean logit of its cell, by shares; `score` is used up."""
+    s, z, inside, sums = space.share, space.logit, space.center, space.score
     cell, mass = space.cell, space.mass
     clear(sums)
     for k in range(s.shape[0]):
@@ -239,8 +239,8 @@ def woodbury(space, factor, rank):
 
 @kernel(inline=True)
 def move_gradient(G, Q, x, w, kappa, space):
-    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `centre`."""
-    s, z, y, inside = space.share, space.logit, space.target, space.centre
+    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `center`."""
+    s, z, y, inside = space.share, space.logit, space.target, space.center
     mean = inner(s, z)
     for i in range(Q.shape[0]):
         c = 0.0

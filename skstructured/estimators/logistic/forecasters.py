@@ -75,10 +75,10 @@ def mean_sigmoid(mean, deviation):
             e = n * STEP
             total += math.exp(-0.5 * e * e) * _sigmoid(mean + deviation * e)
         return total * STEP / math.sqrt(2.0 * math.pi)
-    centre = min(0.0, mean + deviation * deviation)  # near the largest value of the integrand
+    center = min(0.0, mean + deviation * deviation)  # near the largest value of the integrand
     half = int((FAR + TAIL * min(deviation, WIDE)) / STEP)
     for n in range(-half, half + 1):
-        v = centre + n * STEP
+        v = center + n * STEP
         share = _sigmoid(v) * _sigmoid(-v)
         total += share * 0.5 * math.erfc((v - mean) / (deviation * math.sqrt(2.0)))
     return total * STEP
@@ -86,9 +86,9 @@ def mean_sigmoid(mean, deviation):
 
 @kernel
 def mean_shares(Q, points, space):
-    """`centre` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
+    """`center` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
     (r, K), S, half, C = Q.shape, space.S, space.hessian, space.root
-    m, mean, z, s = space.score, space.centre, space.logit, space.share
+    m, mean, z, s = space.score, space.center, space.logit, space.share
     if r == 1:
         apart = m[1] - m[0]
         deviation = math.sqrt(max(0.5 * S[0, 0], 0.0)) * abs(Q[0, 1] - Q[0, 0])
@@ -126,7 +126,7 @@ def _predict(x, points, P, G, Q, space, out):
         space.score[k] -= 0.5 * space.A[k, k]
     mean_shares(Q, points, space)
     for k in range(Q.shape[1]):
-        out[k] = np.log(max(space.centre[k], 1e-300))
+        out[k] = np.log(max(space.center[k], 1e-300))
 
 
 @kernel
@@ -139,7 +139,7 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
         _predict(x, points, P, G, Q, space, logits[t])
         if not (learns and w > 0.0):
             continue
-        for k in range(Q.shape[1]):  # the centre is z = m − wÃ(softmax(z) − y)
+        for k in range(Q.shape[1]):  # the center is z = m − wÃ(softmax(z) − y)
             space.target[k] = truth[t, k]
             for j in range(Q.shape[1]):
                 space.A[k, j] *= w

@@ -80,7 +80,7 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
     A, P, W, waiting, factors, numbers = learned
     K, flat, space = Q.shape[0], W.reshape((1, W.size)), scratch(Q.shape[0], Q.shape[0], X.shape[1])
     V, L, S, outer = space.V, space.L, space.S, space.A
-    z, s, d, u, m = space.logit, space.share, space.target, space.mass, space.centre
+    z, s, d, u, m = space.logit, space.share, space.target, space.mass, space.center
     for t in range(X.shape[0]):
         x, w, q, inside = X[t], weight[t], 0.0, True
         live, reach = learns and w > 0.0, B * math.sqrt(inner(x, x))

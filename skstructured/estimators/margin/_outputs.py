@@ -405,8 +405,8 @@ class RankOutputs(RowOutputs):
         return (self._mean - 1.0) / self._unit
 
     def _costs(self, V):
-        centred = V - self._mean
-        return -centred / self._unit, np.einsum("nk,nk->n", centred, V) / self._unit
+        centered = V - self._mean
+        return -centered / self._unit, np.einsum("nk,nk->n", centered, V) / self._unit
 
     def _bilinear(self, V):
         level, zeros = np.full(self.dim, self._mean / self._unit), np.zeros(self.dim)

@@ -68,8 +68,8 @@ class Features(NamedTuple):
         gram[np.diag_indices(len(gram))] += JITTER * np.trace(gram) / len(gram)
         factor, K = cholesky(gram, lower=True), kernel(Z)
         center = weight @ K / weight.sum()
-        centred = np.sqrt(weight) * (K - center).T
-        axes, squares = principal_axes(solve_triangular(factor, centred, lower=True).T)
+        centered = np.sqrt(weight) * (K - center).T
+        axes, squares = principal_axes(solve_triangular(factor, centered, lower=True).T)
         axes = solve_triangular(factor, axes, lower=True, trans=1)
         return cls(kernel, center, axes, squares)
 

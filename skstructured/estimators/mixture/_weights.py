@@ -58,19 +58,19 @@ def mixing_weights(
     b : ndarray of shape (dim,)
     """
     n_members, n, dim = scores.shape
-    rows, centre = weight.sum(), np.log(usual)
+    rows, center = weight.sum(), np.log(usual)
     share = loss.linear_in_outputs / (rows + 1.0)
     truth = (1.0 - share) * V + share * mean
     flat = np.ascontiguousarray(scores.reshape(n_members, -1))
 
     def objective(z):
-        a, far = np.exp(z[:n_members]), z - np.r_[np.full(n_members, centre), np.zeros(dim)]
+        a, far = np.exp(z[:n_members]), z - np.r_[np.full(n_members, center), np.zeros(dim)]
         value, slope = loss.objective((a @ flat).reshape(n, dim) + z[n_members:], truth)
         slope *= weight[:, None]
         gradient = np.r_[a * (flat @ slope.ravel()), slope.sum(axis=0)] + 2.0 * PRIOR * far
         return (weight @ value + PRIOR * far @ far) / rows, gradient / rows
 
-    starts = [np.r_[np.full(n_members, centre + scale), np.zeros(dim)] for scale in SCALES]
+    starts = [np.r_[np.full(n_members, center + scale), np.zeros(dim)] for scale in SCALES]
     start = min(starts, key=lambda z: objective(z)[0])
     z = minimize_lbfgs(objective, start, steps, bounds=BOUNDS, ftol=1e-9, gtol=1e-6).x
     return np.exp(z[:n_members]), z[n_members:]

@@ -199,7 +199,7 @@ class TestRows:
         dense, csr = clone(model).fit(X, y), clone(model).fit(thin, y)
         one, two = np.vstack(dense.predict_marginals(X)), np.vstack(csr.predict_marginals(thin))
         assert one.shape == two.shape
-        if standardize is not True:  # which centres dense features alone
+        if standardize is not True:  # which centers dense features alone
             far = 2.0 * np.sqrt(2.0 * model.tol / model.alpha)  # two minima, by their gaps
             np.testing.assert_allclose(csr.coef_, dense.coef_, atol=far)
             np.testing.assert_allclose(two, one, atol=far)

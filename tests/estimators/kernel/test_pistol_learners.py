@@ -333,15 +333,15 @@ class TestRegressors:
         found = RealLine().fit(y, weight)
         for times in (0.25, 4.0):
             again = RealLine().fit(y, times * weight)
-            assert again.centre == found.centre
+            assert again.center == found.center
             assert again.scale == pytest.approx(found.scale, rel=1e-12)
         repeated = RealLine().fit(np.repeat(y, weight))
-        assert found.centre == pytest.approx(repeated.centre, abs=0.1)
+        assert found.center == pytest.approx(repeated.center, abs=0.1)
         assert found.scale == pytest.approx(repeated.scale, rel=0.05)
         assert RealLine().fit(y).scale != pytest.approx(repeated.scale, rel=0.05)
         joined, nothing = np.r_[1e9 * y, y], np.r_[0 * weight, weight]
         nought = RealLine().fit(joined, nothing)
-        assert (nought.centre, nought.scale) == (found.centre, found.scale)
+        assert (nought.center, nought.scale) == (found.center, found.scale)
 
     @pytest.mark.parametrize("q", [0.1, 0.5, 0.8])
     def test_quantiles_are_those_of_scikit_learn(self, q):

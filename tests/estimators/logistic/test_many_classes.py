@@ -106,9 +106,9 @@ class TestRounds:
         inverse = basis.T @ whole @ basis  # over the weights of all classes
         expected = 0.35 * each @ inverse @ each.T
         np.testing.assert_allclose(space.A, expected, rtol=0, atol=1e-11)
-        centre = each @ basis.T @ whole @ G.ravel()
+        center = each @ basis.T @ whole @ G.ravel()
         np.testing.assert_allclose(
-            space.score, 0.5 * expected.diagonal() - 0.5 * centre, rtol=0, atol=1e-11
+            space.score, 0.5 * expected.diagonal() - 0.5 * center, rtol=0, atol=1e-11
         )
 
     @pytest.mark.parametrize("K", [2, 3, 9])

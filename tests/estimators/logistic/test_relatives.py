@@ -68,7 +68,7 @@ def test_the_centre_of_the_gaussian_forecaster(K):
             wanted = naive.logistic.mean_of_softmax(m, S)
             np.testing.assert_allclose(played, wanted, rtol=0, atol=1e-9)
         if weight[t] > 0.0:
-            literal.update(X[t], literal.centre(X[t], Y[t], weight[t]), Y[t], weight[t])
+            literal.update(X[t], literal.center(X[t], Y[t], weight[t]), Y[t], weight[t])
         np.testing.assert_allclose((state.Q.T @ state.G).ravel(), literal.G, rtol=0, atol=1e-7)
 
 
@@ -188,7 +188,7 @@ def shares(m, S):
     space = scratch(len(S), len(m), 1)
     space.S[:], space.score[:] = S, m
     mean_shares(helmert(len(m)), gaussian_points(len(S)), space)
-    return space.centre
+    return space.center
 
 
 @pytest.mark.parametrize("K", sorted(STATED))

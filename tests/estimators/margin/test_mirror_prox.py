@@ -84,7 +84,7 @@ def loss_of(model, name):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_it_is_algorithm_2(name, rng):
-    """From the centre, and from what the visit before found."""
+    """From the center, and from what the visit before found."""
     model, *_ = fitted(name, oracle_iter=7)
     _, _, V, _, move, start, *_ = GAMES[name]
     (A, a, b), eta = loss_of(model, name)
@@ -100,7 +100,7 @@ def test_it_is_algorithm_2(name, rng):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_gap_falls_as_the_theorem_says(name, rng):
-    """(max H − min H)/(ηK) of both sides, from the centre (Theorem G.1)."""
+    """(max H − min H)/(ηK) of both sides, from the center (Theorem G.1)."""
     model, *_ = fitted(name, oracle_warm_start=False)
     width, (_, eta) = GAMES[name][7], loss_of(model, name)
     for size in (0.1, 1.0, 10.0):
