@@ -16,7 +16,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("saved, older", CASES)
+@pytest.mark.parametrize(("saved", "older"), CASES)
 def test_british_names_are_read(saved, older):
     name = {"centre": "center", "centred": "centered"}[older]
     vars(saved).setdefault(name, True)
