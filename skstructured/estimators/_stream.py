@@ -7,7 +7,6 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
 
-from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured._learners.lock import snapshot
@@ -74,18 +73,10 @@ def _padded(edges: list[Floats]) -> tuple[Floats, Ints]:
     return padded, np.array([len(cuts) + 2 for cuts in edges])
 
 
-@kernel
-def codes_of(X, edges):
+def codes_of(X: Array, edges: Floats) -> Ints:
     """The bin (n, p) of every number, which is how many edges are not above; the last for NaN."""
-    codes = np.zeros(X.shape, np.int64)
-    for j in range(X.shape[1]):
-        for i in range(X.shape[0]):
-            for edge in edges[j]:
-                if np.isnan(edge):
-                    codes[i, j] += np.isnan(X[i, j])
-                    break
-                codes[i, j] += not X[i, j] < edge
-    return codes
+    codes = np.sum(X[:, :, None] >= edges, axis=2)
+    return np.where(np.isnan(X), np.sum(~np.isnan(edges), axis=1) + 1, codes)
 
 
 class StreamMember(State):
