@@ -136,6 +136,8 @@ def test_losses_of_sequences_are_means_over_their_own_positions():
         for both in zip(true, predicted, strict=True)
     ]
     np.testing.assert_allclose(space.target_loss(predicted, true), wanted, atol=1e-12)
+    packed = space.pack(predicted), space.pack(true)
+    np.testing.assert_allclose(space.expected_loss(*packed), wanted, atol=1e-12)
 
 
 def test_ties_of_nearest_vertices():
