@@ -76,7 +76,7 @@ def test_pages_show_the_newest_table_of_peers():
 
 
 def test_the_worked_regularizer_learns_and_the_worked_optimizer_is_its_literal_form():
-    assert runpy.run_path(DOCS / "snippets" / "centred_norm.py")["accuracy"] > 0.9
+    assert runpy.run_path(DOCS / "snippets" / "centered_norm.py")["accuracy"] > 0.9
     assert runpy.run_path(DOCS / "snippets" / "root_steps.py")["error"] < 1e-12
 
 
@@ -84,7 +84,7 @@ def test_the_worked_regularizer_learns_and_the_worked_optimizer_is_its_literal_f
     ("page", "name"),
     [
         ("add_a_space.md", "spanning_trees"),
-        ("extending.md", "centred_norm"),
+        ("extending.md", "centered_norm"),
         ("extending.md", "coordinate_steps"),
         ("extending.md", "root_steps"),
         ("tasks/decisions.md", "grid_paths"),

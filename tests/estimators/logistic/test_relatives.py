@@ -57,7 +57,7 @@ def test_online_newton_steps(K, p, gamma):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("K", [2, 3])
-def test_the_centre_of_the_gaussian_forecaster(K):
+def test_the_center_of_the_gaussian_forecaster(K):
     X, Y, weight = stream(K, 2, 12)
     state = GaussianMatrix(K, 2, 0.7, 1.0)
     literal = naive.logistic.Gaussian(K, 2, 0.7, kappa(1.0, K))
