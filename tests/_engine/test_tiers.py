@@ -70,6 +70,7 @@ def test_both_forms_of_the_kernels_of_losses_are_alike(name, dim, both, rng):
     assert "gradient_rows" in both.names or not compiled.is_kernel(loss.kernel)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["sequence", "items", "margin", "field"])
 def test_both_forms_of_the_kernels_of_other_outputs_are_alike(kind, both, rng):
     if kind == "items":
@@ -273,6 +274,7 @@ class TestKernels:
         total(np.ones(3), (np.ones((2, 2)), 5))
         assert total.interpreted_steps == 9.0  # one each for the arguments and the tuple
 
+    @pytest.mark.exhaustive
     def test_code_of_an_older_source_is_not_on_disk(self, tmp_path):
         code = f"""
 import numpy as np, os, pathlib, sys
@@ -311,7 +313,10 @@ print(f.is_warm)
     def test_are_pickled_by_name(self):
         assert pickle.loads(pickle.dumps(learn_rows)).py_func.__name__ == "learn_rows"
 
-    @pytest.mark.parametrize("rule", ["on disk", "SKSTRUCTURED_COMPILE", "warm_up"])
+    @pytest.mark.parametrize(
+        "rule",
+        ["on disk", "SKSTRUCTURED_COMPILE", pytest.param("warm_up", marks=pytest.mark.exhaustive)],
+    )
     def test_are_compiled_at_once(self, rule, tmp_path):
         warming = "sk.warm_up('MulticlassPerceptron')" if rule == "warm_up" else ""
         code = f"""

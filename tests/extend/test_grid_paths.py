@@ -114,6 +114,7 @@ def test_the_surrogate_bounds_the_expected_regret_of_costs(size, rng):
     assert np.all(regret <= (1.0 - loss.surrogate_gap) * spread * value + 1e-9)
 
 
+@pytest.mark.exhaustive
 def test_paths_alone_do_not_show_how_much_is_lost():
     """One path is best on most days by a little, the other on few days by much."""
     paths, X = every_path((2, 2)), np.zeros((100, 1))
@@ -142,6 +143,7 @@ def test_data_are_those_of_pyepo():
     np.testing.assert_allclose(simulate(50, 3, 0)[1], theirs[1], rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_learning_paths_is_better_than_one_path_and_than_lines_for_curved_costs():
     X, costs = simulate(800, 8, 1)

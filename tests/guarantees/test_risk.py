@@ -412,6 +412,7 @@ class TestTheTest:
             test.update(np.array([loss]))
         assert np.min(test._levels) < 0.5
 
+    @pytest.mark.exhaustive
     @slow_if_interpreted
     def test_levels_are_exceeded_as_rarely_as_their_evidence_says(self):
         """Over all λ together, evidence e is against the true risk with probability l exp(−e)."""
@@ -428,7 +429,7 @@ class TestTheTest:
                 assert share <= most(min(1.0, values * np.exp(-evidence)), n)
 
     @slow_if_interpreted
-    @pytest.mark.parametrize("delta", [0.05, 0.5])
+    @pytest.mark.parametrize("delta", [0.05, pytest.param(0.5, marks=pytest.mark.exhaustive)])
     def test_risks_that_do_not_rise_raise_no_more_alarms_than_delta(self, delta):
         n, T = 400, 2000
         rng = np.random.RandomState(5)

@@ -236,6 +236,7 @@ def test_a_space_of_ones_own_learns_and_keeps_its_bound(rng):
         assert result.estimator.predict(X).shape == y.shape
 
 
+@pytest.mark.exhaustive
 def test_plain_and_compiled_oracles_agree(rng):
     class PlainSubsets(KSubsets):
         oracle_kernel = None

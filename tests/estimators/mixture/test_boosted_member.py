@@ -216,6 +216,7 @@ class TestMixtures:
         boosted = model.named_estimators_.get("boosting")
         assert boosted is None or boosted.size == min(sizes)
 
+    @pytest.mark.exhaustive
     def test_many_rows_have_two_models(self, monkeypatch):
         monkeypatch.setattr(_boosting, "SLOW", OPTIONS._replace(max_iter=2))
         monkeypatch.setattr(_boosting, "FEW", 100)

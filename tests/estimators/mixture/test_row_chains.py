@@ -237,6 +237,7 @@ def test_every_answer_of_a_chain(model):
     np.testing.assert_array_equal(best, labels)
 
 
+@pytest.mark.exhaustive
 def test_costs_are_minimized():
     costs = np.ones((3, 3)) - np.eye(3)
     costs[2, :2] = 20.0  # small ones must not be missed
