@@ -133,11 +133,11 @@ def batch_nbest(unary, offsets, pair, labels, scores, counts):
         for r in range(n):
             if best[r] > -np.inf:
                 counts[s] += 1
-                _trace(start, start + length, ends[r], n, backpointers, labels[r])
+                _trace_back(start, start + length, ends[r], n, backpointers, labels[r])
 
 
 @kernel
-def _trace(start, stop, end, n, backpointers, labels):
+def _trace_back(start, stop, end, n, backpointers, labels):
     """Follow a list's entry from the last row to the first."""
     place = end
     for row in range(stop - 1, start - 1, -1):

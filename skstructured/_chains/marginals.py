@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from skstructured._chains.logarithms import (
-    add_products,
+    add_step_products,
+    chain_log_probability,
     exp_rows,
-    log_probability,
     longest_of,
     marginals_of,
     messages,
@@ -25,7 +25,7 @@ from skstructured._engine.state import copy_into, inner
 def exp_transitions(pair, E, across):
     """E = exp(pair[0] − top) and its transpose; returns top, or NaN if E cannot be used.
 
-    It cannot if entries that are not forbidden span more than `SMALL`, or if all are forbidden.
+    It cannot if entries that are not forbidden span more than 1e-100, or if all are forbidden.
     """
     k, flat_shape = E.shape[0], (1, E.size)
     top = exp_rows(pair.reshape(flat_shape), np.int64(0), np.int64(1), E.reshape(flat_shape))
@@ -103,7 +103,7 @@ def add_pairs(length, E, alpha, tilt, weight, products, total):
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
     products[:] = 0.0
-    add_products(alpha, tilt, length - 1, products)
+    add_step_products(alpha, tilt, length - 1, products)
     for i in range(k):
         for j in range(k):
             total[i, j] += weight * (E[i, j] * products[i, j])
@@ -205,11 +205,11 @@ def chain_gap(unary, pair, labels, gap, total, work):
         loss = -_scaled_log_probability(labels, scaled, gap)
     else:
         log_z = messages(unary, first, M, pair, gap, logarithmic)
-        loss = -log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
+        loss = -chain_log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
         marginals_of(unary, first, M, pair, *outputs, logarithmic)
     if log_z == -np.inf:
         return np.nan
-    less_truth(labels, gap, total)
+    subtract_labels(labels, gap, total)
     return loss
 
 
@@ -228,7 +228,7 @@ def _scaled_log_probability(labels, scaled, mu):
 
 
 @kernel
-def less_truth(labels, gap, total):
+def subtract_labels(labels, gap, total):
     """Marginals of positions and of steps, less the indicators of labels."""
     for m in range(labels.shape[0]):
         gap[m, labels[m]] -= 1.0

@@ -17,37 +17,34 @@ from numba.extending import lower_builtin, type_callable
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
-CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
-READ_CUBE = types.Array(float64, 3, "C", readonly=True)
-READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
 #: Rows as loops take them: data, indices, indptr, width.
-READ_ROWS = types.Tuple((READ_VECTOR, READ_INT32, READ_INT32, int64))
+READ_ROWS = types.Tuple((READ_VECTOR, *[types.Array(int32, 1, "C", readonly=True)] * 2, int64))
 
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
 #: -> ‖ahead‖²; `weight` is that of the row ahead.
-MOVE_AND_SCORE = types.FunctionType(
+MOVE_AND_SCORE_TYPE = types.FunctionType(
     float64(*READ_ROWS, int64, int64, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
 )
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
-LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+LOSS_TYPE = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
 #: prepare(data, indices, indptr, width, first, length, Theta, options, terms, room, raw, bounds):
 #: writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that optimizers see
-PREPARE = types.FunctionType(
+PREPARE_TYPE = types.FunctionType(
     types.void(*READ_ROWS, int64, int64, MATRIX, READ_INT64, READ_VECTOR, VECTOR, MATRIX, VECTOR)
 )
 #: gather(data, indices, indptr, width, first, g, options, slot, touched, G) -> count: writes the
 #: rows of the gradient in Θ that are not 0 into G, and their places into `touched`
-GATHER = types.FunctionType(
+GATHER_TYPE = types.FunctionType(
     int64(*READ_ROWS, int64, MATRIX, READ_INT64, int64[::1], int64[::1], MATRIX)
 )
 #: scale(state, bound, weight) -> s with W = s Θ in this round
-SCALE = types.FunctionType(float64(VECTOR, float64, float64))
+SCALE_TYPE = types.FunctionType(float64(VECTOR, float64, float64))
 #: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
-STEP = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
+STEP_TYPE = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
 
 
 @functools.cache
@@ -87,5 +84,5 @@ def function_at(function_type: Any) -> Any:
 
 
 as_move_and_score, as_loss, as_prepare, as_gather, as_scale, as_step = map(
-    function_at, (MOVE_AND_SCORE, LOSS, PREPARE, GATHER, SCALE, STEP)
+    function_at, (MOVE_AND_SCORE_TYPE, LOSS_TYPE, PREPARE_TYPE, GATHER_TYPE, SCALE_TYPE, STEP_TYPE)
 )

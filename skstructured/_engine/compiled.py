@@ -24,26 +24,8 @@ from skstructured._engine.addresses import address
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
-#: Seconds of compiling after which a process says so.
-PATIENCE = 3.0
-
 #: Interpreted steps, of about a microsecond, that compiling a function is worth.
-WORTH = 2e6
-
-EMPTY_INT32 = np.empty(0, dtype=np.int32)
-
-#: Threads that interpret a kernel at the moment, and so all kernels that it calls.
-_INTERPRETING: set[int] = set()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_INTERPRETING.clear)
-
-#: Whether all kernels are compiled when they are first called.
-_AT_ONCE = threading.Event()
-if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
-    _AT_ONCE.set()
-
-#: Compiles all kernels of this process from now on when they are first called.
-compile_at_once = _AT_ONCE.set
+COMPILING_WORTH = 2e6
 
 
 def entries_of(args: Any) -> int:
@@ -96,13 +78,18 @@ class Kernel:
         Whether it is compiled from now on.
     """
 
+    #: Threads that interpret a kernel at the moment, and so all kernels that it calls.
+    interpreting_threads: set[int] = set()
+    #: Whether all kernels are compiled when they are first called.
+    at_once = threading.Event()
+
     def __init__(
         self,
         dispatcher: Any,
         signature: Any = None,
         function_type: Any = None,
         steps: float | Callable[..., float] = 1.0,
-        worth: float = WORTH,
+        worth: float = COMPILING_WORTH,
         python: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, dispatcher.py_func)
@@ -127,9 +114,10 @@ class Kernel:
 
     def form_for(self, args: Any, times: float = 1.0) -> Any:
         """What is called for some arguments, whose steps take so many times as long as usually."""
-        if _INTERPRETING and threading.get_ident() in _INTERPRETING:
+        threads = self.interpreting_threads
+        if threads and threading.get_ident() in threads:
             return self.py_func
-        if self.is_warm or self.compiles(times * steps_of(self, args)):
+        if self.is_warm or self.compiles(times * count_steps(self, args)):
             return self.dispatcher
         return self.interpret
 
@@ -137,7 +125,7 @@ class Kernel:
         """Call the form that pays, of a kernel whose first argument is a function."""
         if not is_kernel(function):
             return in_python(self)(function, *args)
-        form = self.form_for(args, steps_of(function))
+        form = self.form_for(args, count_steps(function))
         if form is self.dispatcher:
             return form(address(function, self.function_type), *args)
         return form(function, *args)
@@ -145,19 +133,19 @@ class Kernel:
     def interpret(self, *args: Any) -> Any:
         """Call the interpreted form, without numpy's warnings, which compiled ones do not have."""
         thread = threading.get_ident()
-        _INTERPRETING.add(thread)
+        self.interpreting_threads.add(thread)
         try:
             with np.errstate(all="ignore"):
                 return self.py_func(*args)
         finally:
-            _INTERPRETING.discard(thread)
+            self.interpreting_threads.discard(thread)
 
     def compiles(self, steps: float = 0.0) -> bool:
         """Whether it is compiled for a call of so many steps, and from then on."""
         if not self.is_warm:
             self.interpreted_steps += steps
             worthwhile = self.interpreted_steps > self.worth
-            if worthwhile or _AT_ONCE.is_set() or self._is_on_disk:
+            if worthwhile or self.at_once.is_set() or self._is_on_disk:
                 self._compile()
         return self.is_warm
 
@@ -182,7 +170,19 @@ class Kernel:
         return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
 
 
-def steps_of(kernel: Any, args: Any = ()) -> float:
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Kernel.interpreting_threads.clear)
+
+if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
+    Kernel.at_once.set()
+
+
+def compile_at_once() -> None:
+    """Compile all kernels of this process from now on when they are first called."""
+    Kernel.at_once.set()
+
+
+def count_steps(kernel: Any, args: Any = ()) -> float:
     """Interpreted steps of a call; without arguments of an entry."""
     steps = getattr(kernel, "steps", 1.0)
     return steps(*args) if callable(steps) else steps * entries_of(args)
@@ -204,10 +204,12 @@ def in_python(function: Any) -> Any:
 
 
 class CompilingNotice(event.Listener):
-    """Logs once that the process compiles, when this has taken longer than `PATIENCE`.
+    """Logs once that the process compiles, when this has taken longer than `patience` seconds.
 
     Meanwhile Python's garbage collector is off. numba compiles in one thread at a time.
     """
+
+    patience = 3.0
 
     def __init__(self) -> None:
         self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
@@ -228,7 +230,7 @@ class CompilingNotice(event.Listener):
             self.seconds = so_far
             if self.collects:
                 gc.enable()
-        if so_far > PATIENCE and not self.is_given:
+        if so_far > self.patience and not self.is_given:
             self.is_given = True
             logging.getLogger("skstructured").warning(
                 "skstructured compiles its loops, which pays from now on, %0.0f s so far. numba "
@@ -266,7 +268,7 @@ def kernel(
     inline: bool = False,
     function_type: Any = None,
     steps: float | Callable[..., float] = 1.0,
-    worth: float = WORTH,
+    worth: float = COMPILING_WORTH,
     python: Callable[..., Any] | None = None,
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.

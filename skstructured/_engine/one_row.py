@@ -7,7 +7,6 @@ from numba import float64, int64, types
 
 from skstructured._engine.addresses import (
     MATRIX,
-    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     READ_VECTOR,
@@ -18,12 +17,10 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, standardize_rows
+from skstructured._engine.moments import Statistic, standardize_rows
 from skstructured._engine.rounds import (
-    CONSTANTS,
-    KERNELS,
-    LEARNED,
-    LOOP,
+    LOOP_TYPE,
+    LOOP_TYPES,
     Kernels,
     as_loop,
     play_raw,
@@ -35,23 +32,26 @@ from skstructured._engine.state import copy_into
 STEPS_SPARED = 100.0
 
 #: Returned for rows out of range, or with gaps: nothing was done.
-REFUSED = -2
+ROW_REFUSED = -2
 
-_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
-STANDARDIZE = types.FunctionType(
-    types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
+#: `standardize_rows` for one row.
+STANDARDIZE_TYPE = types.FunctionType(
+    types.void(
+        *(READ_VECTOR, int64, READ_INT64, READ_INT64, READ_VECTOR),
+        *(MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX),
+    )
 )
-as_standardize = function_at(STANDARDIZE)
+as_standardize = function_at(STANDARDIZE_TYPE)
 
 
 @kernel(
     signature=int64(
-        *(int64, int64, *KERNELS, *[float64] * 3, READ_MATRIX, READ_MATRIX, READ_VECTOR),
+        *(int64, int64, *LOOP_TYPES.kernels, *[float64] * 3, READ_MATRIX, READ_MATRIX, READ_VECTOR),
         types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3)),
-        *(LEARNED, CONSTANTS, MATRIX),
+        *(LOOP_TYPES.learned, LOOP_TYPES.constants, MATRIX),
     )
 )
-def learn_row(
+def learn_single_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
     scale, learned, constants, work
 ):  # fmt: skip
@@ -65,7 +65,7 @@ def learn_row(
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
     if not in_range(x_sq, shortest * shortest, longest * longest):
-        return REFUSED
+        return ROW_REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     empty, counted = np.empty(0, dtype=np.int32), np.empty(counts.size)
     z, backup, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
@@ -89,13 +89,15 @@ def compiled_learn_row(kernels: Kernels) -> Kernel | None:
 
     Rows are then learned by the loop.
     """
-    if kernels.in_python or not (kernels.loop.compiles() and learn_row.compiles(STEPS_SPARED)):
+    if kernels.in_python or not (
+        kernels.loop.compiles() and learn_single_row.compiles(STEPS_SPARED)
+    ):
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(kernels.loop, LOOP)
-    return functools.partial(learn_row.dispatcher, *loops, *kernels.addresses)
+    loops = address(standardize_rows, STANDARDIZE_TYPE), address(kernels.loop, LOOP_TYPE)
+    return functools.partial(learn_single_row.dispatcher, *loops, *kernels.addresses)
 
 
-@kernel(signature=types.void(LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX))
+@kernel(signature=types.void(LOOP_TYPES.learned, READ_INT64, MATRIX, types.boolean, MATRIX))
 def play_rows(learned, scales, raws, averaged, played):
     """Scores `played` (n, dim) at raw scores Θz (n, .) of standardized rows."""
     theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
@@ -118,7 +120,15 @@ def scores_of_dense(Theta, z, raw):
 @kernel(
     signature=types.boolean(
         *(int64, READ_INT64, float64, float64, READ_MATRIX, READ_MATRIX),
-        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX, READ_CUBE, int64, MATRIX),
+        *(
+            types.boolean,
+            types.boolean,
+            READ_MATRIX,
+            READ_MATRIX,
+            types.Array(float64, 3, "C", readonly=True),
+            int64,
+            MATRIX,
+        ),
     )
 )
 def play_row(
@@ -140,9 +150,9 @@ def play_row(
         x_sq += x[0, j] * x[0, j]
         z[j] = x[0, j]
         if used:
-            cell = statistics[LOW, j] if z[j] < statistics[LOW, j] else z[j]
-            cell = statistics[HIGH, j] if cell > statistics[HIGH, j] else cell
-            scaled = (cell - statistics[MEAN, j]) * statistics[INVERSE, j]
+            cell = statistics[Statistic.LOW, j] if z[j] < statistics[Statistic.LOW, j] else z[j]
+            cell = statistics[Statistic.HIGH, j] if cell > statistics[Statistic.HIGH, j] else cell
+            scaled = (cell - statistics[Statistic.MEAN, j]) * statistics[Statistic.INVERSE, j]
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False

@@ -2,6 +2,7 @@
 
 import threading
 from _thread import allocate_lock, start_new_thread
+from enum import IntEnum
 from itertools import starmap
 from operator import call
 from typing import Any, NoReturn, Self, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, Kernel, kernel
-from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
+from skstructured._engine.mixing import THINNING, MixtureKind, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
 
 #: A function and its arguments.
@@ -55,30 +56,44 @@ def _in_another_thread(calls: Any) -> list[Any]:
     return results[0]  # type: ignore[no-any-return]
 
 
-#: Entries of every optimizer's vector that belong to the loop: a factor to be multiplied into Θ
-#: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
-#: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
-#: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed
-#: anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and how many rounds were learned.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS, RENEWED, NORM_AT, ROUNDS = range(9)
+class LoopState(IntEnum):
+    """Entries of every optimizer's vector that belong to the loop."""
 
-#: Where an optimizer's own entries begin.
-OWN = 9
-
-#: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
-RENEW = 1 << 16
+    # A factor to be multiplied into Θ, 1 for none; Σ v s over the rounds since the last such sweep
+    # and Σ v over all, v their shares in the average; whether the sum of the weights must be
+    # brought up to date before Θ moves; Σ w; and whether shares are w t³ instead of w.
+    RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS = range(6)
+    # Rounds since ‖Θ‖² was summed again, its position (0 if it is not kept), and rounds learned.
+    RENEWED, NORM_AT, ROUNDS = range(6, 9)
 
 
-#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
-#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
-#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
-#: and `gather`.
-DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
+#: The position at which an optimizer's own entries begin.
+OWN = len(LoopState)
 
-#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
-#: and the largest residual of a loss's oracle; rounds, the mean of ln M of their lengths M, and the
-#: sum of squares around it; the largest reach of those of usual length; and the weight left out.
-LARGEST_SQ, LARGEST_RATIO, LEFT, MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(8)
+#: Rounds after which ‖Θ‖² is summed again: its recursion loses a few last digits in each.
+RENEWAL_ROUNDS = 1 << 16
+
+#: The s below which the loop is asked to multiply it into Θ: once in many rounds.
+SMALLEST_SCALE = 2.0**-10
+
+
+class LoopOption(IntEnum):
+    """Positions in the options of a loop; those behind are read by `prepare` and `gather`."""
+
+    # Scores of a row; whether losses subtract Ω(y) − <θ, y>; whether the loss's scratch restarts in
+    # every round, and holds a residual; rows of scores that a round has in addition to those of its
+    # rows; and numbers of scratch of `prepare`.
+    DIM, INNER, FRESH, EXTRA, ROOM = range(5)
+
+
+class RoundSummary(IntEnum):
+    """Positions in the numbers that a model keeps about its rounds."""
+
+    # The largest w times each of the two bounds of a round, and residual of a loss's oracle.
+    LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
+    # Rounds, the mean of ln M of their lengths M, and the sum of squares around it; the largest
+    # reach of those of usual length; and the weight left out.
+    MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(3, 8)
 
 
 def new_state(entries: int, norm_at: int = 0) -> Floats:
@@ -101,7 +116,7 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
     kernel : Compile a function.
     """
     vector = np.zeros(OWN + entries)
-    vector[RESCALE], vector[NORM_AT] = 1.0, norm_at
+    vector[LoopState.RESCALE], vector[LoopState.NORM_AT] = 1.0, norm_at
     return vector
 
 
@@ -109,8 +124,8 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 def renew_norm(vector, Theta, block):
     """Count a round; every `RENEW` rounds sum ‖Θ‖² again, of a block: its rows and columns."""
     top, bottom, left, right = block
-    vector[RENEWED] += 1.0
-    if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
+    vector[LoopState.RENEWED] += 1.0
+    if vector[LoopState.RENEWED] < RENEWAL_ROUNDS or vector[LoopState.NORM_AT] == 0.0:
         return
     total = 0.0
     for i in range(top, bottom):
@@ -118,25 +133,25 @@ def renew_norm(vector, Theta, block):
         for j in range(left, right):
             row_total += Theta[i, j] * Theta[i, j]
         total += row_total
-    vector[int(vector[NORM_AT])], vector[RENEWED] = total, 0.0
+    vector[int(vector[LoopState.NORM_AT])], vector[LoopState.RENEWED] = total, 0.0
 
 
 @kernel
 def share_of(vector, weight):
     """The share of the coming round of weight w in the average: w, or w t³ with t = Σ w."""
-    if vector[DECAYS] == 0.0:
+    if vector[LoopState.DECAYS] == 0.0:
         return weight
-    clock = vector[CLOCK] + weight
+    clock = vector[LoopState.CLOCK] + weight
     return weight * clock * clock * clock
 
 
 @kernel
 def count_round(vector, s, weight, share):
     """Σ v s, Σ v and Σ w grow by a round, and so does the number of rounds."""
-    vector[SCALED_WEIGHT_SUM] += share * s
-    vector[WEIGHT_SUM] += share
-    vector[CLOCK] += weight
-    vector[ROUNDS] += 1.0
+    vector[LoopState.SCALED_WEIGHT_SUM] += share * s
+    vector[LoopState.WEIGHT_SUM] += share
+    vector[LoopState.CLOCK] += weight
+    vector[LoopState.ROUNDS] += 1.0
 
 
 @kernel
@@ -147,7 +162,7 @@ def flush_if_grown(vector, norm_sq, flushed):
     is the position of the norm² at the last request.
     """
     if norm_sq > 256.0 * vector[flushed]:
-        vector[FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[FLUSH]
+        vector[LoopState.FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[LoopState.FLUSH]
         vector[flushed] = norm_sq
 
 
@@ -212,24 +227,24 @@ class LinearState(State):
         vectors: Floats,
         blocks: tuple[int, int] = (1, 0),
         summed: bool = False,
-        kind: int = ALONE,
+        kind: int = MixtureKind.ALONE,
         rates: Floats | None = None,
     ) -> None:
         n_optimizers = len(vectors)
-        self.vectors, self.summed, self.kind = vectors, summed, kind
+        self.vectors, self.summed, self.kind = vectors, summed, int(kind)
         self.Theta: Any = None
         self.by_feature = False
         self._own = n_optimizers * blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * n_optimizers * dim, width)
-        self.n_experts = n_optimizers * (2 if summed and kind != ALONE else 1)
+        self.n_experts = n_optimizers * (2 if summed and kind != MixtureKind.ALONE else 1)
         self.rates = np.array([THINNING]) if rates is None else rates
-        groups = dim if kind == LABELS else 1
+        groups = dim if kind == MixtureKind.LABELS else 1
         self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimizer sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(n_optimizers, dtype=np.int64)
         self.heaviest, self.between = 1.0, 0.0
-        self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
+        self.numbers, self.slot = np.zeros(len(RoundSummary)), np.empty(0, dtype=np.int64)
 
     #: The largest weight of a round, 1 at least; and what ties added to bounds.
     heaviest, between = 1.0, 0.0

@@ -55,7 +55,7 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse(bad, values, name, allowed):
+def refuse_marked(bad, values, name, allowed):
     """Raise the ValueError for the first row marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -63,7 +63,7 @@ def refuse(bad, values, name, allowed):
         raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
 
 
-def check_entries(name, values, n):
+def check_row_count(name, values, n):
     """A ValueError unless there are n entries."""
     if values.shape != (n,):
         raise ValueError(
@@ -97,10 +97,6 @@ def fingerprint(X, codes, propensities):
     is_nonzero = values != 0.0
     row = columns[is_nonzero].astype(np.int64).tobytes(), values[is_nonzero].tobytes()
     return *row, int(codes[0]), float(propensities[0])
-
-
-#: A horizon is a number of rounds, which float64 counts up to here.
-LONGEST_HORIZON = 2**53
 
 
 class BanditModel(State, ABC):
@@ -467,7 +463,7 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def _check_parameters(self):
         if self.horizon is not None:
-            check_integer("horizon", self.horizon, highest=LONGEST_HORIZON)
+            check_integer("horizon", self.horizon, highest=2**53)  # float64 counts up to it
         if self.exploration is not None:
             check_share("exploration", self.exploration)
 
@@ -475,17 +471,21 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
         for name, values in (("actions", actions), ("rewards", rewards)):
-            check_entries(name, values, n)
+            check_row_count(name, values, n)
         is_known = np.isin(actions, self.classes_)
-        refuse(~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
+        refuse_marked(
+            ~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}"
+        )
         propensities = np.asarray(propensities, dtype=np.float64)
-        check_entries("propensities", propensities, n)
+        check_row_count("propensities", propensities, n)
         is_valid = (propensities > 0.0) & (propensities <= 1.0)
-        refuse(~is_valid, propensities, "propensities", "in (0, 1]")
+        refuse_marked(~is_valid, propensities, "propensities", "in (0, 1]")
         if self.fractional_rewards:
-            refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
+            refuse_marked(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
         else:
-            refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
+            refuse_marked(
+                ~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner"
+            )
         return self.space_.pack(actions), rewards, propensities
 
     def _warn_diagnostics(self) -> None:

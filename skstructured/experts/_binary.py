@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstructured._base.validation import check_sparse, matrices_refused
 from skstructured._engine.state import State
 
-#: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
-#: are multiplied at a time, and chunks of any size are to give the same bits.
-GRID = 2.0**20
+
+def rounded(opinions):
+    """Multiples of 2⁻²⁰: the last bits of a product depend on how many rows are multiplied."""
+    return np.rint(opinions * 2.0**20) / 2.0**20
 
 
 def named_experts(estimators, taken=()):
@@ -86,7 +87,7 @@ def checked_rows(estimator, X, reset):
     return X if is_frame else checked
 
 
-def rows_of(X, indices):
+def rows_at(X, indices):
     """Some rows, in the form that X has."""
     return X[indices] if isinstance(X, np.ndarray) or issparse(X) else _safe_indexing(X, indices)
 
@@ -119,7 +120,7 @@ def opinions(name, expert, X, classes):
             f"Expert {name!r} must return one number for each of {X.shape[0]} rows, got shape "
             f"{scores.shape}."
         )
-    return np.rint(np.clip(np.where(np.isnan(scores), 0.0, scores), -1.0, 1.0) * GRID) / GRID
+    return rounded(np.clip(np.where(np.isnan(scores), 0.0, scores), -1.0, 1.0))
 
 
 def seed(expert, rng):
@@ -187,8 +188,8 @@ class Expert(State):
         fresh = clone(self.model)
 
         def learned(others, inside):
-            twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]])
-            return opinions(self.name, twin, rows_of(rows, inside), classes)
+            twin = clone(fresh).fit(rows_at(rows, others), classes[codes[others]])
+            return opinions(self.name, twin, rows_at(rows, inside), classes)
 
         held_out_opinions = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
         self.model, self.naive = fresh.fit(rows, classes[codes]), False
@@ -269,4 +270,4 @@ def calibrated(model, opinions):
         return opinions
     isotonic = isinstance(model, IsotonicRegression)
     share = model.predict(opinions) if isotonic else model.predict_proba(opinions[:, None])[:, 1]
-    return np.rint((2.0 * share - 1.0) * GRID) / GRID
+    return rounded(2.0 * share - 1.0)
