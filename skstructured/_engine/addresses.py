@@ -1,8 +1,7 @@
 """Compiled functions as integer addresses, which a loop turns back into functions.
 
 numba can unbox kernels as arguments by itself, at about 60 µs per kernel and call; an address costs
-nothing, and unlike a closure it leaves the loop cacheable on disk. Until compiling pays, and for
-functions that are plain Python, the same loops run interpreted.
+nothing, and unlike a closure it leaves the loop cacheable on disk.
 
 Two calls of numba are not part of its documented interface: `CPUDispatcher.get_compile_result` and
 `library.get_pointer_to_function`, both in `address`.
@@ -21,7 +20,7 @@ READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-#: Rows as loops take them: data, indices, indptr, width.
+#: Arguments of loops for rows: data, indices, indptr, width.
 READ_ROWS = types.Tuple((READ_VECTOR, *[types.Array(int32, 1, "C", readonly=True)] * 2, int64))
 
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
@@ -49,17 +48,14 @@ STEP_TYPE = types.FunctionType(float64(VECTOR, float64, float64, float64, float6
 
 @functools.cache
 def address(kernel: Any, function_type: Any) -> int:
-    """Address of a numba kernel compiled for `function_type`; computed once per process.
-
-    Both are kept, and with the kernel its code.
-    """
+    """Address of a numba kernel compiled for `function_type`; it is kept, and so is its code."""
     dispatcher = getattr(kernel, "dispatcher", kernel)
     result = dispatcher.get_compile_result(function_type.signature)
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
 def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Code that makes a kernel of the first argument, of the type that the call has."""
+    """Code that makes a kernel of its address, of the type that the call has."""
     kernel = cgutils.create_struct_proxy(signature.return_type)(context, builder)
     kernel.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
     return kernel._getvalue()
@@ -68,8 +64,8 @@ def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) ->
 def function_at(function_type: Any) -> Any:
     """Make the function that turns a kernel's address into the kernel.
 
-    Interpreted loops get the functions themselves, which are left unchanged. To numba it is a
-    builtin, which is not compiled for itself, unlike an overload.
+    Interpreted, it returns its argument. To numba it is a builtin: unlike an overload, it is not
+    compiled separately.
     """
 
     def function_at(value: Any) -> Any:

@@ -51,31 +51,10 @@ class Kernel:
 
     It is compiled when it is first called if its code is on disk, after `compile_at_once`, and with
     ``SKSTRUCTURED_COMPILE=1``; else when as many steps were interpreted as compiling is worth.
-    Steps are counted, not timed: a program does the same every time. Compiled functions that call
-    it call its compiled form, interpreted ones its interpreted form.
-
-    Parameters
-    ----------
-    dispatcher : numba dispatcher
-        The compiled form.
-    signature : numba signature or None, default=None
-        The only types that it is compiled for; None are those of calls.
-    function_type : numba type or None, default=None
-        Type of the first argument if it is a function: the compiled form gets its address. For a
-        Python function it is interpreted, and kernels in it compile themselves.
-    steps : float or callable, default=1.0
-        Steps of a call for each entry of its arrays, or of its arguments.
-    worth : float, default=2e6
-        Steps that compiling is worth.
-    python : callable or None, default=None
-        What is interpreted instead of the function.
-
-    Attributes
-    ----------
-    py_func : callable
-        The interpreted form.
-    is_warm : bool
-        Whether it is compiled from now on.
+    Steps are counted, not timed: a program does the same every time. Compiled functions call its
+    compiled form, interpreted ones its interpreted form. If its first argument is a function, of
+    type `function_type`, the compiled form gets its address; with a Python function it is
+    interpreted. See `kernel` for the other parameters.
     """
 
     #: Threads that interpret a kernel at the moment, and so all kernels that it calls.
@@ -114,8 +93,7 @@ class Kernel:
 
     def form_for(self, args: Any, times: float = 1.0) -> Any:
         """What is called for some arguments, whose steps take so many times as long as usually."""
-        threads = self.interpreting_threads
-        if threads and threading.get_ident() in threads:
+        if self.interpreting_threads and threading.get_ident() in self.interpreting_threads:
             return self.py_func
         if self.is_warm or self.compiles(times * count_steps(self, args)):
             return self.dispatcher
@@ -189,7 +167,7 @@ def count_steps(kernel: Any, args: Any = ()) -> float:
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function can be compiled (and is not a plain Python one)."""
+    """Whether a function can be compiled, and is not plain Python."""
     return isinstance(function, (Kernel, CPUDispatcher))
 
 
@@ -204,16 +182,13 @@ def in_python(function: Any) -> Any:
 
 
 class CompilingNotice(event.Listener):
-    """Logs once that the process compiles, when this has taken longer than `patience` seconds.
-
-    Meanwhile Python's garbage collector is off. numba compiles in one thread at a time.
-    """
+    """Logs once if compiling has taken longer than `patience` seconds; collects no garbage then."""
 
     patience = 3.0
 
     def __init__(self) -> None:
-        self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
-        self.collects = False
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
+        self.is_given, self.collects = False, False
 
     def on_start(self, event: Any) -> None:
         """Start the clock; functions that are compiled for another one are part of its time."""
@@ -223,7 +198,7 @@ class CompilingNotice(event.Listener):
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Stop the clock, and log if that is due."""
+        """Stop the clock, and log once if the time exceeds `patience`."""
         self.depth -= 1
         so_far = self.seconds + time.perf_counter() - self.began
         if self.depth == 0:
@@ -273,9 +248,8 @@ def kernel(
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
 
-    The function is interpreted until compiling it pays: when its code is on disk, or when as many
-    steps were interpreted as compiling is worth. ``SKSTRUCTURED_COMPILE=1`` compiles it when it is
-    first called.
+    The function is interpreted until its code is on disk, or as many steps were interpreted as
+    compiling is worth. ``SKSTRUCTURED_COMPILE=1`` compiles it when it is first called.
 
     Parameters
     ----------
@@ -288,8 +262,7 @@ def kernel(
     cached : bool, default=True
         Whether the code is kept on disk; never for a function that closes over others.
     inline : bool, default=False
-        Whether compiled functions that call it get its code instead of the call, which takes a few
-        nanoseconds: for the shortest ones.
+        Whether compiled functions that call it get its code instead of the call.
     function_type : numba type or None, default=None
         Type of the first argument if it is a function.
     steps : float or callable, default=1.0
@@ -338,20 +311,14 @@ def kernel(
 def _digest(content: Any) -> str:
     """A digest for the names of functions that share their code but not their variables.
 
-    Linkers know compiled functions by a name and a number, which begins at 1 in every process: one
-    function could be called for another one that an earlier process has kept on disk.
+    Linkers know compiled functions by a name and a number, which begins at 1 in every process, so
+    one function could be called instead of another one that is on disk.
     """
     return f"_{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
 
 
 def _identity(value: Any) -> Any:
-    """A number, or the code and the file of a kernel: the same in every process.
-
-    Raises
-    ------
-    OSError
-        If the code is in no file.
-    """
+    """A number, or the code and the file of a kernel: the same in every process."""
     if not is_kernel(value):
         return value
     function = value.py_func
@@ -383,7 +350,7 @@ def _named_by_content(value: Any) -> Any:
 def kernel_over(function: Any, **given: Any) -> Any:
     """Compile a copy of a function in which global names are these kernels and numbers, once.
 
-    Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
+    Unlike a closure over kernels it is kept on disk.
     """
     try:
         identities = [(name, _identity(value)) for name, value in given.items()]
@@ -395,8 +362,5 @@ def kernel_over(function: Any, **given: Any) -> Any:
 
 
 def also_interpreted(function: Any) -> Any:
-    """Have compiled functions call a function compiled that is interpreted if Python calls it.
-
-    Interpreted loops can then pass it functions in Python.
-    """
+    """Have compiled functions call a function compiled that is interpreted if Python calls it."""
     return register_jitable(nogil=True, error_model="numpy")(function)

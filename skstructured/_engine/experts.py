@@ -6,12 +6,12 @@ from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 from skstructured._engine.mixing import (
     MixtureKind,
+    MixtureTotal,
     learn_log_losses,
     learn_losses,
     lower_learning_rate,
     mix,
 )
-from skstructured._engine.move_and_score import MixtureTotal
 from skstructured._engine.simd import LOWEST_EXPONENT, exp_of
 from skstructured._engine.state import (
     LoopOption,
@@ -27,10 +27,7 @@ from skstructured._engine.state import (
 
 @kernel
 def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
-    """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
-
-    ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then requests no further folding.
-    """
+    """``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ`` of an expert; its vector then requests neither."""
     factor, played, first = vector[LoopState.RESCALE], vector[LoopState.SCALED_WEIGHT_SUM], e * dim
     average_offset = n_experts * dim
     for i in range(dim if dense else Theta.shape[0]):
@@ -41,19 +38,15 @@ def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
             elif averaged:
                 Theta[row, average_offset + column] += played * Theta[row, column]
             Theta[row, column] *= factor
-    vector[LoopState.RESCALE], vector[LoopState.SCALED_WEIGHT_SUM], vector[LoopState.FLUSH] = (
-        1.0,
-        0.0,
-        0.0,
-    )
+    vector[LoopState.RESCALE] = 1.0
+    vector[LoopState.SCALED_WEIGHT_SUM], vector[LoopState.FLUSH] = 0.0, 0.0
 
 
 @also_interpreted
 def score_experts(learned, scales, raws, bounds, weight, dim, n_scores, theta, s):
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    Expert b has `n_scores` of them, from ``theta[b * n_scores]`` on. Its optimizer sees its own
-    bound of the round.
+    Expert b has `n_scores` of them, from ``theta[b * n_scores]`` on.
     """
     _, _, summed, vectors, _, _, totals, _, kind, bound_indices, _, _ = learned
     n_experts, size, averaged = vectors.shape[0], 0.0, summed and kind != MixtureKind.ALONE
@@ -97,8 +90,8 @@ def judge_experts(
 ):  # fmt: skip
     """Losses and gradients of the experts, the play, and the weights of the experts after it.
 
-    `length` entries of the loss's scratch are passed to the loss, all if it is 0. The scores that
-    are played go to `scores` from `offset` on, if there is room, and so do their gradient and loss.
+    The loss gets `length` entries of its scratch, all if it is 0. The scores that are played are
+    written to `scores` from `offset` on, if there is room, and so are their gradient and loss.
     """
     _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
     (params, options), (work, scores, gradients, values) = constants, results
@@ -148,17 +141,18 @@ def forget(work, options, numbers):
 def usual_weight(weight, length, reach, numbers):
     """The weight to learn a round with: one that is unusually long reaches as far as usual ones.
 
-    Its ln M is more than three standard deviations above the mean of the rounds before it. If
-    no round was usual so far, it counts M⁻³, which is less than any reach grows.
+    If no round was usual so far, it counts M⁻³, which is less than any reach grows.
     """
     if weight == 0.0:
         return 0.0
     size, share = math.log(length), 1.0
     above = size - numbers[RoundSummary.MEAN_LOG]
-    if (
-        above > 0.0
-        and numbers[RoundSummary.MET] * above * above > 9.0 * numbers[RoundSummary.SPREAD_LOG]
-    ):
+    # Lengths are unusual beyond three standard deviations of their logarithm.
+    square, least = (
+        numbers[RoundSummary.MET] * above * above,
+        9.0 * numbers[RoundSummary.SPREAD_LOG],
+    )
+    if above > 0.0 and square > least:
         usual = numbers[RoundSummary.REACH]
         share = min(1.0, usual / reach) if usual > 0.0 else math.exp(-3.0 * above)
     else:
@@ -222,7 +216,7 @@ def pack(g, n_scores, dim, packed):
 
 @kernel(fastmath=FASTMATH)
 def move_columns(Theta, j, factors, G, t):
-    """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
+    """Row j of Θ grows by row t of G, times the factors of weights, and of averages behind them."""
     wide = G.shape[1]
     for c in range(wide):
         Theta[j, c] += factors[c] * G[t, c]
@@ -234,8 +228,8 @@ def move_columns(Theta, j, factors, G, t):
 def means_of(kind, theta, means):
     """Probabilities of classes, or of labels, at the scores (N, dim) of all experts at once.
 
-    Exponentials of all are one loop over vectors: one by one they would take half of a round. Sums
-    keep their order, because `exp_of` rounds by adding what reordered sums would take off again.
+    Exponentials of all are one loop over vectors. Sums keep their order, because `exp_of` rounds by
+    adding a number that reordered sums would take off again.
     """
     experts, dim = theta.shape
     scores, flat = theta.reshape(-1), means.reshape(-1)
@@ -282,7 +276,7 @@ def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
 
 @kernel
 def renew_expert(vector, Theta, dim, dense, e):
-    """‖Θ_e‖², summed again."""
+    """Count a round, and sum ‖Θ_e‖² again."""
     first, last = e * dim, (e + 1) * dim
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)
     renew_norm(vector, Theta, block)

@@ -26,9 +26,8 @@ def gradient_rows(loss, theta, truth, gradients, values, params, work):
 def inner_rows(theta: Floats, difference: Floats, centered: bool) -> Floats:
     """<θ, d> of every row, over the entries with d ≠ 0.
 
-    If `centered`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
-    off first: no score loses more than its last digit by it, and those that differ by little keep
-    all.
+    If `centered`, for rows d that sum to 0, the finite entry of θ nearest to 0 is taken off first:
+    scores that differ by little keep their digits.
     """
     theta = np.where(difference == 0.0, 0.0, theta)
     if centered:

@@ -25,7 +25,7 @@ class MixtureKind(IntEnum):
 class MixtureTotal(IntEnum):
     """Entries of the vector of totals; the last four if some experts read only a few features."""
 
-    # Rounds that counted, the largest weight of a round (1 at least), and Δ of AdaHedge.
+    # Rounds that counted; the largest weight of a round, 1 at least; and Δ of `learn_losses`.
     ROUNDS, HEAVIEST, GAP = range(3)
     # Rows of Θ in one block of experts, rows of it before those of experts that read the first
     # features alone, how many features these are, and ‖z‖² of them in the row scored last.
@@ -57,10 +57,9 @@ def marginal(u, v):
 
 @kernel
 def mix(kind, u, theta, means, v, played):
-    """Scores `played` (dim,) of N experts with scores theta and means (N, dim).
+    """Scores `played` (dim,) of N experts with scores theta and means (N, dim); `v` is scratch.
 
-    `v` (N,) is scratch. Classes: ``ln Σ v q``, q the floored probabilities; labels: the logit of
-    ``Σ v q`` for each; else ``Σ v θ``.
+    ``ln Σ v q`` of classes, q the floored probabilities; the logit of ``Σ v q``; or ``Σ v θ``.
     """
     experts, dim = theta.shape
     played[:] = 0.0
@@ -130,11 +129,7 @@ def temper_weights(u, power):
 
 @kernel
 def lower_learning_rate(u, totals, weight):
-    """η ← 1/max w, the weight of the round to be played included: before it is played.
-
-    Experts whose odds have a larger η have too little weight when a heavy round is played by them,
-    and the bound of the mixture fails.
-    """
+    """η ← 1/max w, before the round is played: with a larger η the bound of the mixture fails."""
     if weight > totals[MixtureTotal.HEAVIEST]:
         for k in range(u.shape[0]):
             temper_weights(u[k], totals[MixtureTotal.HEAVIEST] / weight)
@@ -143,10 +138,7 @@ def lower_learning_rate(u, totals, weight):
 
 @kernel
 def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums):
-    """Weights after a round of log-losses, of classes or of labels.
-
-    η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
-    """
+    """Weights after a round of log-losses; η = 1/max w, because log-loss times w is 1/w-mixable."""
     experts, dim = means.shape
     lower_learning_rate(u, totals, weight)
     heaviest = totals[MixtureTotal.HEAVIEST]
@@ -154,7 +146,7 @@ def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums)
     for k in range(dim):
         if kind == MixtureKind.CLASSES and truth[k] == 0.0:
             continue
-        floor = PROBABILITY_FLOOR / dim if kind == MixtureKind.CLASSES else 0.5 * PROBABILITY_FLOOR
+        floor = PROBABILITY_FLOOR / (dim if kind == MixtureKind.CLASSES else 2)
         for b in range(experts):
             q = (1.0 - PROBABILITY_FLOOR) * means[b, k] + floor
             losses[b] = -weight * math.log(q if truth[k] > 0.0 else 1.0 - q)
@@ -168,8 +160,7 @@ def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums)
 def learn_losses(u, rates, totals, losses, sums):
     """Weights after a round of any losses (N,), times its weight: AdaHedge that shares.
 
-    η = ln(RN)/Δ, and Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round;
-    while Δ = 0 all experts have lost the same, and η = ∞.
+    η = ln(RN)/Δ; Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round.
     """
     experts = losses.shape[0]
     price, least, mean = math.log(u.shape[1] * experts), losses[0], 0.0

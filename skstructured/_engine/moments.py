@@ -43,10 +43,9 @@ NARROW_LIMIT, WIDE_LIMIT, NARROW_MEAN_SQUARE = 2.0, 5.0, 0.7737
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
-    """z = (x − mean)/deviation, 0 without a deviation; returns ‖z‖², NaN if a cell is missing.
+    """z = (x − mean)/deviation of cells within the edges, or 0; ‖z‖², NaN if a cell is missing.
 
-    Cells beyond an edge count as the edge. Numbers that are negligible in units of the deviation
-    become 0, which is a row that can be learned; so does NaN, a missing value.
+    Numbers that are negligible in units of the deviation become 0, and so does NaN.
     """
     mean, inverse = statistics[Statistic.MEAN], statistics[Statistic.INVERSE]
     low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
@@ -81,11 +80,8 @@ def changes(x, statistics):
 @kernel
 def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row, whose cells count up to the limits of their columns."""
-    total, squares, limit = (
-        statistics[Statistic.SUM],
-        statistics[Statistic.SQUARES],
-        statistics[Statistic.LIMIT],
-    )
+    total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    limit = statistics[Statistic.LIMIT]
     for j in range(z.shape[0]):
         d = -limit[j] if z[j] < -limit[j] else z[j]
         d = limit[j] if d > limit[j] else d
@@ -105,11 +101,8 @@ def square(z):
 @kernel(fastmath=FASTMATH)
 def complete(X, statistics, out):
     """Dense rows X with edges instead of cells beyond them, and means instead of missing ones."""
-    mean, low, high = (
-        statistics[Statistic.MEAN],
-        statistics[Statistic.LOW],
-        statistics[Statistic.HIGH],
-    )
+    mean = statistics[Statistic.MEAN]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             cell = low[j] if X[i, j] < low[j] else X[i, j]
@@ -130,30 +123,21 @@ def refresh(x, weight, statistics, counts, centered, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
-    its square: numbers of any size neither over- nor underflow. Rows without a feature do not count
-    for it. Robust statistics forget: rows count more often than those before them.
+    its square: numbers of any size neither over- nor underflow.
     """
-    counted_weight, since, gain = (
-        counts[RowCount.COUNTED],
-        counts[RowCount.RECENT],
-        counts[RowCount.GAIN],
-    )
+    counted_weight, since = counts[RowCount.COUNTED], counts[RowCount.RECENT]
+    total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    limits, gain = statistics[Statistic.LIMIT], counts[RowCount.GAIN]
     for j in range(x.shape[0]):
         missed, lately = statistics[Statistic.MISSED, j], statistics[Statistic.MISSED_SINCE, j]
-        there, fresh, limit = (
-            counted_weight - missed,
-            since - lately,
-            statistics[Statistic.LIMIT, j],
-        )
+        there, fresh, limit = counted_weight - missed, since - lately, limits[j]
         old, unit = there + fresh, NARROW_MEAN_SQUARE if limit == NARROW_LIMIT else 1.0
         mean, deviation = statistics[Statistic.MEAN, j], statistics[Statistic.DEVIATION, j]
         if fresh > 0.0:
             times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
-            shift = times * statistics[Statistic.SUM, j] / old if centered else 0.0
+            shift = times * total[j] / old if centered else 0.0
             coefficient = there - (times - 1.0) * fresh
-            spread = (
-                coefficient + times * statistics[Statistic.SQUARES, j] / unit
-            ) / old - shift * shift
+            spread = (coefficient + times * squares[j] / unit) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
         missed += lately
@@ -184,7 +168,7 @@ def refresh(x, weight, statistics, counts, centered, divided):
 
 @kernel
 def set_moments(statistics, j, mean, deviation):
-    """Set the mean and deviation of a feature, and its edges; no row came since."""
+    """Set the mean and deviation of a feature, and its edges; no row has come since."""
     statistics[Statistic.MEAN, j], statistics[Statistic.DEVIATION, j] = mean, deviation
     statistics[Statistic.INVERSE, j] = 1.0 / deviation if deviation > SMALLEST_DEVIATION else 0.0
     statistics[Statistic.SUM, j], statistics[Statistic.SQUARES, j] = 0.0, 0.0
@@ -206,16 +190,13 @@ def sort(numbers, count):
 
 @kernel
 def start_robustly(statistics, centered):
-    """Statistics of the first rows, without their outliers.
+    """Statistics of the first rows, whose cells count up to two robust deviations from the median.
 
-    Cells count as at most two robust deviations from the median, 1.48 times the median distance
-    from it. If that is 0, they do up to five times the third quartile of the other distances.
+    These are 1.48 times the median distance from it; if that is 0, cells count up to five times the
+    third quartile of the other distances.
     """
-    first, cells, distances = (
-        statistics[Statistic.KEPT :],
-        np.empty(FIRST_ROWS),
-        np.empty(FIRST_ROWS),
-    )
+    first = statistics[Statistic.KEPT :]
+    cells, distances = np.empty(FIRST_ROWS), np.empty(FIRST_ROWS)
     for j in range(first.shape[1]):
         n, same = 0, 0
         for i in range(first.shape[0]):
@@ -269,10 +250,9 @@ def standardize_rows(
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
-    Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
-    `prior_out`, if it has rows, receives each row by the transformation before it is counted. With
-    `offsets`, the first rows of rounds of several rows, those of one round are transformed alike,
-    after all of them are counted.
+    Rows of weight zero are not counted, and become 0. `prior_out`, if it has rows, receives each
+    row by the transformation before it is counted. With `offsets`, the first rows of rounds of
+    several rows, those of a round are transformed alike, after all of them are counted.
     """
     ahead, robust = prior_out.shape[0] > 0, counts[RowCount.ROBUST] > 0.0
     constant = count_constants(statistics) > 0.0
@@ -314,8 +294,8 @@ def standardize_rows(
 def exchange(statistics, counts, grown, count, forward):
     """Exchange the scales of columns, the means and weights of their logarithms with `grown`.
 
-    Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged one by one,
-    from the last one on backwards unless `forward`. The last one has the number of rows.
+    Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged, from the
+    last one on backwards unless `forward`. Behind them is the number of rows.
     """
     counts[RowCount.N_COUNTED], grown[0, -1] = grown[0, -1], counts[RowCount.N_COUNTED]
     for i in range(count):
@@ -329,10 +309,7 @@ def exchange(statistics, counts, grown, count, forward):
 
 @kernel
 def count_entry(size, weight, robust, statistics, j):
-    """The scale of a column grows to the size of an entry, or to five geometric means.
-
-    If the latter became smaller, it shrinks: a first entry that is far too large is forgotten.
-    """
+    """The scale of a column grows to the size of an entry, or shrinks to five geometric means."""
     scale = max(statistics[Statistic.DEVIATION, j], size)
     if robust:
         statistics[Statistic.SQUARES, j] += weight
@@ -360,19 +337,12 @@ def scale_entries(
 ):
     """Divide the entries of CSR `rows` by the scale of their columns so far, into `out`.
 
-    The scale is the largest entry. Robust ones are limited by `count_entry`, and quotients by ±1.
-    Rows of weight zero become 0; `offsets` and `prior_out` are as in `standardize_rows`.
-
-    `statistics` are afterwards as before: `grown` (4, entries + 1) receives those of columns that
-    changed, see `exchange`; returns how many.
+    Arguments are as in `standardize_rows`. `statistics` are afterwards as before: `grown`
+    (4, entries + 1) receives those of columns that changed, see `exchange`; returns how many.
     """
-    largest, inverse, count, place = (
-        statistics[Statistic.DEVIATION],
-        statistics[Statistic.INVERSE],
-        0,
-        0,
-    )
-    robust = counts[RowCount.ROBUST] > 0.0
+    largest, inverse = statistics[Statistic.DEVIATION], statistics[Statistic.INVERSE]
+    means, weights = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    count, place, robust = 0, 0, counts[RowCount.ROBUST] > 0.0
     limit = 1.0 if robust else math.inf
     grown[0, -1] = counts[RowCount.N_COUNTED]
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
@@ -391,13 +361,9 @@ def scale_entries(
                 columns[place + t - first] = j
                 if w > 0.0 and (x > largest[j] or x > least):
                     grown[0, count], grown[1, count] = j, largest[j]
-                    grown[2, count], grown[3, count] = (
-                        statistics[Statistic.SUM, j],
-                        statistics[Statistic.SQUARES, j],
-                    )
+                    grown[2, count], grown[3, count] = means[j], weights[j]
                     count += 1
-                    w_now = w if x > largest[j] else times * w
-                    count_entry(x, w_now, robust, statistics, j)
+                    count_entry(x, w if x > largest[j] else times * w, robust, statistics, j)
             if w > 0.0:
                 divide_entries(data, indices, first, last, inverse, limit, out, place)
             else:
@@ -415,12 +381,9 @@ def scale_entries(
 def moments_of(X: Array, weight: Floats, centered: bool) -> tuple[Floats, Floats, Floats]:
     """Σ w of the rows that have each feature, their means and their deviations, (p,) each.
 
-    ``m_j = Σ_i w_i x_ij / Σ_i w_i`` and ``sqrt(Σ_i w_i (x_ij − m_j)² / Σ_i w_i)``, over the rows i
-    whose x_ij is not NaN; without `centered`, m_j = 0. Rows of weight 0 may be of any size.
-
-    Deviations of constants are 0, and those of numbers of any size neither over- nor underflow:
-    means are those of differences from the first row, and squares are those of parts of the
-    largest.
+    Rows of weight 0 may be of any size. Deviations of constants are 0, and numbers of any size
+    neither over- nor underflow: means are those of differences from the first row, and squares
+    those of quotients by the largest.
     """
     X, weight = np.asarray(X[weight > 0.0], dtype=np.float64), weight[weight > 0.0]
     there = ~np.isnan(X)

@@ -26,8 +26,8 @@ def dense_move_and_score(
 ):
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
-    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
-    keeps sums in one order and so makes chunks bit-identical to one pass.
+    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, so
+    chunks have the bits of one pass.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
@@ -83,9 +83,7 @@ def dense_move_and_score_pairs(
 ):
     """`dense_move_and_score` of many rows of Θ, two at a time, which read x and z once.
 
-    Weights outside the first-level cache, such as those of many experts, then need two thirds of
-    the time; sums are in another order. Some of the experts may read only the first features:
-    `state` has which, and gets the ‖z‖² that they see.
+    Some of the experts may read only the first features: `state` has these, and gets their ‖z‖².
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
@@ -155,10 +153,9 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
 def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
-    Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
-    or any if 0) are unrolled. Wide problems otherwise wait for memory, so the
-    weights that `ahead` reads are prefetched while `row` is moved, and those that move with it
-    while it is scored.
+    Loops over lengths known to the compiler (`known_dim` and `known_stride`, or any if 0) are
+    unrolled. The weights that `ahead` reads are prefetched while `row` is moved, and those that
+    move with it while it is scored.
     """
 
     @kernel(fastmath=FASTMATH)

@@ -55,11 +55,7 @@ def learn_single_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
     scale, learned, constants, work
 ):  # fmt: skip
-    """Learn the row x (1, p); -1, or 0 if it stops the loop and is not counted, or `REFUSED`.
-
-    `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
-    of `standardize_rows`.
-    """
+    """Learn the row x (1, p); −1, 0 if it stops the loop and is not counted, or `ROW_REFUSED`."""
     (statistics, counts, used, centered, divided) = scale
     width, x_sq = x.shape[1], intercept
     for j in range(width):
@@ -85,10 +81,7 @@ def learn_single_row(
 
 
 def compiled_learn_row(kernels: Kernels) -> Kernel | None:
-    """`learn_row` with these functions; None as long as it or the loop is interpreted.
-
-    Rows are then learned by the loop.
-    """
+    """`learn_single_row` with these functions; None as long as it or the loop is interpreted."""
     if kernels.in_python or not (
         kernels.loop.compiles() and learn_single_row.compiles(STEPS_SPARED)
     ):
@@ -137,9 +130,7 @@ def play_row(
 ):  # fmt: skip
     """Scores and means, `out` (2, dim), at the one row x (1, p) in its original units.
 
-    The row is standardized as for predictions, if that is `used`, scored by all experts, and played
-    as one, by the averages or by the last. Returns whether the row and its scores are finite and in
-    range; else `out` must not be read.
+    Returns whether the row and its scores are finite and in range; else `out` must not be read.
     """
     (rows, width), dim, n_experts = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors)
     x_sq = 0.0
@@ -170,10 +161,7 @@ def play_row(
 
 
 def compiled_play_row(kernels: Kernels) -> Kernel | None:
-    """`play_row` with these functions, the loss one of probabilities; None if it is interpreted.
-
-    The loss's function has no parameters, and needs no scratch.
-    """
+    """`play_row` with these functions, the loss one without parameters; None if interpreted."""
     if kernels.in_python or not play_row.compiles(STEPS_SPARED):
         return None
     (_, loss, *_), scales, _ = kernels.addresses

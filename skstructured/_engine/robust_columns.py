@@ -20,8 +20,7 @@ QUANTILE_LEVELS = np.linspace(0.0, 1.0, 200)
 class FeatureRanges(NamedTuple):
     """How features are standardized: ``z = (x − center)/scale`` of cells between `low` and `high`.
 
-    Cells beyond count as the nearer edge. A heavy feature becomes normal quantiles before, which
-    center and scale are of.
+    Cells beyond count as the nearer edge. A heavy feature first becomes normal quantiles.
 
     Attributes
     ----------
@@ -41,23 +40,14 @@ class FeatureRanges(NamedTuple):
 
 
 class RobustColumns(State):
-    """Cells within the range of their columns; heavy columns as normal quantiles.
+    """Cells within the edges `low` and `high` (p,); `heavy` columns (h,) as normal quantiles.
 
     A cell x of a column with median m and robust deviation s counts as the nearest number that is
     in ``[m − 5s, m + 5s]`` and between the least and the largest cell of the rows learned. If more
     than half of the cells equal m, s is the third quartile of ``|x − m|`` of the others. A *heavy*
     column, with more than 5% of its cells beyond ``m ± 5s``, becomes ``Φ⁻¹(F(x))``, F the
-    distribution function of the rows learned, and at most ±3. Missing values stay missing. Entries
-    of CSR rows have m = 0, and zeros are not cells.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (p,)
-        Edges.
-    heavy : ndarray of shape (h,)
-        Positions of heavy columns.
-    knots : ndarray of shape (h, 200)
-        Quantiles of heavy columns.
+    distribution function of the rows learned, given by its quantiles `knots` (h, 200), and at most
+    ±3. Entries of CSR rows have m = 0, and zeros are not cells.
     """
 
     def __init__(self, low: Floats, high: Floats) -> None:

@@ -87,17 +87,24 @@ def most_touched(indptr, width, firsts, lengths):
 
 
 class LoopTypes(NamedTuple):
-    """Types of the arguments of loops; see `learn_rounds`."""
+    """Types of the arguments of loops."""
 
     rows: Any = READ_ROWS
+    #: Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
+    #: after the other; weights; Ω of the truths; the arguments of `prepare` for each round; lengths
+    #: of the loss's scratch, none if it is all.
     rounds: Any = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
+    #: See `LinearState.learned`.
     learned: Any = types.Tuple(
         (
             *(MATRIX, int64, types.boolean, MATRIX, float64[:, :, ::1], VECTOR, VECTOR, VECTOR),
             *(int64, READ_INT64, VECTOR, int64[::1]),
         )
     )
+    #: Parameters of the loss, and options.
     constants: Any = types.Tuple((VECTOR, READ_INT64))
+    #: Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
+    #: that are played, gradients and losses at them.
     results: Any = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
     #: Addresses of the functions of the loop, and of those that scale and step.
     kernels: Any = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
@@ -110,47 +117,20 @@ as_loop = function_at(LOOP_TYPE)
 
 @kernel(signature=LOOP_TYPE.signature, worth=1e7)
 def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
-    """Learn rounds in order; stop before one whose norm or scores are out of range.
+    """Learn rounds in order; returns the first whose norm or scores are out of range, or −1.
 
     Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
     ``θ_e = s_e raw_e``, and of its average ``((Σ v s) raw + A)/Σ v``; losses and gradients g in θ;
     the scores played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
     u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
-
-    Parameters
-    ----------
-    rows : tuple
-        In the form that compiled functions read, see `Rows`.
-    rounds : tuple
-        Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
-        after the other; weights; Ω of the truths; the arguments of `prepare` for each round;
-        lengths of the loss's scratch, none if it is all.
-    learned : tuple
-        See `LinearState.learned`.
-    constants : tuple
-        Parameters of the loss, and options.
-    results : tuple
-        Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
-        that are played, gradients and losses at them.
-    kernels, scales, steps
-        Addresses of the functions of the loop, and of the experts'.
-
-    Returns
-    -------
-    int
-        The position of the round that stopped it, or −1.
     """
     data, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, _, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
     options, move_and_score = constants[1], as_move_and_score(kernels[0])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
-    n, n_experts, dim, extra = (
-        weight.shape[0],
-        vectors.shape[0],
-        options[LoopOption.DIM],
-        options[LoopOption.EXTRA],
-    )
+    n, n_experts, dim = weight.shape[0], vectors.shape[0], options[LoopOption.DIM]
+    extra = options[LoopOption.EXTRA]
     ragged, mixed, longest = lengths.shape[0] > 0, kind != MixtureKind.ALONE, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
@@ -250,9 +230,9 @@ def inner_and_square(g, raw):
 def learn_rows(  # the hot loop
     rows, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """As `learn_rounds`, for one optimizer and rounds of one row each: their fast way.
+    """`learn_rounds` for one optimizer and rounds of one row each.
 
-    The average of dense rows waits, a few rows at a time. Losses may have scratch for each round.
+    Terms of the average of dense rows wait. Losses may have scratch for each round.
     """
     data, indices, indptr, width = rows
     order, truth, weight = rounds[0], rounds[2], rounds[3]
@@ -260,21 +240,12 @@ def learn_rows(  # the hot loop
     (params, options), (work, scores, _, _) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(scales[0]), as_step(steps[0])
-    n, dim, A, vector, scratch = (
-        weight.shape[0],
-        options[LoopOption.DIM],
-        Theta[A_start:],
-        vectors[0],
-        work[0],
-    )
+    n, dim, vector = weight.shape[0], options[LoopOption.DIM], vectors[0]
+    A, scratch = Theta[A_start:], work[0]
     dense = indptr.shape[0] == 0
     waiting, is_fused, turns = summed and dense, summed and not dense, work.shape[0] > 1
-    raw, theta, y, waits = (
-        np.empty(dim),
-        np.empty(dim),
-        np.empty(dim),
-        np.empty((WAITING_ROWS, dim)),
-    )
+    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
+    waits = np.empty((WAITING_ROWS, dim))
     move, start, stopped, offset = np.empty(2 * dim if is_fused else dim), 0, -1, 0
     g, none, n_experts = move[:dim], int64(0), int64(1)  # literals have copies of functions
     shortest_sq, longest_sq = SHORTEST_ROW * SHORTEST_ROW, LONGEST_ROW * LONGEST_ROW
@@ -347,33 +318,17 @@ def single_row_rounds(
 
 
 class Kernels:
-    """Functions of a loop and of its experts.
+    """Functions of a loop, the first of `function_types`, and those that its experts step by.
 
-    Parameters
-    ----------
-    kernels : tuple
-        The first of `function_types`.
-    experts : list of OnlineOptimizer
-    several : bool, default=False
-        Whether there are experts, or rounds of several rows.
-
-    Attributes
-    ----------
-    functions : tuple
-        Those of `function_types`; those of the experts that scale, and that step.
-    in_python : bool
-        Whether any is a Python function; loops are then never compiled.
-    loop : callable
-        `learn_rounds` or `learn_rows`.
+    If any is a Python function, loops are never compiled. With `several` experts, or rounds of
+    several rows, the loop is `learn_rounds`.
     """
 
     function_types = (MOVE_AND_SCORE_TYPE, LOSS_TYPE, PREPARE_TYPE, GATHER_TYPE)
 
     def __init__(self, kernels: Any, experts: Any, several: bool = False) -> None:
-        scales, steps = (
-            [getattr(expert, name) for expert in experts]
-            for name in ("scale_kernel", "step_kernel")
-        )
+        scales = [expert.scale_kernel for expert in experts]
+        steps = [expert.step_kernel for expert in experts]
         self.functions: Any = (*kernels, *[None] * (4 - len(kernels))), scales, steps
         self.loop: Any = learn_rounds if several else learn_rows
         self.in_python = not are_kernels([self.loop, *filter(None, kernels), *scales, *steps])
@@ -381,14 +336,13 @@ class Kernels:
     @functools.cached_property
     def addresses(self) -> Any:
         """`functions`, compiled, as loops get them."""
-        loop, scales, steps = self.functions
-        typed = zip(loop, self.function_types, strict=True)
-        places = [address(f, kind) if f else 0 for f, kind in typed]
-        scaling, stepping = (
-            [address(f, SCALE_TYPE) for f in scales],
-            [address(f, STEP_TYPE) for f in steps],
+        kernels, scales, steps = self.functions
+        typed = zip(kernels, self.function_types, strict=True)
+        return (
+            tuple(address(f, kind) if f else 0 for f, kind in typed),
+            np.array([address(f, SCALE_TYPE) for f in scales]),
+            np.array([address(f, STEP_TYPE) for f in steps]),
         )
-        return tuple(places), np.array(scaling), np.array(stepping)
 
     def form_of(self, loop: Any, steps: float = 0.0) -> Any:
         """The form of a loop to call with so many steps, and the functions to hand it."""
@@ -465,16 +419,14 @@ def without_averages(shares, n_experts, out):
 def play_raw(learned, scales, raws, averaged, theta, means, out):
     """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
 
-    With a weight of 0; theta and means (2 E, dim) are scratch.
+    The round has weight 0; theta and means (2 E, dim) are scratch.
     """
     summed, vectors, shares, rates, totals, sums, kind, bound_indices, numbers, slot = learned[2:]
     n_experts, dim = vectors.shape[0], out.shape[0]
     vectors_copy, s, v = np.empty_like(vectors), np.empty(n_experts), np.empty(shares.shape[2])
     for e in range(n_experts):  # optimizers may note what they see in them
         copy_into(vectors_copy[e], vectors[e])
-    mixed_as = (
-        kind if kind != MixtureKind.ALONE else MixtureKind.SCORES
-    )  # averages of one expert are scored here too
+    mixed_as = min(kind, MixtureKind.SCORES.value)  # averages of one expert are scored here too
     mixing_state = (shares, rates, totals, sums, mixed_as, bound_indices, numbers, slot)
     held = (learned[0], learned[1], summed, vectors_copy, *mixing_state)
     score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)
@@ -498,17 +450,14 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 def ahead(
     loop, rows, prior_data, averaged, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """Score each row of `prior_data` as predictions are, and then have the loop learn it alone.
-
-    As `learn_rounds`; scores are by the averages of the weights, or by the last.
-    """
+    """Score each row of `prior_data` as predictions are, and then have the loop learn it alone."""
     _, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
     learn, (work, scores, none, _) = as_loop(loop), results
     dim, n_models = options[LoopOption.DIM], vectors.shape[0] * (2 if summed else 1)
-    raws, theta = np.empty((1, n_models * dim)), np.empty((n_models, dim))
-    means = np.empty((n_models, dim))
+    raws = np.empty((1, n_models * dim))
+    theta, means = np.empty((n_models, dim)), np.empty((n_models, dim))
     for r in range(weight.shape[0]):
         span = slice(r, r + 1)
         scores_of_row(prior_data, indices, indptr, width, order[r], Theta, raws[0])

@@ -49,8 +49,7 @@ def rows_in_cache(size: int, entries: int) -> int:
 class Rows(NamedTuple):
     """Validated rows of X for compiled functions: float64 or float32 values, int32 indices.
 
-    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is the array
-    that they were read from.
+    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept.
     """
 
     data: np.ndarray

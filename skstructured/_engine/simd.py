@@ -43,16 +43,7 @@ def _prefetch_line(context: Any, builder: Any, signature: Any, args: Any) -> Any
 
 
 @intrinsic(prefer_literal=True)
-def _add_lanes(
-    typing_context: Any,
-    target: Any,
-    target_start: Any,
-    factors: Any,
-    source: Any,
-    starts: Any,
-    shift: Any,
-    lanes: Any,
-) -> Any:
+def _add_lanes(typing_context, target, target_start, factors, source, starts, shift, lanes):
     if not isinstance(lanes, types.IntegerLiteral):
         return None
     vector = ir.VectorType(ir.DoubleType(), lanes.literal_value)
@@ -89,8 +80,7 @@ def _add_slices(
 ) -> None:
     """``target[s:s + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
 
-    By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
-    Bounds are the caller's to keep.
+    Compiled, by whole vectors, and without a check of bounds.
     """
     goal, source = target.reshape(-1)[target_start : target_start + length], source.reshape(-1)
     for x, start in zip(factors, starts, strict=True):
@@ -136,10 +126,7 @@ def greater(a: Any, b: Any) -> Any:
 
 
 def _of_two(function: Any, name: str) -> None:
-    """Have compiled code choose by an instruction: loops of it become vectors.
-
-    They do not if a compiler must think of NaN.
-    """
+    """Have compiled code choose by an instruction without NaN: loops of it become vectors."""
 
     @type_callable(function)
     def typed(context: Any) -> Any:
@@ -164,8 +151,7 @@ LOWEST_EXPONENT = -700.0
 def exp_of(e):
     """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
 
-    ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2 and ``|r| ≤ ln(2)/2``, for which twelve terms
-    of the series leave 2e-16. Adding 1.5·2⁵² rounds to an integer, and leaves it in the last bits.
+    ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2; twelve terms of the series leave 2e-16.
     """
     # ln 2 in two terms, the first with so many zeros at its end that n times it is exact.
     high, low = 0.6931471803691238, 1.9082149292705877e-10
@@ -190,8 +176,7 @@ def exp_of(e):
 def acos_of(c):
     """acos(c) for 0 ≤ c ≤ 1, to a few units in the last place.
 
-    ``√(2s) P(s)`` with s = 1 − c, and the polynomial of the least relative error, 2e-16, without
-    calls, so loops over it run several numbers at a time.
+    ``√(2s) P(s)`` with s = 1 − c, and the polynomial of the least relative error, 2e-16.
     """
     s = 1.0 - c
     p = 5.3808098398167465e-06
@@ -246,12 +231,8 @@ def waves_of(t, amplitudes, cosines, sines):
 
 @kernel
 def write_waves(turns, amplitudes, out):
-    """Write a cos(2πt), and behind all of them a sin(2πt), into the last 2m columns of `out`.
-
-    Turns t are (n, m), amplitudes a (m,).
-    """
+    """Write a cos(2πt), t (n, m) and a (m,), and then a sin(2πt), to the last columns of `out`."""
     n, m = turns.shape
-    start = out.shape[1] - 2 * m
-    middle = start + m
+    start, middle = out.shape[1] - 2 * m, out.shape[1] - m
     for i in range(n):
         waves_of(turns[i], amplitudes, out[i, start:middle], out[i, middle:])

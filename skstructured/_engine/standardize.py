@@ -42,19 +42,8 @@ NO_CALL: Call = (int,)
 class Counted(NamedTuple):
     """Rows that were transformed as if they had been counted.
 
-    Attributes
-    ----------
-    rows : Rows
-        The transformed rows.
-    places : ndarray of shape (n,)
-        Their order.
-    commit : Call
-        Counts them; see `at_once`.
-    undo : Call
-        Uncounts them again.
-    before : ndarray
-        If requested, the data of the rows, by the transformation before each was counted: that of
-        a prediction.
+    `places` is their order; `commit` counts them, see `at_once`, and `undo` uncounts them. If
+    requested, `before` are the data of the rows as for predictions: each before it was counted.
     """
 
     rows: Rows
@@ -67,13 +56,11 @@ class Counted(NamedTuple):
 class RunningScale(State):
     """Means and deviations of the features so far, and rows transformed by them.
 
-    A missing value of a dense row, NaN, is replaced by the mean of the rows so far that have one, 0
-    if standardized. With `indicators` there is one more column for each feature, behind those of
-    all features: 1 if a row lacks it, else 0. CSR rows have no missing values.
-
-    The first rows decide: after dense ones, which are standardized, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column, and missing values of a dense row after
-    them are 0, without an indicator.
+    A missing value of a dense row is replaced by the mean so far, 0 if standardized. With
+    `indicators` there is one more column for each feature, behind those of all features: 1 if a row
+    lacks it, else 0. The first rows decide: after dense ones, CSR rows are made dense; CSR ones are
+    divided by the largest entry of each column, and missing values of a dense row after them are 0,
+    without an indicator.
 
     Parameters
     ----------
@@ -88,16 +75,10 @@ class RunningScale(State):
     indicators : bool, default=False
         Whether transformed rows get indicators of missing values.
     robust : bool, default=False
-        Whether dense cells beyond three deviations from the mean count as these, and in means and
-        deviations as at most two; see `start_robustly`.
+        Whether dense cells beyond three deviations from the mean count as these; see
+        `start_robustly`.
     forgets : bool, default=False
         Whether later rows count more.
-
-    Attributes
-    ----------
-    divided : bool
-        Whether dense rows are divided by their deviations: True unless this is set to False before
-        the first row.
     """
 
     #: Where rounds of several rows begin among the rows counted next; none if each has one row.
@@ -126,10 +107,9 @@ class RunningScale(State):
             self.usual_growth * forgets,
             robust,
         )
-        self.centered = center
-        self.used = is_used
+        #: Dense rows are divided by deviations unless this is set to False before the first row.
         self.divided = True
-        self.dtype = np.dtype(dtype)
+        self.centered, self.used, self.dtype = center, is_used, np.dtype(dtype)
         self.indicators = is_used and indicators
         self._kind: str | None = None
 
@@ -192,10 +172,7 @@ class RunningScale(State):
         return self._kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size: int, rows: Rows) -> int:
-        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile.
-
-        Those that are converted to another dtype too.
-        """
+        """Rows to transform at a time, at most `size`: those that are copied stay in cache."""
         if not rows.is_read_as(self.dtype):
             return rows.block_size(size)
         if not self.used or self._kind == "sparse":
@@ -205,10 +182,9 @@ class RunningScale(State):
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
     ) -> tuple[Rows, Array]:
-        """Count and transform rows; returns them, and their order.
+        """Count and transform rows one by one, in an order; returns them, and their order.
 
-        `order` of the rows given, by default all, are counted one by one; `weight` has an entry for
-        each of `order`, by default 1.
+        `weight` has an entry for each of `order`, by default 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
@@ -217,11 +193,7 @@ class RunningScale(State):
         return pending.rows, pending.places
 
     def count_all(self, rows: Rows, weight: Floats, quantiles: bool = False) -> None:
-        """Count the first rows all at once: the moments of dense ones are those of all of them.
-
-        With `quantiles` heavy columns become normal ones, for learners whose weights are not
-        `fold`ed.
-        """
+        """Count the first rows all at once; with `quantiles` heavy columns become normal ones."""
         if not self.used:
             return
         if self.makes_sparse(rows):
@@ -253,15 +225,12 @@ class RunningScale(State):
     def set_moments(self, mean: Floats, deviation: Floats) -> None:
         """Set means and deviations, or largest entries, and one over these."""
         self.statistics[Statistic.MEAN], self.statistics[Statistic.DEVIATION] = mean, deviation
-        there = deviation > SMALLEST_DEVIATION
-        self.statistics[Statistic.INVERSE] = 0.0
-        np.divide(1.0, deviation, out=self.statistics[Statistic.INVERSE], where=there)
+        inverse, there = self.statistics[Statistic.INVERSE], deviation > SMALLEST_DEVIATION
+        inverse[:] = 0.0
+        np.divide(1.0, deviation, out=inverse, where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """Transform rows as `apply` does, and count them by calling the result's `commit`.
-
-        `ahead` requests the rows by the transformation before each.
-        """
+        """`apply` that counts rows by its result's `commit`; `ahead` requests their `before`."""
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))
@@ -385,7 +354,7 @@ class RunningScale(State):
     def fold(self, W: Floats, columns: Array | None = None) -> Floats:
         """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `imputed` ones.
 
-        With `columns` only for some features, all others of the rows being 0 and not centered.
+        With `columns` only for some features.
         """
         if not (self.used and self.folds):
             return W

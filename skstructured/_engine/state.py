@@ -21,9 +21,8 @@ Call: TypeAlias = tuple[Any, ...]
 def at_once(*calls: Call) -> list[Any]:
     """Call functions that are not Python, one after the other; return their results.
 
-    Handlers of signals run, and raise, only between two instructions of Python. Here there is
-    only one, so the calls change the state as a whole or not at all. If one is interpreted, another
-    thread makes them, in which no handler runs.
+    Handlers of signals only run between two instructions of Python. Here there is only one, so the
+    calls change the state as a whole or not at all. Interpreted ones are made by another thread.
     """
     ready = [(f.form_for(args) if isinstance(f, Kernel) else f, *args) for f, *args in calls]
     in_main = threading.current_thread() is threading.main_thread()
@@ -122,10 +121,10 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 
 @kernel
 def renew_norm(vector, Theta, block):
-    """Count a round; every `RENEW` rounds sum ‖Θ‖² again, of a block: its rows and columns."""
+    """Sum ‖Θ‖² again, if it is kept, over the rows and columns of a block."""
     top, bottom, left, right = block
     vector[LoopState.RENEWED] += 1.0
-    if vector[LoopState.RENEWED] < RENEWAL_ROUNDS or vector[LoopState.NORM_AT] == 0.0:
+    if vector[LoopState.NORM_AT] == 0.0:
         return
     total = 0.0
     for i in range(top, bottom):
@@ -156,10 +155,9 @@ def count_round(vector, s, weight, share):
 
 @kernel
 def flush_if_grown(vector, norm_sq, flushed):
-    """Request an update of the sum of the weights if norms grew by 16 since then.
+    """Request an update of the sum of the weights if norms grew by 16 since entry `flushed`.
 
-    Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
-    is the position of the norm² at the last request.
+    Θ grows as s falls, so the two terms of the sum would cancel.
     """
     if norm_sq > 256.0 * vector[flushed]:
         vector[LoopState.FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[LoopState.FLUSH]
@@ -202,22 +200,9 @@ def own(value: Any) -> Any:
 class LinearState(State):
     """The state of E experts, one without a mixture: Θ of all, sums behind, and their weights.
 
-    Parameters
-    ----------
-    dim, width : int
-        Outputs, and features with the intercept.
-    vectors : ndarray of shape (E, length)
-        Made by `new_state`, filled up with zeros; the optimizers' functions read and write them.
-    blocks : tuple of (int, int), default=(1, 0)
-        How many arrays of the shape (dim, width), and how many numbers per feature, Θ of an expert
-        consists of.
-    summed : bool, default=False
-        Whether the sums of the weights played are kept behind Θ. In a mixture their means are
-        experts too.
-    kind : int, default=ALONE
-        The kind of mixture; see `skstructured._engine.mixing`.
-    rates : ndarray or None, default=None
-        Rates of sharing; None is the one that thins out.
+    `vectors` (E, length) are made by `new_state`. Θ of an expert consists of ``blocks[0]`` arrays
+    of shape (dim, width) and ``blocks[1]`` numbers per feature. If `summed`, the sums of the
+    weights played are kept behind Θ; in a mixture their means are experts too.
     """
 
     def __init__(
@@ -230,10 +215,8 @@ class LinearState(State):
         kind: int = MixtureKind.ALONE,
         rates: Floats | None = None,
     ) -> None:
-        n_optimizers = len(vectors)
+        n_optimizers, self.Theta, self.by_feature = len(vectors), None, False
         self.vectors, self.summed, self.kind = vectors, summed, int(kind)
-        self.Theta: Any = None
-        self.by_feature = False
         self._own = n_optimizers * blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * n_optimizers * dim, width)
         self.n_experts = n_optimizers * (2 if summed and kind != MixtureKind.ALONE else 1)
@@ -246,6 +229,7 @@ class LinearState(State):
         self.heaviest, self.between = 1.0, 0.0
         self.numbers, self.slot = np.zeros(len(RoundSummary)), np.empty(0, dtype=np.int64)
 
+    Theta: Any
     #: The largest weight of a round, 1 at least; and what ties added to bounds.
     heaviest, between = 1.0, 0.0
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
@@ -257,22 +241,20 @@ class LinearState(State):
 
     @property
     def vector(self) -> Floats:
-        """The vector of the first expert, which counts the rounds as those of all others do."""
+        """The vector of the first expert, which counts the rounds as all do."""
         return self.vectors[0]
 
     def store_for(self, by_feature: bool) -> None:
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
-        if self.placed and by_feature == self.by_feature:
+        is_same = by_feature == self.by_feature
+        if self.placed and is_same:
             return
         if self.Theta is None:
             Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
-        elif by_feature == self.by_feature:
-            Theta = aligned(self.Theta)
         else:
-            Theta = aligned(self.Theta.T)
+            Theta = aligned(self.Theta if is_same else self.Theta.T)
         # Nothing is called between the two, where a signal could come in.
-        self.Theta, self.by_feature = Theta, by_feature
-        self.placed = True
+        self.Theta, self.by_feature, self.placed = Theta, by_feature, True
 
     @property
     def learned(self) -> tuple[Any, ...]:
@@ -335,10 +317,7 @@ def move_towards(target, weights, n):
 
 @kernel
 def copy_into(target, source):
-    """Target = source, both one-dimensional and as long.
-
-    ``target[:] = source`` would have numba compile its texts of errors, for seconds.
-    """
+    """Target = source; numba compiles ``target[:] = source`` for seconds."""
     for k in range(target.shape[0]):
         target[k] = source[k]
 
