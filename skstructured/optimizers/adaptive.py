@@ -3,6 +3,7 @@
 import math
 from enum import IntEnum
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, SMALLEST_SCALE, LoopState, new_state
@@ -48,6 +49,7 @@ def ball_step(state, inner, square, bound, weight):
     return u
 
 
+@parameters
 class AdaptiveGradientDescent(OnlineOptimizer):
     r"""Projected online gradient descent with a step that adapts to the gradients.
 
@@ -84,8 +86,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
     step_kernel = staticmethod(ball_step)
     entries = len(BallState)
 
-    def __init__(self, radius: float = 20.0) -> None:
-        self.radius = radius
+    radius: float = 20.0
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
@@ -97,9 +98,8 @@ class AdaptiveGradientDescent(OnlineOptimizer):
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Return the bound of Theorem E.1 of Sakaue et al. (2024).
 
-        The regret is ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2: ``bB²/(2a)`` for
-        a ≤ ½ and ``2(1−a) b B²`` above. It is the best that follows from the linear regret
-        ``B √(2Σ‖G_t‖²)``. With Z = Σ S_t(W_t) the latter is at most ``B √(2bZ)``, so
+        The regret is ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2. With Z = Σ S_t(W_t)
+        the linear regret ``B √(2Σ‖G_t‖²)`` is at most ``B √(2bZ)``, so
         ``Σ S_t(U) ≥ max(0, Z − B √(2bZ))``, while the target loss is at most (1 − a) Z. The
         theorem's own number, ``2(1−a) b B²/a``, is larger, because its proof uses Σ S_t(U).
         """

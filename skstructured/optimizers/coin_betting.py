@@ -3,6 +3,7 @@
 import math
 from enum import IntEnum
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, SMALLEST_SCALE, LoopState, flush_if_grown, new_state
@@ -21,23 +22,18 @@ class BettingState(IntEnum):
 @kernel
 def bet_scale(state, bound, weight):
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
-    norm = weight * math.sqrt(bound)
     state[BettingState.LARGEST_SQ] = max(state[BettingState.LARGEST_SQ], weight * bound)
-    state[BettingState.NORM] = max(state[BettingState.NORM], norm)
-    if state[BettingState.NORM] == 0.0:
+    norm = max(state[BettingState.NORM], weight * math.sqrt(bound))
+    state[BettingState.NORM] = norm
+    if norm == 0.0:
         return 0.0
-    flush_if_grown(
-        state, state[BettingState.NORM] * state[BettingState.NORM], BettingState.FLUSHED_SQ
-    )
+    flush_if_grown(state, norm * norm, BettingState.FLUSHED_SQ)
     if state[BettingState.FIRST] == 0.0:
-        state[BettingState.FIRST] = state[BettingState.NORM]
-    most = 0.5 / state[BettingState.NORM]
-    state[BettingState.BET] = min(max(state[BettingState.BET], -most), most)
-    return (
-        state[BettingState.BET]
-        * math.exp(min(state[BettingState.LOG_WEALTH], 400.0))
-        * state[BettingState.SHRINK]
-    )
+        state[BettingState.FIRST] = norm
+    bet, most = state[BettingState.BET], 0.5 / norm
+    state[BettingState.BET] = min(max(bet, -most), most)
+    wealth = math.exp(min(state[BettingState.LOG_WEALTH], 400.0))  # a bet is divided by N
+    return state[BettingState.BET] * wealth * state[BettingState.SHRINK]
 
 
 @kernel
@@ -58,11 +54,8 @@ def bet_step(state, inner, square, bound, weight):
     z = coin / growth
     state[BettingState.LOG_WEALTH] += math.log(growth)
     state[BettingState.Z_SQ] += z * z
-    newton = 2.0 / (2.0 - math.log(3.0))  # step of the online Newton method on −ln(1 − g v)
-    bet, most = (
-        state[BettingState.BET] - newton * z / (norm * norm + state[BettingState.Z_SQ]),
-        0.5 / norm,
-    )
+    newton, most = 2.0 / (2.0 - math.log(3.0)), 0.5 / norm
+    bet = state[BettingState.BET] - newton * z / (norm * norm + state[BettingState.Z_SQ])
     state[BettingState.BET] = min(max(bet, -most), most)
     step = 1.0 / (s * math.sqrt(2.0 * state[BettingState.SUM_SQ]))
     u, reach = -step * unit, step * length
@@ -76,6 +69,7 @@ def bet_step(state, inner, square, bound, weight):
     return u
 
 
+@parameters
 class ParameterFree(OnlineOptimizer):
     r"""Parameter-free online learning by coin betting: no step size and no norm bound.
 
@@ -135,9 +129,8 @@ class ParameterFree(OnlineOptimizer):
     step_kernel = staticmethod(bet_step)
     entries = len(BettingState)
 
-    def __init__(self, wealth: float = 100.0, feature_norm: float | None = None) -> None:
-        self.wealth = wealth
-        self.feature_norm = feature_norm
+    wealth: float = 100.0
+    feature_norm: float | None = None
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
@@ -149,10 +142,7 @@ class ParameterFree(OnlineOptimizer):
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """Return a regret bound from appendix E.2 of Sakaue et al. (2024), with its constants.
-
-        See `skstructured.guarantees.CoinBettingCertificate`.
-        """
+        """Return a regret bound from appendix E.2 of Sakaue et al. (2024), with its constants."""
         numbers = gap_constants(loss, math.sqrt(state[BettingState.LARGEST_SQ]), delta)
         numbers |= {"D_2": float(state[BettingState.DIAMETER]), "wealth": float(self.wealth)}
         numbers |= {"N_1": float(state[BettingState.FIRST]), "N": float(state[BettingState.NORM])}

@@ -25,11 +25,11 @@ class DescentState(IntEnum):
 @kernel
 def descent_scale(state, bound, weight):
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
-    state[DescentState.LARGEST_SQ] = max(state[DescentState.LARGEST_SQ], weight * bound)
-    s = state[DescentState.GAIN]
+    largest_sq, s = max(state[DescentState.LARGEST_SQ], weight * bound), state[DescentState.GAIN]
+    state[DescentState.LARGEST_SQ] = largest_sq
     if state[DescentState.LEARN_NORM] > 0.0:
-        s = s / state[DescentState.LARGEST_SQ] if state[DescentState.LARGEST_SQ] > 0.0 else 0.0
-        flush_if_grown(state, state[DescentState.LARGEST_SQ], DescentState.FLUSHED_SQ)
+        s = s / largest_sq if largest_sq > 0.0 else 0.0
+        flush_if_grown(state, largest_sq, DescentState.FLUSHED_SQ)
     norm = math.sqrt(state[DescentState.THETA_SQ])
     return state[DescentState.RADIUS] / norm if s * norm > state[DescentState.RADIUS] else s
 
@@ -143,9 +143,8 @@ class GradientDescent(OnlineOptimizer):
         Theorems are those of Sakaue et al. (2024). Expected regret (Theorems 4.2, 5.1):
         ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the step in use. With probability
         ≥ 1−δ (Theorem 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample
-        weight; the first term is divided by 1 − a/2 if a > ½, which the theorem's last step then
-        needs. Other steps have the bound on the expectation with the gap of `gap_constants`.
-        With sample weights all sums over rounds, of losses too, are weighted.
+        weight; if a > ½, the first term is divided by 1 − a/2. Other steps have the bound on the
+        expectation with the gap of `gap_constants`. Sums over rounds have sample weights.
 
         Raises
         ------
@@ -169,7 +168,7 @@ class GradientDescent(OnlineOptimizer):
                 f'a = {a:.4g}. Use a smaller eta, eta="theory" (eta="high_probability" with delta) '
                 "or a larger scale of the loss."
             )
-        radius = math.inf if self.radius is None else float(self.radius)
+        radius = check_size("radius", self.radius, math.inf)
         numbers |= {"m": m}
         if delta is None or not is_printed:
             per_step = b / m if isinstance(self.eta, str) else 2.0 / self.eta
@@ -193,17 +192,17 @@ class GradientDescent(OnlineOptimizer):
         factors = {"logistic": K / math.log(2.0), "hinge": K**2 / (2.0 * (K - 1.0))}
         factor = factors.get(loss.kind, 2.0 * K)
         numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
-        radius = math.inf if self.radius is None else float(self.radius)
+        radius = check_size("radius", self.radius, math.inf)
         return Certificate(f"Gaptron, {loss.kind}", factor * C_sq, 0.0, radius, numbers)
 
     def _norm_sq(self, state):
         """C² of the theorem: the given bound if every row kept it, or the largest seen."""
         if self.feature_norm is None:
             return float(state[DescentState.LARGEST_SQ])
-        if state[DescentState.LARGEST_SQ] > self.feature_norm**2 * (1.0 + 1e-9):
-            largest = math.sqrt(state[DescentState.LARGEST_SQ])
+        largest_sq = state[DescentState.LARGEST_SQ]
+        if largest_sq > self.feature_norm**2 * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"No regret bound: a row with √w‖x‖ = {largest:.6g} exceeded "
+                f"No regret bound: a row with √w‖x‖ = {math.sqrt(largest_sq):.6g} exceeded "
                 f"feature_norm={self.feature_norm:g}. Increase it, or use feature_norm=None."
             )
         return float(self.feature_norm) ** 2
@@ -228,6 +227,7 @@ def fixed_step(state, inner, square, bound, weight):
     return -state[FixedStepState.ETA] * weight
 
 
+@parameters
 class FixedStep(OnlineOptimizer):
     """W ← W − η w G."""
 
@@ -237,8 +237,7 @@ class FixedStep(OnlineOptimizer):
     #: The parameter that η comes from, for errors.
     source = "eta"
 
-    def __init__(self, eta=1.0):
-        self.eta = eta
+    eta: float = 1.0
 
     def init(self, loss):
         """The initial state, with η behind the loop's own entries."""

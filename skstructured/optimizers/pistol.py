@@ -33,10 +33,7 @@ LARGEST_EXPONENT = 300.0
 def pistol_certificate(
     optimizer: Any, loss: Loss, state: Floats, delta: Any, theorem: str, norm: float, shape: Any
 ) -> PiSTOLCertificate:
-    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
-
-    A GuaranteeError unless a ≥ 2.25, no exponent was clipped and ``norm <= feature_norm``.
-    """
+    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`."""
     a, bound = optimizer.a, optimizer.feature_norm
     if a < 2.25:
         raise GuaranteeError(
@@ -79,9 +76,8 @@ def bet(state, W, a, b, g):
 @kernel
 def next_reach(state, inner, square, bound, weight):
     """u = w; R has `ROOM` for the largest |g| of the rounds before."""
-    state[PistolState.NORM] = max(
-        state[PistolState.NORM], state[PistolState.ROOM] * state[PistolState.LARGEST]
-    )
+    reach = state[PistolState.ROOM] * state[PistolState.LARGEST]
+    state[PistolState.NORM] = max(state[PistolState.NORM], reach)
     state[PistolState.LARGEST_SQ] = max(state[PistolState.LARGEST_SQ], weight * bound)
     state[PistolState.ROUNDS] += weight > 0.0
     return weight
@@ -91,11 +87,11 @@ def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, 
     """Note how many weights Θ has before they are moved, by the function of a copy of this one."""
     state[PistolState.OUTPUTS] = raw.shape[0]
     state[PistolState.FEATURES] = Theta.shape[0 if indptr.shape[0] > 0 else 1]
-    return dense_move_and_score(
-        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
-    )
+    rows = data, indices, indptr, width
+    return dense_move_and_score(*rows, row, ahead, Theta, state, g, u, weight, raw)
 
 
+@parameters
 class CoordinatePiSTOL(CoordinateOptimizer):
     r"""`PiSTOL` with one learner per weight: ``PiSTOL(per_coordinate=True)``.
 
@@ -131,10 +127,9 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     coordinate_kernel = staticmethod(bet)
     step_kernel = staticmethod(next_reach)
 
-    def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
 
     def parameters(self) -> tuple[float, ...]:
         """a, b and `feature_norm`, before the numbers that rounds change."""
@@ -156,10 +151,8 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The bound of Corollary 3 of Orabona (2014), for a ≥ 2.25 and a given `feature_norm`."""
         largest = state[PistolState.LARGEST] / loss.lipschitz
-        shape = {
-            "outputs": float(state[PistolState.OUTPUTS]),
-            "features": float(state[PistolState.FEATURES]),
-        }
+        outputs, features = map(float, state[[PistolState.OUTPUTS, PistolState.FEATURES]])
+        shape = {"outputs": outputs, "features": features}
         return pistol_certificate(self, loss, state, delta, "Corollary 3", largest, shape)
 
     def check(self, state: Floats) -> str | None:
@@ -175,10 +168,11 @@ class CoordinatePiSTOL(CoordinateOptimizer):
 @kernel
 def exponential_scale(state, bound, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖G‖); first N ← max(N, w‖x‖)."""
-    state[PistolState.NORM] = max(state[PistolState.NORM], weight * math.sqrt(bound))
+    norm = max(state[PistolState.NORM], weight * math.sqrt(bound))
+    state[PistolState.NORM] = norm
     state[PistolState.LARGEST_SQ] = max(state[PistolState.LARGEST_SQ], weight * bound)
-    flush_if_grown(state, state[PistolState.NORM] * state[PistolState.NORM], PistolState.FLUSHED_SQ)
-    reach = state[PistolState.LIPSCHITZ] * state[PistolState.NORM]
+    flush_if_grown(state, norm * norm, PistolState.FLUSHED_SQ)
+    reach = state[PistolState.LIPSCHITZ] * norm
     alpha = state[PistolState.PARAMETER_A] * reach * (reach + state[PistolState.PATH])
     if alpha == 0.0:
         return 0.0
@@ -195,9 +189,8 @@ def exponential_step(state, inner, square, bound, weight):
     length = weight * math.sqrt(square)
     state[PistolState.PATH] += length
     state[PistolState.ROUNDS] += 1.0 if weight > 0.0 else 0.0
-    state[PistolState.THETA_SQ] = max(
-        state[PistolState.THETA_SQ] - 2.0 * weight * inner + length * length, 0.0
-    )
+    moved = state[PistolState.THETA_SQ] - 2.0 * weight * inner + length * length
+    state[PistolState.THETA_SQ] = max(moved, 0.0)
     return -weight
 
 
@@ -218,10 +211,9 @@ class PiSTOL(OnlineOptimizer):
     ----------
     a : float, default=0.08
         Caution, in units of L·N: larger values give smaller weights. The theorem needs a ≥ 2.25,
-        with which weights stay near zero for 10⁴ rounds; the experiments of [1]_ use 0.125. Below
-        0.04 exponents may explode on rows of equal length. Small values have no regret bound. To
-        get one, use 2.5: it makes the factor φ(1/a) of the bound's constant term 25, which is 6285
-        with 2.25.
+        with which weights stay near zero for 10⁴ rounds. To get a regret bound, use 2.5, which
+        makes its constant term 250 times smaller. The experiments of [1]_ use 0.125. Below 0.04
+        exponents may explode on rows of equal length.
     b : float, default=1.0
         Scale of the weights; the regret against U = 0 grows with it.
     feature_norm : float or None, default=None
@@ -266,8 +258,7 @@ class PiSTOL(OnlineOptimizer):
     def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`."""
         check_bool("per_coordinate", self.per_coordinate)
-        params = (self.a, self.b, self.feature_norm)
-        return CoordinatePiSTOL(*params) if self.per_coordinate else self
+        return CoordinatePiSTOL(self.a, self.b, self.feature_norm) if self.per_coordinate else self
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
@@ -280,8 +271,7 @@ class PiSTOL(OnlineOptimizer):
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
-        return pistol_certificate(
-            self, loss, state, delta, "Theorem 1", state[PistolState.NORM], {}
-        )
+        norm = state[PistolState.NORM]
+        return pistol_certificate(self, loss, state, delta, "Theorem 1", norm, {})
 
     check = CoordinatePiSTOL.check  # type: ignore[assignment]

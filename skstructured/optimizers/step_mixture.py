@@ -38,20 +38,16 @@ def mean_square(state, bound, weight):
     """s = 1; keeps the mean of ‖x‖² over the rows so far, this one included."""
     if weight > 0.0:
         state[RelativeState.SEEN] += weight
-        state[RelativeState.MEAN_SQ] += (bound - state[RelativeState.MEAN_SQ]) * (
-            weight / state[RelativeState.SEEN]
-        )
+        share = weight / state[RelativeState.SEEN]
+        state[RelativeState.MEAN_SQ] += (bound - state[RelativeState.MEAN_SQ]) * share
     return 1.0
 
 
 @kernel
 def relative_step(state, inner, square, bound, weight):
     """u = −η w/mean‖x‖²."""
-    return (
-        -state[RelativeState.ETA] * weight / state[RelativeState.MEAN_SQ]
-        if state[RelativeState.MEAN_SQ] > 0.0
-        else 0.0
-    )
+    mean_sq = state[RelativeState.MEAN_SQ]
+    return -state[RelativeState.ETA] * weight / mean_sq if mean_sq > 0.0 else 0.0
 
 
 @kernel
@@ -72,6 +68,7 @@ class RelativeStep(FixedStep):
     entries, source = len(RelativeState), "steps"
 
 
+@parameters
 class RootStep(OnlineOptimizer):
     """``W ← W − (D/√Σ‖w g xᵀ‖²) w g xᵀ``, the sum over the rounds so far."""
 
@@ -79,8 +76,7 @@ class RootStep(OnlineOptimizer):
     step_kernel = staticmethod(root_step)
     entries = len(RootState)
 
-    def __init__(self, length=1.0):
-        self.length = length
+    length: float = 1.0
 
     def init(self, loss):
         """The initial state, with D behind the loop's own entries."""
@@ -236,10 +232,7 @@ class StepMixture(OnlineOptimizer):
         return names + [f"average of {name}" for name in names] if averaged else names
 
     def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
-        """The bound against every U, by an expert among `others`, and against the experts.
-
-        See `skstructured.guarantees.MixtureCertificate`.
-        """
+        """The bound against every U, by an expert among `others`, and against the experts."""
         return certificate_of(self, loss, state, delta)
 
 
