@@ -8,7 +8,7 @@ Two calls of numba are not part of its documented interface: `CPUDispatcher.get_
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import float64, int32, int64, types
 from numba.core import cgutils
@@ -23,27 +23,62 @@ READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 #: Arguments of loops for rows: data, indices, indptr, width.
 READ_ROWS = types.Tuple((READ_VECTOR, *[types.Array(int32, 1, "C", readonly=True)] * 2, int64))
 
-#: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
-#: -> ‖ahead‖²; `weight` is that of the row ahead.
-MOVE_AND_SCORE_TYPE = types.FunctionType(
-    float64(*READ_ROWS, int64, int64, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
-)
-#: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
-LOSS_TYPE = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
-#: prepare(data, indices, indptr, width, first, length, Theta, options, terms, room, raw, bounds):
-#: writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that optimizers see
-PREPARE_TYPE = types.FunctionType(
-    types.void(*READ_ROWS, int64, int64, MATRIX, READ_INT64, READ_VECTOR, VECTOR, MATRIX, VECTOR)
-)
-#: gather(data, indices, indptr, width, first, g, options, slot, touched, G) -> count: writes the
-#: rows of the gradient in Θ that are not 0 into G, and their places into `touched`
-GATHER_TYPE = types.FunctionType(
-    int64(*READ_ROWS, int64, MATRIX, READ_INT64, int64[::1], int64[::1], MATRIX)
-)
-#: scale(state, bound, weight) -> s with W = s Θ in this round
-SCALE_TYPE = types.FunctionType(float64(VECTOR, float64, float64))
-#: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
-STEP_TYPE = types.FunctionType(float64(VECTOR, float64, float64, float64, float64))
+
+class FunctionTypes(NamedTuple):
+    """Types of the functions that loops call."""
+
+    #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
+    #: -> ‖ahead‖²; `weight` is that of the row ahead.
+    move_and_score: Any = types.FunctionType(
+        float64(*READ_ROWS, int64, int64, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
+    )
+    #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
+    loss: Any = types.FunctionType(float64(*[VECTOR] * 5))
+    #: prepare(data, indices, indptr, width, first, length, Theta, options, terms, room, raw,
+    #: bounds): writes the scores Θ of a round, (length + EXTRA, columns), and the bounds that
+    #: optimizers see
+    prepare: Any = types.FunctionType(
+        types.void(
+            *READ_ROWS, int64, int64, MATRIX, READ_INT64, READ_VECTOR, VECTOR, MATRIX, VECTOR
+        )
+    )
+    #: gather(data, indices, indptr, width, first, g, options, slot, touched, G) -> count: writes
+    #: the rows of the gradient in Θ that are not 0 into G, and their places into `touched`
+    gather: Any = types.FunctionType(
+        int64(*READ_ROWS, int64, MATRIX, READ_INT64, int64[::1], int64[::1], MATRIX)
+    )
+    #: scale(state, bound, weight) -> s with W = s Θ in this round
+    scale: Any = types.FunctionType(float64(VECTOR, float64, float64))
+    #: step(state, inner, square, bound, weight) -> u with Θ ← Θ + u G
+    step: Any = types.FunctionType(float64(VECTOR, *[float64] * 4))
+
+
+class LoopTypes(NamedTuple):
+    """Types of the arguments of loops."""
+
+    rows: Any = READ_ROWS
+    #: Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
+    #: after the other; weights; Ω of the truths; the arguments of `prepare` for each round; lengths
+    #: of the loss's scratch, none if it is all.
+    rounds: Any = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
+    #: See `LinearState.learned`.
+    learned: Any = types.Tuple(
+        (
+            *(MATRIX, int64, types.boolean, MATRIX, float64[:, :, ::1], VECTOR, VECTOR, VECTOR),
+            *(int64, READ_INT64, VECTOR, int64[::1]),
+        )
+    )
+    #: Parameters of the loss, and options.
+    constants: Any = types.Tuple((VECTOR, READ_INT64))
+    #: Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
+    #: that are played, gradients and losses at them.
+    results: Any = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
+    #: Addresses of the functions of the loop, and of those that scale and step.
+    kernels: Any = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
+
+
+FUNCTION_TYPES, LOOP_TYPES = FunctionTypes(), LoopTypes()
+LOOP_TYPE = types.FunctionType(int64(*LOOP_TYPES[:-1], *LOOP_TYPES.kernels))
 
 
 @functools.cache
@@ -80,5 +115,6 @@ def function_at(function_type: Any) -> Any:
 
 
 as_move_and_score, as_loss, as_prepare, as_gather, as_scale, as_step = map(
-    function_at, (MOVE_AND_SCORE_TYPE, LOSS_TYPE, PREPARE_TYPE, GATHER_TYPE, SCALE_TYPE, STEP_TYPE)
+    function_at, FUNCTION_TYPES
 )
+as_loop = function_at(LOOP_TYPE)

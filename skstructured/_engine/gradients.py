@@ -3,7 +3,7 @@
 import numpy as np
 from numba import int64, void
 
-from skstructured._engine.addresses import LOSS_TYPE, MATRIX, VECTOR, as_loss
+from skstructured._engine.addresses import FUNCTION_TYPES, MATRIX, VECTOR, as_loss
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import kernel
 
@@ -15,7 +15,7 @@ def less(mean, truth):
         mean[k] -= truth[k]
 
 
-@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=LOSS_TYPE)
+@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=FUNCTION_TYPES.loss)
 def gradient_rows(loss, theta, truth, gradients, values, params, work):
     """One loss kernel over the rows of theta: writes every gradient and value."""
     loss = as_loss(loss)

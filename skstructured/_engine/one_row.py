@@ -6,25 +6,22 @@ import numpy as np
 from numba import float64, int64, types
 
 from skstructured._engine.addresses import (
+    LOOP_TYPE,
+    LOOP_TYPES,
     MATRIX,
     READ_INT64,
     READ_MATRIX,
     READ_VECTOR,
     VECTOR,
     address,
+    as_loop,
     as_loss,
     function_at,
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.moments import Statistic, standardize_rows
-from skstructured._engine.rounds import (
-    LOOP_TYPE,
-    LOOP_TYPES,
-    Kernels,
-    as_loop,
-    play_raw,
-)
+from skstructured._engine.rounds import Kernels, play_raw
 from skstructured._engine.rows import in_range
 from skstructured._engine.state import copy_into
 

@@ -8,32 +8,23 @@ sequences and items.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import float64, int64, types
+from numba import int64, types
 
 from skstructured._engine.addresses import (
-    GATHER_TYPE,
-    LOSS_TYPE,
-    MATRIX,
-    MOVE_AND_SCORE_TYPE,
-    PREPARE_TYPE,
-    READ_INT64,
-    READ_MATRIX,
-    READ_ROWS,
+    FUNCTION_TYPES,
+    LOOP_TYPE,
     READ_VECTOR,
-    SCALE_TYPE,
-    STEP_TYPE,
-    VECTOR,
     address,
     as_gather,
+    as_loop,
     as_loss,
     as_move_and_score,
     as_prepare,
     as_scale,
     as_step,
-    function_at,
 )
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import (
@@ -84,35 +75,6 @@ def most_touched(indptr, width, firsts, lengths):
     for r in range(lengths.shape[0] if indptr.shape[0] > 0 else 0):
         most = max(most, indptr[firsts[r] + lengths[r]] - indptr[firsts[r]])
     return most if indptr.shape[0] > 0 else width
-
-
-class LoopTypes(NamedTuple):
-    """Types of the arguments of loops."""
-
-    rows: Any = READ_ROWS
-    #: Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
-    #: after the other; weights; Ω of the truths; the arguments of `prepare` for each round; lengths
-    #: of the loss's scratch, none if it is all.
-    rounds: Any = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
-    #: See `LinearState.learned`.
-    learned: Any = types.Tuple(
-        (
-            *(MATRIX, int64, types.boolean, MATRIX, float64[:, :, ::1], VECTOR, VECTOR, VECTOR),
-            *(int64, READ_INT64, VECTOR, int64[::1]),
-        )
-    )
-    #: Parameters of the loss, and options.
-    constants: Any = types.Tuple((VECTOR, READ_INT64))
-    #: Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
-    #: that are played, gradients and losses at them.
-    results: Any = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
-    #: Addresses of the functions of the loop, and of those that scale and step.
-    kernels: Any = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
-
-
-LOOP_TYPES = LoopTypes()
-LOOP_TYPE = types.FunctionType(int64(*LOOP_TYPES[:-1], *LOOP_TYPES.kernels))
-as_loop = function_at(LOOP_TYPE)
 
 
 @kernel(signature=LOOP_TYPE.signature, worth=1e7)
@@ -318,13 +280,11 @@ def single_row_rounds(
 
 
 class Kernels:
-    """Functions of a loop, the first of `function_types`, and those that its experts step by.
+    """Functions of a loop, the first of `FUNCTION_TYPES`, and those that its experts step by.
 
     If any is a Python function, loops are never compiled. With `several` experts, or rounds of
     several rows, the loop is `learn_rounds`.
     """
-
-    function_types = (MOVE_AND_SCORE_TYPE, LOSS_TYPE, PREPARE_TYPE, GATHER_TYPE)
 
     def __init__(self, kernels: Any, experts: Any, several: bool = False) -> None:
         scales = [expert.scale_kernel for expert in experts]
@@ -337,11 +297,11 @@ class Kernels:
     def addresses(self) -> Any:
         """`functions`, compiled, as loops get them."""
         kernels, scales, steps = self.functions
-        typed = zip(kernels, self.function_types, strict=True)
+        typed = zip(kernels, FUNCTION_TYPES[:4], strict=True)
         return (
             tuple(address(f, kind) if f else 0 for f, kind in typed),
-            np.array([address(f, SCALE_TYPE) for f in scales]),
-            np.array([address(f, STEP_TYPE) for f in steps]),
+            np.array([address(f, FUNCTION_TYPES.scale) for f in scales]),
+            np.array([address(f, FUNCTION_TYPES.step) for f in steps]),
         )
 
     def form_of(self, loop: Any, steps: float = 0.0) -> Any:
@@ -444,7 +404,13 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 
 
 @kernel(
-    signature=int64(int64, READ_ROWS, READ_VECTOR, types.boolean, *LOOP_TYPE.signature.args[1:]),
+    signature=int64(
+        int64,
+        LOOP_TYPE.signature.args[0],
+        READ_VECTOR,
+        types.boolean,
+        *LOOP_TYPE.signature.args[1:],
+    ),
     worth=4e6,
 )
 def ahead(

@@ -14,12 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.validation import (
-    check_integer,
-    check_share,
-    own_arrays,
-    raise_bad_row,
-)
+from skstructured._base.validation import check_integer, check_share, own_arrays, raise_bad_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import State
@@ -61,14 +56,6 @@ def refuse_marked(bad, values, name, allowed):
         row = int(np.flatnonzero(bad)[0])
         value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
-
-
-def check_row_count(name, values, n):
-    """A ValueError unless there are n entries."""
-    if values.shape != (n,):
-        raise ValueError(
-            f"{name} must have one entry for each of the {n} rows of X, got shape {values.shape}."
-        )
 
 
 def invert(P, uniforms):
@@ -470,14 +457,18 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
     def _check_feedback(self, n, actions, rewards, propensities):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
-        for name, values in (("actions", actions), ("rewards", rewards)):
-            check_row_count(name, values, n)
+        propensities = np.asarray(propensities, dtype=np.float64)
+        feedback = {"actions": actions, "rewards": rewards, "propensities": propensities}
+        for name, values in feedback.items():
+            if values.shape != (n,):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {n} rows of X, got shape "
+                    f"{values.shape}."
+                )
         is_known = np.isin(actions, self.classes_)
         refuse_marked(
             ~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}"
         )
-        propensities = np.asarray(propensities, dtype=np.float64)
-        check_row_count("propensities", propensities, n)
         is_valid = (propensities > 0.0) & (propensities <= 1.0)
         refuse_marked(~is_valid, propensities, "propensities", "in (0, 1]")
         if self.fractional_rewards:

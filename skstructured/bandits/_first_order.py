@@ -82,40 +82,34 @@ def bandit_scale(state, x_sq, weight):
     smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
     ``η = ln 2 e^{−2DX}/(2K²X²)``. For the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
     """
+    kind, k = state[BanditState.KIND], state[BanditState.N_CLASSES]
     state[BanditState.ROUND] += 1.0
     state[BanditState.LARGEST_SQ] = max(state[BanditState.LARGEST_SQ], x_sq)
     if state[BanditState.LEARN_NORM] > 0.0:
         state[BanditState.X_SQ] = max(state[BanditState.X_SQ], x_sq)
-    k, reach = (
-        state[BanditState.N_CLASSES],
-        math.sqrt(state[BanditState.X_SQ]) * state[BanditState.RADIUS],
-    )
-    rounds = (
-        state[BanditState.HORIZON] if state[BanditState.HORIZON] > 0.0 else state[BanditState.ROUND]
-    )
-    if state[BanditState.EXPLORATION] >= 0.0:
-        rho = state[BanditState.EXPLORATION]
-    elif state[BanditState.KIND] == BANDITRON:
+    norm_sq, radius = state[BanditState.X_SQ], state[BanditState.RADIUS]
+    horizon, reach, factor = state[BanditState.HORIZON], math.sqrt(norm_sq) * radius, 0.25
+    rounds = horizon if horizon > 0.0 else state[BanditState.ROUND]
+    if kind == BANDITRON:
         rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
-    elif state[BanditState.KIND] == LOGISTIC:
-        rho = k * reach / math.sqrt(rounds * math.log(2.0))
-    elif state[BanditState.KIND] == HINGE:
-        rho = reach * math.sqrt(k**3 / (2.0 * (1.0 - 1.0 / k) * (k - 1.0) * rounds))
+    elif kind == LOGISTIC:
+        rho, factor = k * reach / math.sqrt(rounds * math.log(2.0)), 0.5 * math.log(2.0)
+    elif kind == HINGE:
+        factor = 1.0 - 1.0 / k
+        rho = reach * math.sqrt(k**3 / (2.0 * factor * (k - 1.0) * rounds))
     else:
         rho = k * reach * math.sqrt(2.0 / rounds)
+    if state[BanditState.EXPLORATION] >= 0.0:
+        rho = state[BanditState.EXPLORATION]
     rho = min(rho, 1.0)
     state[BanditState.RHO] = rho
-    if state[BanditState.KIND] == BANDITRON:
+    if kind == BANDITRON:
         return 1.0
-    if state[BanditState.X_SQ] == 0.0:
+    if norm_sq == 0.0:
         return 0.0
     share = rho if rho > 0.0 else math.exp(-2.0 * reach)
-    factor = 0.5 * math.log(2.0) if state[BanditState.KIND] == LOGISTIC else 0.25
-    if state[BanditState.KIND] == HINGE:
-        factor = 1.0 - 1.0 / k
-    s = share * factor / (k * k * state[BanditState.X_SQ])
-    norm = math.sqrt(state[BanditState.THETA_SQ])
-    return state[BanditState.RADIUS] / norm if s * norm > state[BanditState.RADIUS] else s
+    s, norm = share * factor / (k * k * norm_sq), math.sqrt(state[BanditState.THETA_SQ])
+    return radius / norm if s * norm > radius else s
 
 
 @kernel
@@ -186,9 +180,9 @@ class ScaledWeights(BanditModel):
 
     def distribution(self, theta, Z, rho):
         share = self.next_round(Z)[1]
-        return mix_uniform(
-            theta, share if self.loss is None else np.maximum(self.loss.gaps(theta), share)
-        )
+        if self.loss is not None:
+            share = np.maximum(self.loss.gaps(theta), share)
+        return mix_uniform(theta, share)
 
     def learn(self, Z, codes, rewards, propensities, coins, rho):
         self.state.store_for(hasattr(Z, "indptr"))
@@ -206,10 +200,8 @@ class ScaledWeights(BanditModel):
 
     def _loop(self, sparse):
         """The functions of the loop over rounds."""
-        move_and_score = move_and_score_kernel(
-            int(self.state.vector[BanditState.N_CLASSES]), sparse
-        )
-        return Kernels((move_and_score, play_bandit_round), [self])
+        dim = int(self.state.vector[BanditState.N_CLASSES])
+        return Kernels((move_and_score_kernel(dim, sparse), play_bandit_round), [self])
 
     def block_size(self, learner, rows):
         scale = self.scale
@@ -224,7 +216,7 @@ class ScaledWeights(BanditModel):
         rounds = single_row_rounds(pending.places, learner.space_.unpack(codes), np.ones(m))
         options = np.zeros(len(LoopOption), dtype=np.int64)
         options[LoopOption.DIM] = len(learner.classes_)
-        # The state is what the gradient kernels read as parameters: ρ is another in every round.
+        # The gradient kernels read the state as parameters: ρ is another in every round.
         results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
         constants, kernels = (state.vector, options), self._loop(sparse)
         loop = kernels.call_of(pending.rows, rounds, state, constants, results)

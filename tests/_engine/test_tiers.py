@@ -19,7 +19,7 @@ from tiers import BothForms, cool_down
 
 import skstructured as sk
 from skstructured._engine import compiled
-from skstructured._engine.addresses import LOSS_TYPE, as_loss
+from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured._engine.rounds import STEPS_PER_ROW, learn_rounds, learn_rows
@@ -295,7 +295,7 @@ print(f.is_warm)
         assert said == ["True", "True", "False"]
 
     def test_functions_are_addresses_where_they_are_compiled(self, cold):
-        @kernel(cached=False, function_type=LOSS_TYPE)
+        @kernel(cached=False, function_type=FUNCTION_TYPES.loss)
         def twice(loss, x):
             return 2.0 * as_loss(loss)(x, x, x, x, x)
 
