@@ -154,9 +154,8 @@ def sparse_map(unary: Floats, pair: Floats, most_calls: int = 10_000) -> SparseM
     -------
     SparseMean
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
-        M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
-        ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is at most
-        rounding unless very many calls of Viterbi's algorithm were not enough.
+        M) with ``weights`` (n,). ``½‖μ − μ*‖² ≤ gap``, which is at most rounding unless the calls
+        were not enough.
     """
     M, k = np.shape(unary)
     unary, pair = (np.array(scores, dtype=np.float64, order="C") for scores in (unary, pair))

@@ -79,8 +79,7 @@ def row_softmax(A, row, target):
 def exp_rows(A, start, length, target):
     """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
 
-    −inf if all of a row is −inf, and NaN if something that is not 0 is less than 1e-100. All
-    rows are one long loop: a short one's last entries would not be vectors.
+    −inf if all of a row is −inf, and NaN if something that is not 0 is less than 1e-100.
     """
     total, k = 0.0, A.shape[1]
     for m in range(length):
@@ -171,8 +170,7 @@ def _start_scores(unary, start, beta, scores):
 def _weigh_steps(unary, row, pair, beta, weights, tops, totals):
     """Weights (k, k) of the labels after each label at a row, up to a factor for each, their sums.
 
-    The logarithms of the factors are `tops`, −inf if no label can follow. The exponentials are one
-    long loop: a short one's last entries would not be vectors.
+    The logarithms of the factors are `tops`, −inf if no label can follow.
     """
     k = unary.shape[1]
     for i in range(k):

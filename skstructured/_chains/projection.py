@@ -36,10 +36,7 @@ def _shared(labels, i, other):
 
 @kernel
 def _factor_row(shared, L, n):
-    """Row n of the Cholesky factor, of the products of a vertex with those before it and itself.
-
-    Returns whether it is independent of them.
-    """
+    """Row n of the Cholesky factor, of a vertex's products; whether it is independent."""
     for j in range(n):
         L[n, j] = (shared[j] - inner(L[n, :j], L[j])) / L[j, j]
     left = shared[n] - inner(L[n, :n], L[n])
@@ -97,10 +94,7 @@ def _remove(i, n, labels, weights, scores, L):
 
 @kernel
 def _move_weights(target, n, labels, weights, scores, L):
-    """Move the weights to `target`, or until one is 0; drop those that are 0 then.
-
-    Returns how many vertices are left, and whether the target was reached.
-    """
+    """Move weights to `target`, or until one is 0 and leaves; how many are left, and whether."""
     if move_towards(target, weights, n):
         return n, True
     for i in range(n - 1, -1, -1):
@@ -161,7 +155,7 @@ def _write_residual(unary, pair, labels, weights, n, residual, rest_pair):
 
 @kernel
 def project_chain(unary, pair, room, max_iter):
-    """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
+    """Project the scores of one chain, on at most `room` vertices.
 
     Returns labels (room, M) and weights (room,), how many of them are active (−1 if no labels are
     possible), the gap with the bound on its error, and whether it is at most that.
@@ -202,8 +196,7 @@ def project_chain(unary, pair, room, max_iter):
 def projected(unary, pair, calls, insists):
     """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
-    With more room it begins again if they fill it, or, if it `insists`, whenever there is a gap;
-    there are no sequences if no labels are possible.
+    It restarts with more room if they fill it, or, if it `insists`, whenever there is a gap.
     """
     M, k = unary.shape
     room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
@@ -217,10 +210,7 @@ def projected(unary, pair, calls, insists):
 
 @kernel
 def project_means(unary, pair, mu, each):
-    """Write the projection's means of labels (M, k) and steps (M or more, k, k).
-
-    Returns the gap that is left, 0 if it is rounding.
-    """
+    """Write the projection's means of labels (M, k) and steps; the gap, 0 if it is rounding."""
     labels, weights, gap, done = projected(unary, pair, 1000, True)
     mu[:] = 0.0
     each[:] = 0.0

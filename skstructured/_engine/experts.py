@@ -4,6 +4,7 @@ import math
 
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
+from skstructured._engine.gradients import less
 from skstructured._engine.mixing import (
     MixtureKind,
     MixtureTotal,
@@ -126,7 +127,8 @@ def judge_experts(
     if mixed and weight > 0.0:
         learn_shares(kind, shares, rates, totals, g, y, weight, lost, sums)
     if kind < MixtureKind.SCORES:  # means become gradients
-        less_truth(g, y)
+        for b in range(experts):
+            less(g[b], y)
 
 
 @kernel
@@ -147,12 +149,8 @@ def usual_weight(weight, length, reach, numbers):
         return 0.0
     size, share = math.log(length), 1.0
     above = size - numbers[RoundSummary.MEAN_LOG]
-    # Lengths are unusual beyond three standard deviations of their logarithm.
-    square, least = (
-        numbers[RoundSummary.MET] * above * above,
-        9.0 * numbers[RoundSummary.SPREAD_LOG],
-    )
-    if above > 0.0 and square > least:
+    n_rounds, spread = numbers[RoundSummary.MET], numbers[RoundSummary.SPREAD_LOG]
+    if above > 0.0 and n_rounds * above * above > 9.0 * spread:  # three standard deviations
         usual = numbers[RoundSummary.REACH]
         share = min(1.0, usual / reach) if usual > 0.0 else math.exp(-3.0 * above)
     else:
@@ -253,14 +251,6 @@ def means_of(kind, theta, means):
     for i in range(flat.shape[0]):
         e = exp_of(max(-abs(scores[i]), LOWEST_EXPONENT))
         flat[i] = (1.0 if scores[i] >= 0.0 else e) / (1.0 + e)
-
-
-@kernel
-def less_truth(g, y):
-    """Means ŷ to gradients ŷ − y."""
-    for b in range(g.shape[0]):
-        for k in range(g.shape[1]):
-            g[b, k] -= y[k]
 
 
 @kernel

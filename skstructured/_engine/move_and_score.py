@@ -90,11 +90,11 @@ def dense_move_and_score_pairs(
     intercept, has_near = Theta.shape[1] > width, state.shape[0] > MixtureTotal.SUBSET_SQ
     block_size, first, near = raw.shape[0], raw.shape[0], width
     if has_near:
-        block_size, first, near = (
+        block_size, near = (
             int(state[MixtureTotal.SUBSET_BLOCK]),
-            int(state[MixtureTotal.SUBSET_START]),
             int(state[MixtureTotal.SUBSET_WIDTH]),
         )
+        first = int(state[MixtureTotal.SUBSET_START])
     z_sq = 1.0 if intercept else 0.0
     for j in range(near):
         z_sq += z[j] * z[j]

@@ -102,11 +102,7 @@ class RunningScale(State):
     ) -> None:
         self.statistics = unbounded(np.zeros((Statistic.KEPT + FIRST_ROWS * robust, width)))
         self.counts = np.zeros(len(RowCount))
-        self.counts[[RowCount.GAIN, RowCount.GROWTH, RowCount.ROBUST]] = (
-            1.0,
-            self.usual_growth * forgets,
-            robust,
-        )
+        self.counts[RowCount.GAIN :] = 1.0, self.usual_growth * forgets, robust
         #: Dense rows are divided by deviations unless this is set to False before the first row.
         self.divided = True
         self.centered, self.used, self.dtype = center, is_used, np.dtype(dtype)
@@ -131,10 +127,8 @@ class RunningScale(State):
 
     def without_edges(self) -> Self:
         """The same scale, before its first rows, with plain means and deviations."""
-        self.counts[[RowCount.GROWTH, RowCount.ROBUST]], self.statistics = (
-            0.0,
-            self.statistics[: Statistic.KEPT],
-        )
+        self.counts[[RowCount.GROWTH, RowCount.ROBUST]] = 0.0
+        self.statistics = self.statistics[: Statistic.KEPT]
         return self
 
     @property
@@ -205,22 +199,15 @@ class RunningScale(State):
             self.quantiles = columns if len(columns.heavy) else None
             X = columns.transform(X)
         total, mean, deviation = moments_of(X, weight, self.centered)
-        self.counts[RowCount.COUNTED], self.counts[RowCount.N_COUNTED] = (
-            weight.sum(),
-            FIRST_ROWS + rows.n_rows,
-        )
+        self.counts[RowCount.COUNTED] = weight.sum()
+        self.counts[RowCount.N_COUNTED] = FIRST_ROWS + rows.n_rows
         self.statistics[Statistic.MISSED] = self.counts[RowCount.COUNTED] - total
         self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
         if self.robust:
-            self.statistics[Statistic.LOW], self.statistics[Statistic.HIGH] = (
-                columns.low,
-                columns.high,
-            )
-            self.statistics[[Statistic.LOW, Statistic.HIGH], columns.heavy[:, None]] = (
-                -np.inf,
-                np.inf,
-            )
-            self.statistics[Statistic.LIMIT] = WIDE_LIMIT
+            low, high, self.statistics[Statistic.LIMIT] = columns.low, columns.high, WIDE_LIMIT
+            self.statistics[[Statistic.LOW, Statistic.HIGH]] = low, high
+            self.statistics[Statistic.LOW, columns.heavy] = -np.inf
+            self.statistics[Statistic.HIGH, columns.heavy] = np.inf
 
     def set_moments(self, mean: Floats, deviation: Floats) -> None:
         """Set means and deviations, or largest entries, and one over these."""
@@ -359,10 +346,7 @@ class RunningScale(State):
         if not (self.used and self.folds):
             return W
         chosen = slice(None) if columns is None else columns
-        inverse, mean = (
-            self.statistics[Statistic.INVERSE][chosen],
-            self.statistics[Statistic.MEAN][chosen],
-        )
+        mean, inverse = self.statistics[[Statistic.MEAN, Statistic.INVERSE]][:, chosen]
         width, folded = len(inverse), W.copy()
         folded[..., :width] *= inverse
         place = self.columns if columns is None else width
@@ -373,9 +357,6 @@ class RunningScale(State):
 
 def unbounded(statistics: Floats) -> Floats:
     """Statistics without edges."""
-    statistics[Statistic.LOW], statistics[Statistic.HIGH], statistics[Statistic.LIMIT] = (
-        -np.inf,
-        np.inf,
-        np.inf,
-    )
+    statistics[Statistic.LOW] = -np.inf
+    statistics[[Statistic.HIGH, Statistic.LIMIT]] = np.inf
     return statistics

@@ -87,11 +87,9 @@ def fingerprint(X, codes, propensities):
 
 
 class BanditModel(State, ABC):
-    """The state of a bandit: its scores, its distribution over classes, and its updates.
+    """The state of a bandit: weights W (K, width), or `scores`, a `distribution`, and updates.
 
-    A subclass has weights W (K, width) or its own `scores`, plays `distribution`, and updates in
-    `learn`. It may need numbers `coins` drawn for the rounds, and the exploration ρ. Batches are
-    scored, and learned, with the weights before them.
+    Batches are scored, and learned, with the weights before them.
     """
 
     W: Floats
@@ -135,11 +133,7 @@ class BanditModel(State, ABC):
     def simulate(
         self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints
     ) -> tuple[Any, Any, int]:
-        """Play and learn a block of rows of a learner whose model this is.
-
-        Returns positions of the actions, propensities, and the position of a row in the block that
-        stopped it, or −1.
-        """
+        """Play and learn a block: codes of actions, propensities, and the row that stopped it or −1."""
         Z = learner._ready(rows.X[block], self.scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []

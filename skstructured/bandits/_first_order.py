@@ -77,10 +77,8 @@ def draw(theta, share, work):
 def bandit_scale(state, x_sq, weight):
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (Theorems 4 to 6).
 
-    With T the horizon, or the number of the round without one: logistic ``ρ = KXD/√(T ln 2)``,
-    ``η = ρ ln 2/(2K²X²)``; hinge ``ρ = √(K³X²D²/(2(1−1/K)(K−1)T))``, ``η = ρ(1−1/K)/(K²X²)``;
-    smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
-    ``η = ln 2 e^{−2DX}/(2K²X²)``. For the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
+    T is the horizon, or the number of the round without one. With ρ = 0 the logistic loss has
+    ``η = ln 2 e^{−2DX}/(2K²X²)``. The Banditron has s = 1.
     """
     kind, k = state[BanditState.KIND], state[BanditState.N_CLASSES]
     state[BanditState.ROUND] += 1.0
@@ -152,9 +150,8 @@ class ScaledWeights(BanditModel):
         vector[BanditState.KIND] = BANDITRON if loss is None else KINDS[loss.kind]
         vector[BanditState.N_CLASSES], vector[BanditState.LEARN_NORM] = K, 1.0
         vector[BanditState.HORIZON] = learner.horizon or 0.0
-        vector[BanditState.EXPLORATION] = (
-            -1.0 if learner.exploration is None else learner.exploration
-        )
+        rho = learner.exploration
+        vector[BanditState.EXPLORATION] = -1.0 if rho is None else rho
         self.state, self.loss = LinearState(K, width, vector[None]), loss
 
     def next_round(self, Z):
@@ -368,8 +365,7 @@ class BanditGaptronClassifier(BanditClassifier):
 
         It covers the rounds of the horizon, or without one those learned so far. Each round
         must have been simulated, or chosen by `choose` for a single row and passed to `update`
-        before the next, with the same row, action and propensity. The proofs need every action to
-        be drawn with the weights it is learned with, and no choice left out.
+        before the next, with the same row, action and propensity.
 
         Returns
         -------

@@ -231,10 +231,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         self._learn(rounds, np.asarray(which))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
-        """Start a stream whose classes are `classes` or those of y; its `Batch`.
-
-        Its `rows` collect the losses of the experts (n, d), as rounds are learned.
-        """
+        """Start a stream of these classes, or those of y; its `Batch` collects experts' losses."""
         with learning_aside(self) as new:
             return new._begin(X, y, classes)
 
@@ -294,10 +291,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return opinions
 
     def _learn(self, rounds, indices):
-        """Learn rounds in the order of `indices`; return the ŷ that they were played with.
-
-        Experts that learn are asked row by row, the others a block at a time.
-        """
+        """Learn rounds in the order of `indices`; return the ŷ that they were played with."""
         X, codes, record = rounds.X, rounds.packed, getattr(rounds.rows, "losses", None)
         played, trains, size = [np.empty(0)], self._trains, self._block_size
         for start in with_progress(self, range(0, len(indices), size), len(indices)):
@@ -315,11 +309,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return np.concatenate(played)
 
     def _learn_rows(self, x, opinions, codes):
-        """Learn rounds with these opinions, and teach the experts the row x if there is one.
-
-        The round is counted first. If an expert raises, the others still learn the round before
-        the error is raised.
-        """
+        """Learn rounds with these opinions, and teach the experts the row x if there is one."""
         losses, sign, failed = losses_of(opinions, codes), 2.0 * codes - 1.0, []
         with self.lock:
             hedge, dearest = self.hedge_.copy(), max(self._dearest, float(self.abstention_cost))
@@ -439,10 +429,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return self.hedge_.losses_.copy()
 
     def comparison(self, rounds: Batch) -> ExpertComparison:
-        """Losses of the experts in these rounds, as an `ExpertComparison`.
-
-        A GuaranteeError if they were not kept.
-        """
+        """Losses of the experts in these rounds, as an `ExpertComparison`, if they were kept."""
         losses = getattr(rounds.rows, "losses", None)
         if losses is None and not self._trains:
             losses = losses_of(self._ask(rounds.X), rounds.packed)

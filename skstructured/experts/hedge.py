@@ -22,10 +22,7 @@ class HedgeSum(IntEnum):
 
 @kernel
 def hedge_weights(excess, price, gap, w):
-    """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; returns their sum.
-
-    With Δ = 0, η = ∞: 1 for the best, 0 for others. η itself, which may overflow, is never formed.
-    """
+    """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; their sum."""
     total = 0.0
     for i in range(excess.shape[0]):
         if gap > 0.0:
@@ -183,8 +180,7 @@ class AdaHedge(State):
     def weights_(self) -> Floats:
         """p̂ of the next round, (d,)."""
         w = np.empty(self.n_experts)
-        price, gap = math.log(self.n_experts), self._sums[HedgeSum.GAP]
-        total = hedge_weights(np.asarray(self._behind), price, gap, w)
+        total = hedge_weights(np.asarray(self._behind), math.log(self.n_experts), self.gap, w)
         return w / total
 
     @property
