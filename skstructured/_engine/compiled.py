@@ -155,9 +155,8 @@ if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
     Kernel.at_once.set()
 
 
-def compile_at_once() -> None:
-    """Compile all kernels of this process from now on when they are first called."""
-    Kernel.at_once.set()
+#: Compiles all kernels of this process from now on when they are first called.
+compile_at_once = Kernel.at_once.set
 
 
 def count_steps(kernel: Any, args: Any = ()) -> float:

@@ -133,7 +133,7 @@ class BanditModel(State, ABC):
     def simulate(
         self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints
     ) -> tuple[Any, Any, int]:
-        """Play and learn a block: codes of actions, propensities, and the row that stopped it or −1."""
+        """Play and learn a block: codes of actions, propensities, the row that stopped it or −1."""
         Z = learner._ready(rows.X[block], self.scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []
