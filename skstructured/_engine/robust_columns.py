@@ -144,7 +144,6 @@ def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:
 
 def normal_quantiles(cells: Array, knots: Floats, largest: float = 3.0) -> Floats:
     """Cells (n,) as normal quantiles of the middle of their level; NaN stays NaN."""
-    levels = np.interp(cells, knots, QUANTILE_LEVELS) - np.interp(
-        -cells, -knots[::-1], -QUANTILE_LEVELS[::-1]
-    )
+    higher = np.interp(-cells, -knots[::-1], -QUANTILE_LEVELS[::-1])
+    levels = np.interp(cells, knots, QUANTILE_LEVELS) - higher
     return np.clip(ndtri(0.5 * levels), -largest, largest)
