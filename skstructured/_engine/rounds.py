@@ -86,7 +86,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
     the scores played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
     u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
     """
-    data, indices, indptr, width = rows
+    _, _, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, _, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
     options, move_and_score = constants[1], as_move_and_score(kernels[0])
@@ -113,19 +113,14 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
     state = totals if mixed else vectors[0]
     clear(move)
     if not ragged:
-        bounds[0] = move_and_score(
-            data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
-            raw,
-        )  # fmt: skip
+        place = order[0]
+        bounds[0] = move_and_score(*rows, place, place, Theta, state, move, 0.0, weight[0], raw)
     for r in range(n):
         w = weight[r]
         if ragged:
             length = lengths[r]
             scored, w = length + extra, usual_weight(w, length, terms[r, 2], numbers)
-            prepare(
-                data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
-                raws, bounds,
-            )  # fmt: skip
+            prepare(*rows, order[r], length, Theta, options, terms[r], room, raws, bounds)
         elif not in_range(bounds[0], shortest_sq, longest_sq):
             return r
         n_scores = scored * dim
@@ -141,9 +136,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
         )  # fmt: skip
         if ragged:
             pack(g, n_scores, dim, packed)
-            count = gather(
-                data, indices, indptr, width, order[r], packed[:scored], options, slot, touched, G
-            )
+            count = gather(*rows, order[r], packed[:scored], options, slot, touched, G)
             for i in range(2):
                 numbers[i] = max(numbers[i], w * bounds[i])
         step_experts(
@@ -154,10 +147,10 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
                 move_columns(Theta, touched[t], move, G, t)
         else:
             after = min(r + 1, n - 1)
+            u, coming = 1.0 if w > 0.0 else 0.0, order[after]
             bounds[0] = move_and_score(
-                data, indices, indptr, width, order[r], order[after], Theta, state, move,
-                1.0 if w > 0.0 else 0.0, weight[after], raw,
-            )  # fmt: skip
+                *rows, order[r], coming, Theta, state, move, u, weight[after], raw
+            )
         for e in range(n_experts):
             if vectors[e, LoopState.RENEWED] + 1.0 < RENEWAL_ROUNDS:
                 vectors[e, LoopState.RENEWED] += 1.0

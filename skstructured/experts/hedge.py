@@ -48,15 +48,6 @@ def mean_and_variance(w, losses):
 
 
 @kernel
-def fall_behind(losses, excess):
-    """D ← D + ℓ − min(D + ℓ); returns that minimum, by which the least total loss has grown."""
-    excess += losses
-    least = excess.min()
-    excess -= least
-    return least
-
-
-@kernel
 def hedge_rounds(losses, totals, excess, sums, w, hedged):
     """Play rounds of losses (n, d); the losses of the weights before each go into `hedged` (n,)."""
     price = math.log(losses.shape[1])
@@ -64,7 +55,9 @@ def hedge_rounds(losses, totals, excess, sums, w, hedged):
         gap = sums[HedgeSum.GAP]
         weight_sum = hedge_weights(excess, price, gap, w)
         mean, variance, width = mean_and_variance(w, losses[t])
-        grown = fall_behind(losses[t], excess)
+        excess += losses[t]
+        grown = excess.min()  # of the least total loss
+        excess -= grown
         if gap > 0.0:
             grown -= gap / price * math.log(hedge_weights(excess, price, gap, w) / weight_sum)
         sums[HedgeSum.GAP] += max(0.0, mean - grown)
@@ -153,14 +146,6 @@ class AdaHedge(State):
         ValueError
             If the shape is wrong, or a loss is NaN or beyond 1e100; no round is then learned.
         """
-        losses = self._checked(losses)
-        hedged = np.empty(len(losses))
-        writable(self)
-        hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
-        self.n_rounds += len(losses)
-        return hedged
-
-    def _checked(self, losses: ArrayLike) -> Floats:
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.n_experts:
             raise ValueError(
@@ -174,7 +159,11 @@ class AdaHedge(State):
                 f"losses must be numbers between -{largest:g} and {largest:g}, "
                 f"got {losses[wrong][0]:g}."
             )
-        return losses
+        hedged = np.empty(len(losses))
+        writable(self)
+        hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
+        self.n_rounds += len(losses)
+        return hedged
 
     @property
     def weights_(self) -> Floats:

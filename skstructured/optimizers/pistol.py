@@ -87,8 +87,9 @@ def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, 
     """Note how many weights Θ has before they are moved, by the function of a copy of this one."""
     state[PistolState.OUTPUTS] = raw.shape[0]
     state[PistolState.FEATURES] = Theta.shape[0 if indptr.shape[0] > 0 else 1]
-    rows = data, indices, indptr, width
-    return dense_move_and_score(*rows, row, ahead, Theta, state, g, u, weight, raw)
+    return dense_move_and_score(
+        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
+    )
 
 
 @parameters
