@@ -328,9 +328,9 @@ def _identity(value: Any) -> Any:
     return function.__module__, *fingerprint, held
 
 
-def with_globals(function: Any, **given: Any) -> Any:
+def with_globals(function: Any, **names: Any) -> Any:
     """A copy of a function in which global names are these functions and numbers."""
-    return FunctionType(function.__code__, function.__globals__ | given, function.__name__)
+    return FunctionType(function.__code__, function.__globals__ | names, function.__name__)
 
 
 def _named_by_content(value: Any) -> Any:
@@ -346,16 +346,16 @@ def _named_by_content(value: Any) -> Any:
 
 
 @functools.cache
-def kernel_over(function: Any, **given: Any) -> Any:
+def kernel_over(function: Any, **names: Any) -> Any:
     """Compile a copy of a function in which global names are these kernels and numbers, once.
 
     Unlike a closure over kernels it is kept on disk.
     """
     try:
-        identities = [(name, _identity(value)) for name, value in given.items()]
+        identities = [(name, _identity(value)) for name, value in names.items()]
     except OSError:
-        return kernel(with_globals(function, **given), cached=False)
-    copy = with_globals(function, **{name: _named_by_content(v) for name, v in given.items()})
+        return kernel(with_globals(function, **names), cached=False)
+    copy = with_globals(function, **{name: _named_by_content(v) for name, v in names.items()})
     copy.__qualname__ = function.__name__ + _digest(identities)
     return kernel(copy, steps=getattr(function, "steps", 1.0))
 

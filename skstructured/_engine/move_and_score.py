@@ -131,10 +131,10 @@ def prefetch_row(Theta, start, first_line, length, stride):
 def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
     """Raw ← raw + Θz and ‖z‖², four entries of z at a time; requests the sums behind Θ."""
     # Unsigned positions spare a check for negative indices on every access.
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    four = np.uint64(4)
     z_sq, blocked = 0.0, first + (last - first) // four * four
     for t in range(first, blocked, four):
-        t1, t2, t3 = t + one, t + two, t + three
+        t1, t2, t3 = t + np.uint64(1), t + np.uint64(2), t + np.uint64(3)
         x0, x1, x2, x3 = data[t], data[t1], data[t2], data[t3]
         j0, j1 = int64(indices[t]) * stride, int64(indices[t1]) * stride
         j2, j3 = int64(indices[t2]) * stride, int64(indices[t3]) * stride

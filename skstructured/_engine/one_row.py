@@ -168,4 +168,4 @@ def compiled_play_row(kernels: Kernels) -> Kernel | None:
 def play_rows_for(kernels: Kernels, steps: float) -> Kernel:
     """`play_rows`, for so many steps, to be called with all arguments but the functions."""
     form, functions = kernels.form_of(play_rows, steps)
-    return lambda learned, *rest: form(learned, functions[1], *rest)
+    return lambda learned, *arguments: form(learned, functions[1], *arguments)

@@ -321,19 +321,19 @@ class Kernels:
         """Rows to learn at a time."""
         return 64 if self.in_python or not self.loop.compiles() else LOOP_BLOCK
 
-    def call_of(self, rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
+    def call_of(self, rows: Rows, rounds: Any, state: LinearState, *arguments: Any) -> Call:
         """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
         form, functions = self.form_of(self.loop, self._steps_of(self.loop, rows, rounds, state))
-        return form, rows.arrays, rounds, state.learned, *rest, *functions
+        return form, rows.arrays, rounds, state.learned, *arguments, *functions
 
     def call_ahead(
-        self, rows: Rows, rounds: Any, state: LinearState, played: Any, *rest: Any
+        self, rows: Rows, rounds: Any, state: LinearState, played: Any, *arguments: Any
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
         form, functions = self.form_of(ahead, self._steps_of(ahead, rows, rounds, state))
         loop = in_python(self.loop) if self.in_python else self.loop
         loop = loop if functions is self.functions else address(self.loop, LOOP_TYPE)
-        return form, loop, rows.arrays, *played, rounds, state.learned, *rest, *functions
+        return form, loop, rows.arrays, *played, rounds, state.learned, *arguments, *functions
 
 
 @kernel
