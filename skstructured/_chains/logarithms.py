@@ -251,7 +251,7 @@ def chain_log_probability(unary, start, stop, pair, beta, labels, scores):
 
 @kernel(steps=50.0)
 def batch_log_probabilities(unary, offsets, pair, labels, values):
-    """`log_probability` of all chains; NaN if no path is possible."""
+    """`chain_log_probability` of all chains; NaN if no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     scratch = np.empty((k, k)), np.empty(k), np.empty(k)
     for s in range(offsets.shape[0] - 1):

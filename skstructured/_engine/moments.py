@@ -120,11 +120,12 @@ def refresh(x, weight, statistics, counts, centered, divided):
     counted_weight, since = counts[RowCount.COUNTED], counts[RowCount.RECENT]
     total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
     limits, gain = statistics[Statistic.LIMIT], counts[RowCount.GAIN]
+    means, deviations = statistics[Statistic.MEAN], statistics[Statistic.DEVIATION]
+    missed, lately = statistics[Statistic.MISSED], statistics[Statistic.MISSED_SINCE]
     for j in range(x.shape[0]):
-        missed, lately = statistics[Statistic.MISSED, j], statistics[Statistic.MISSED_SINCE, j]
-        there, fresh, limit = counted_weight - missed, since - lately, limits[j]
+        there, fresh, limit = counted_weight - missed[j], since - lately[j], limits[j]
         old, unit = there + fresh, NARROW_MEAN_SQUARE if limit == NARROW_LIMIT else 1.0
-        mean, deviation = statistics[Statistic.MEAN, j], statistics[Statistic.DEVIATION, j]
+        mean, deviation = means[j], deviations[j]
         if fresh > 0.0:
             times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
             shift = times * total[j] / old if centered else 0.0
@@ -132,7 +133,7 @@ def refresh(x, weight, statistics, counts, centered, divided):
             spread = (coefficient + times * squares[j] / unit) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
-        missed += lately
+        missed[j] += lately[j]
         if x[j] == x[j]:
             all_, share = old + weight, weight / (old + weight)
             share = min(gain * share, max(share, 0.5)) if gain > 1.0 else share
@@ -150,23 +151,26 @@ def refresh(x, weight, statistics, counts, centered, divided):
                 deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(coefficient))
             mean += share * d
         else:
-            missed += weight
-        if not divided:
-            deviation = 1.0
-        statistics[Statistic.MISSED, j], statistics[Statistic.MISSED_SINCE, j] = missed, 0.0
-        set_moments(statistics, j, mean if centered else 0.0, deviation)
+            missed[j] += weight
+        lately[j] = 0.0
+        means[j], deviations[j] = mean if centered else 0.0, deviation if divided else 1.0
+    set_edges(statistics)
     counts[RowCount.COUNTED], counts[RowCount.RECENT] = (counted_weight + since) + weight, 0.0
 
 
 @kernel
-def set_moments(statistics, j, mean, deviation):
-    """Set the mean and deviation of a feature, and its edges; no row has come since."""
-    statistics[Statistic.MEAN, j], statistics[Statistic.DEVIATION, j] = mean, deviation
-    statistics[Statistic.INVERSE, j] = 1.0 / deviation if deviation > SMALLEST_DEVIATION else 0.0
-    statistics[Statistic.SUM, j], statistics[Statistic.SQUARES, j] = 0.0, 0.0
-    is_bounded = statistics[Statistic.LIMIT, j] < math.inf and deviation > SMALLEST_DEVIATION
-    reach = 3.0 * deviation if is_bounded else math.inf
-    statistics[Statistic.LOW, j], statistics[Statistic.HIGH, j] = mean - reach, mean + reach
+def set_edges(statistics):
+    """Set what follows from new means and deviations; no row has come since."""
+    mean, deviation = statistics[Statistic.MEAN], statistics[Statistic.DEVIATION]
+    inverse, limit = statistics[Statistic.INVERSE], statistics[Statistic.LIMIT]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
+    for j in range(mean.shape[0]):
+        varies = deviation[j] > SMALLEST_DEVIATION
+        inverse[j] = 1.0 / deviation[j] if varies else 0.0
+        reach = 3.0 * deviation[j] if varies and limit[j] < math.inf else math.inf
+        low[j], high[j] = mean[j] - reach, mean[j] + reach
+    clear(statistics[Statistic.SUM])
+    clear(statistics[Statistic.SQUARES])
 
 
 @kernel
@@ -216,7 +220,9 @@ def start_robustly(statistics, centered):
             d = min(max(cells[i] - center, -reach), reach) - (mean if centered else 0.0)
             squares += d * d / n
         statistics[Statistic.LIMIT, j] = limit
-        set_moments(statistics, j, center + mean if centered else 0.0, math.sqrt(squares / unit))
+        statistics[Statistic.MEAN, j] = center + mean if centered else 0.0
+        statistics[Statistic.DEVIATION, j] = math.sqrt(squares / unit)
+    set_edges(statistics)
 
 
 @kernel

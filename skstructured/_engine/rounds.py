@@ -237,11 +237,12 @@ def learn_rows(  # the hot loop
                 start = r
             fold_expert(Theta, dim, dense, summed, none, n_experts, vector)
         if summed:
+            played = vector[LoopState.SCALED_WEIGHT_SUM]
             for k in range(dim):
                 if is_fused:
-                    move[dim + k] = -vector[LoopState.SCALED_WEIGHT_SUM] * g[k]
+                    move[dim + k] = -played * g[k]
                 else:
-                    waits[r - start, k] = -u * vector[LoopState.SCALED_WEIGHT_SUM] * g[k]
+                    waits[r - start, k] = -u * played * g[k]
         if waiting and r + 1 - start == WAITING_ROWS:
             add_dense_rows(data, width, order[start : r + 1], waits, A)
             start = r + 1
@@ -250,8 +251,9 @@ def learn_rows(  # the hot loop
             data, indices, indptr, width, order[r], order[after], Theta, vector, move,
             u if w > 0.0 else 0.0, weight[after], raw,
         )  # fmt: skip
-        if vector[LoopState.RENEWED] + 1.0 < RENEWAL_ROUNDS:
-            vector[LoopState.RENEWED] += 1.0
+        renewed = vector[LoopState.RENEWED] + 1.0
+        if renewed < RENEWAL_ROUNDS:
+            vector[LoopState.RENEWED] = renewed
         else:
             renew_expert(vector, Theta, dim, dense, none)
         offset += dim

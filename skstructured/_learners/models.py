@@ -386,8 +386,8 @@ class LinearModel(Model):
     def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """Learn one row X (1, p) with the vertex V (1, dim).
 
-        0 if it stops the model, `REFUSED` if its norm is not in range, else −1. In one call of a
-        kernel if nothing else has to be done.
+        0 if it stops the model, `ROW_REFUSED` if its norm is not in range, else −1. In one call of
+        a kernel if nothing else has to be done.
         """
         state, scale = self.state, self.scale
         if weight.item() > state.heaviest or self.space.has_ties:
