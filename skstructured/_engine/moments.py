@@ -111,6 +111,14 @@ def complete(X, statistics, out):
 
 
 @kernel
+def count_gaps(x, weight, statistics):
+    """Σ w of the rows without a feature grow by one row."""
+    for j in range(x.shape[0]):
+        if x[j] != x[j]:
+            statistics[Statistic.MISSED_SINCE, j] += weight
+
+
+@kernel
 def refresh(x, weight, statistics, counts, centered, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
@@ -280,8 +288,8 @@ def standardize_rows(
                 transform(x, statistics, out[r])
             else:
                 gather(out[r], w, statistics)
-                for j in range(width if lacks else 0):
-                    statistics[Statistic.MISSED_SINCE, j] += w if x[j] != x[j] else 0.0
+                if lacks:
+                    count_gaps(x, w, statistics)
                 counts[RowCount.RECENT] += w
         for r in range(start, stop - 1):  # the last one is
             if weight[r] > 0.0:
