@@ -21,8 +21,8 @@ def every_kernel():
 
 def cool_down(monkeypatch):
     """All kernels are as in a new process on a new machine."""
-    event = type(compiled._AT_ONCE)()
-    monkeypatch.setattr(compiled, "_AT_ONCE", event)
+    event = type(compiled.Kernel.at_once)()
+    monkeypatch.setattr(compiled.Kernel, "at_once", event)
     monkeypatch.setattr(compiled, "compile_at_once", event.set)
     monkeypatch.setattr(Kernel, "_is_on_disk", False)  # of kernels that are made later
     for kernel in every_kernel():
@@ -80,12 +80,12 @@ class BothForms:
         monkeypatch.setattr(Kernels, "form_of", form_of)
 
     def form(self, kernel):
-        if compiled.threading.get_ident() in compiled._INTERPRETING:
+        if compiled.threading.get_ident() in compiled.Kernel.interpreting_threads:
             return kernel.py_func
         return lambda *args: self.compare(kernel, args, args)
 
     def call_with(self, kernel, function, *args):
-        if compiled.threading.get_ident() in compiled._INTERPRETING:
+        if compiled.threading.get_ident() in compiled.Kernel.interpreting_threads:
             return kernel.py_func(function, *args)
         if not is_kernel(function):
             return in_python(kernel)(function, *args)

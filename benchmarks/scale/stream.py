@@ -15,7 +15,7 @@ from scipy import sparse
 
 from benchmarks._common import Results, arguments
 from skstructured import OnlineStructuredPredictor
-from skstructured._engine.state import NORM_AT
+from skstructured._engine.state import LoopState
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
 
@@ -83,7 +83,7 @@ def errors(out, model):
     """How far the recursion of ‖Θ‖² and the statistics of the rows are from what they stand for."""
     state = model._state
     true = float(np.vdot(state.own, state.own))
-    kept = float(state.vector[int(state.vector[NORM_AT])])
+    kept = float(state.vector[int(state.vector[LoopState.NORM_AT])])
     out.say(f"‖Θ‖² by recursion is off by {abs(kept - true) / true:.1e} of it")
 
 

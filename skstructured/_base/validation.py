@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
+from skstructured._engine.rows import DOUBLE, LONGEST_ROW, SHORTEST_ROW, Rows
 from skstructured._engine.state import State
 
 #: The end of the error, which names the learners of items.
@@ -60,7 +60,7 @@ LIGHTEST, HEAVIEST = 1e-20, 1e20
 LARGEST_GRADE = 60
 
 #: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
-LARGEST_SIZE = LONGEST * HEAVIEST
+LARGEST_SIZE = LONGEST_ROW * HEAVIEST
 
 
 def check_sparse(X: Any) -> None:
@@ -353,7 +353,7 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     """The least and the largest norm of rows that a learner takes; `fresh` as above."""
     if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
-    shortest, longest = SHORTEST, getattr(estimator, "longest_row", LONGEST)
+    shortest, longest = SHORTEST_ROW, getattr(estimator, "longest_row", LONGEST_ROW)
     # Kernels of rows that are far away are small.
     far = is_precomputed(getattr(estimator, "kernel", None))
     return 0.0 if far else shortest, longest
@@ -380,7 +380,7 @@ def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
     raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
     hint = ", or set standardize=True" if raw else ""
-    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{hint}"
+    return f"Rescale the features{' or regularize more' if longest < LONGEST_ROW else ''}{hint}"
 
 
 def _norm_of_row(X: Any, row: int) -> float:

@@ -130,10 +130,6 @@ def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> I
     return labels
 
 
-#: Calls of Viterbi's algorithm for one projection.
-MOST_CALLS = 10_000
-
-
 class SparseMean(NamedTuple):
     """A projection on the hull of label sequences, and the few sequences that make it up."""
 
@@ -144,25 +140,26 @@ class SparseMean(NamedTuple):
     gap: float
 
 
-def sparse_map(unary: Floats, pair: Floats) -> SparseMean:
+def sparse_map(unary: Floats, pair: Floats, most_calls: int = 10_000) -> SparseMean:
     """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
 
     Parameters
     ----------
     unary, pair : ndarrays of shapes (M, k) and (1, k, k) or (M, k, k)
         The scores; a batch of one sequence.
+    most_calls : int, default=10_000
+        Calls of Viterbi's algorithm.
 
     Returns
     -------
     SparseMean
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
-        M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
-        ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is at most
-        rounding unless very many calls of Viterbi's algorithm were not enough.
+        M) with ``weights`` (n,). ``½‖μ − μ*‖² ≤ gap``, which is at most rounding unless the calls
+        were not enough.
     """
     M, k = np.shape(unary)
     unary, pair = (np.array(scores, dtype=np.float64, order="C") for scores in (unary, pair))
-    labels, weights, gap, _ = projected(unary, pair, MOST_CALLS, False)
+    labels, weights, gap, _ = projected(unary, pair, most_calls, False)
     check_possible([0.0 if len(weights) else -np.inf])
     mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
     add_vertices(labels, weights, len(weights), mu, pairs, 1.0)

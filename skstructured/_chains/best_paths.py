@@ -48,8 +48,7 @@ def _best_before(best, m, pair, step, unary, row):
 def chain_viterbi(unary, start, stop, pair, best, labels):
     """Best labels of rows start to stop, and their score; ties go to the first, the last row first.
 
-    ``best`` has a row for each position: the best score up to there for each label. The label
-    before is found on the way back, with k additions per position.
+    ``best`` has a row for each position: the best score up to there for each label.
     """
     length, k = stop - start, unary.shape[1]
     copy_into(best[0, :k], unary[start])
@@ -133,11 +132,11 @@ def batch_nbest(unary, offsets, pair, labels, scores, counts):
         for r in range(n):
             if best[r] > -np.inf:
                 counts[s] += 1
-                _trace(start, start + length, ends[r], n, backpointers, labels[r])
+                _trace_back(start, start + length, ends[r], n, backpointers, labels[r])
 
 
 @kernel
-def _trace(start, stop, end, n, backpointers, labels):
+def _trace_back(start, stop, end, n, backpointers, labels):
     """Follow a list's entry from the last row to the first."""
     place = end
     for row in range(stop - 1, start - 1, -1):
@@ -161,11 +160,7 @@ def _pick(weights, row, total, u):
 
 @kernel
 def batch_mean_draws(mu, offsets, pairs, uniforms, labels):
-    """Draws (n, N) of chains of given marginals, the next label by pairs[row, y] / mu[row, y].
-
-    ``pairs`` (N, k, k) are the marginals of each row and the next, with ``mu`` as their sums; their
-    rows are divided by their own sums, so rounding in ``mu`` does not matter.
-    """
+    """Draws (n, N) of chains of these marginals, the next label by pairs[row, y], over its sum."""
     for s in range(offsets.shape[0] - 1):
         start = offsets[s]
         total = row_sum(mu, start)

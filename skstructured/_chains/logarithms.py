@@ -16,11 +16,6 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of, greater, lesser
 from skstructured._engine.state import axpy, copy_into
 
-#: What is added up in scaled form is 0 or at least this, so that no product of three is lost.
-SMALL = 1e-100
-#: ln SMALL
-LOW = -230.0
-
 
 @kernel
 def longest_of(offsets):
@@ -58,12 +53,12 @@ def row_sum(A, row):
 
 @kernel(fastmath={"contract"})
 def _exp_all(values):
-    """values = exp(values), at most 0, in place; whether all that are not 0 reach `SMALL`."""
+    """values = exp(values), at most 0, in place; whether all that are not 0 reach 1e-100."""
     low = 0
     for i in range(values.shape[0]):
         e = values[i]
         values[i] = exp_below(e)
-        low += (e < LOW) & (e > -np.inf)
+        low += (e < -230.0) & (e > -np.inf)
     return low == 0
 
 
@@ -84,8 +79,7 @@ def row_softmax(A, row, target):
 def exp_rows(A, start, length, target):
     """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
 
-    −inf if all of a row is −inf, and NaN if something that is not 0 is less than `SMALL`. All
-    rows are one long loop: a short one's last entries would not be vectors.
+    −inf if all of a row is −inf, and NaN if something that is not 0 is less than 1e-100.
     """
     total, k = 0.0, A.shape[1]
     for m in range(length):
@@ -116,7 +110,7 @@ def row_times(x, row, E, y, to):
 
 
 @kernel(fastmath=FASTMATH)
-def add_products(A, B, length, total):
+def add_step_products(A, B, length, total):
     """total += Σ_m A[m] B[m + 1]' over m < length, four m at a time."""
     k, fours = total.shape[0], length // 4 * 4
     for m in range(0, fours, 4):
@@ -144,13 +138,13 @@ def multiply_row(A, row, B, other):
 
 @kernel(fastmath=FASTMATH)
 def scale_row(A, row, factor):
-    """A[row] ← A[row] · factor; whether all that is not 0 is at least `SMALL`."""
+    """A[row] ← A[row] · factor; whether all that is not 0 is at least 1e-100."""
     lowest = 1.0
     for j in range(A.shape[1]):
         value = A[row, j] * factor
         A[row, j] = value
         lowest = lesser(lowest, value if value > 0.0 else 1.0)
-    return lowest >= SMALL
+    return lowest >= 1e-100
 
 
 @kernel(fastmath=FASTMATH)
@@ -176,8 +170,7 @@ def _start_scores(unary, start, beta, scores):
 def _weigh_steps(unary, row, pair, beta, weights, tops, totals):
     """Weights (k, k) of the labels after each label at a row, up to a factor for each, their sums.
 
-    The logarithms of the factors are `tops`, −inf if no label can follow. The exponentials are one
-    long loop: a short one's last entries would not be vectors.
+    The logarithms of the factors are `tops`, −inf if no label can follow.
     """
     k = unary.shape[1]
     for i in range(k):
@@ -210,7 +203,7 @@ def messages(unary, start, stop, pair, beta, scratch):
 
 
 @kernel(fastmath=FASTMATH)
-def _spread(mass, weights, i, mu, row):
+def _spread_mass(mass, weights, i, mu, row):
     """weights[i] ← mass · weights[i], the marginals of a step from a label; mu[row] += these."""
     for j in range(mu.shape[1]):
         weights[i, j] *= mass
@@ -233,7 +226,7 @@ def marginals_of(unary, start, stop, pair, weight, mu, each, total, scratch):
         mu[row + 1, :] = 0.0
         for i in range(k):
             mass = mu[row, i] / totals[i] if totals[i] > 0.0 else 0.0
-            _spread(mass, weights, i, mu, row + 1)
+            _spread_mass(mass, weights, i, mu, row + 1)
             if each.shape[0] > 0:
                 copy_into(each[row, i], weights[i])
             if total.shape[0] > 0:
@@ -241,7 +234,7 @@ def marginals_of(unary, start, stop, pair, weight, mu, each, total, scratch):
 
 
 @kernel
-def log_probability(unary, start, stop, pair, beta, labels, scores):
+def chain_log_probability(unary, start, stop, pair, beta, labels, scores):
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
     _start_scores(unary, start, beta, scores)
     label = labels[start]
@@ -258,11 +251,11 @@ def log_probability(unary, start, stop, pair, beta, labels, scores):
 
 @kernel(steps=50.0)
 def batch_log_probabilities(unary, offsets, pair, labels, values):
-    """`log_probability` of all chains; NaN if no path is possible."""
+    """`chain_log_probability` of all chains; NaN if no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     scratch = np.empty((k, k)), np.empty(k), np.empty(k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         values[s] = np.nan
         if messages(unary, start, stop, pair, beta, scratch) > -np.inf:
-            values[s] = log_probability(unary, start, stop, pair, beta, labels, scratch[0])
+            values[s] = chain_log_probability(unary, start, stop, pair, beta, labels, scratch[0])

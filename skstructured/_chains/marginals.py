@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from skstructured._chains.logarithms import (
-    add_products,
+    add_step_products,
+    chain_log_probability,
     exp_rows,
-    log_probability,
     longest_of,
     marginals_of,
     messages,
@@ -23,10 +23,7 @@ from skstructured._engine.state import copy_into, inner
 
 @kernel
 def exp_transitions(pair, E, across):
-    """E = exp(pair[0] − top) and its transpose; returns top, or NaN if E cannot be used.
-
-    It cannot if entries that are not forbidden span more than `SMALL`, or if all are forbidden.
-    """
+    """E = exp(pair[0] − top) and its transpose; returns top, NaN if E spans more than 1e-100."""
     k, flat_shape = E.shape[0], (1, E.size)
     top = exp_rows(pair.reshape(flat_shape), np.int64(0), np.int64(1), E.reshape(flat_shape))
     for i in range(k):
@@ -69,10 +66,9 @@ def _finish_row(alpha, m, b, scratch_row, factor, mu, row):
 def backward(start, length, across, alpha, tilt, b, mu):
     """Unary marginals, from the results of `forward`; whether rescaling was enough.
 
-    With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
-    for m + 1 ≥ 1, the factors with which alpha_m(i) E_ij tilt_{m+1}(j) are the pair marginals of m
-    and m + 1. A row of the scratch `b` holds b_m: a number 0 here would have numba compile for it
-    every function that uses a row.
+    With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1]
+    the factors with which alpha_m(i) E_ij tilt_{m+1}(j) are the pair marginals of m and m + 1. A
+    row of `b` holds b_m: a number 0 would have numba compile for it all functions that use a row.
     """
     scratch_row = b.shape[0] - 1
     copy_into(mu[start + length - 1], alpha[length - 1])
@@ -103,7 +99,7 @@ def add_pairs(length, E, alpha, tilt, weight, products, total):
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
     products[:] = 0.0
-    add_products(alpha, tilt, length - 1, products)
+    add_step_products(alpha, tilt, length - 1, products)
     for i in range(k):
         for j in range(k):
             total[i, j] += weight * (E[i, j] * products[i, j])
@@ -134,10 +130,7 @@ def _top_of(pair, scaled):
 
 @kernel
 def _scaled_marginals(unary, start, stop, top, scaled, weight, mu, each, total):
-    """Marginals by rescaling; log Z, NaN if that is not enough.
-
-    One position has no steps, and is not rescaled whether steps are alike or not.
-    """
+    """Marginals by rescaling; log Z, NaN if that is not enough."""
     length = stop - start
     if top != top or length < 2:
         return np.nan
@@ -177,24 +170,10 @@ def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
 
 @kernel
 def chain_gap(unary, pair, labels, gap, total, work):
-    """Marginals less the truth's indicators, of one chain; returns −ln p(labels).
+    """−ln p(labels) of one chain, inf if they are forbidden, NaN if all are; writes its gradients.
 
-    Parameters
-    ----------
-    unary : ndarray of shape (M, k)
-    pair : ndarray of shape (1, k, k) or (M, k, k)
-    labels : int64 ndarray of shape (M,)
-    gap : ndarray of shape (M, k)
-        Overwritten, with the gradient of the loss in ``unary``.
-    total : ndarray of shape (k, k)
-        Overwritten with the gradient in ``pair``, summed over steps; without rows if it is not
-        needed.
-    work : ndarray of shape (scratch_size(M, k),)
-
-    Returns
-    -------
-    float
-        The loss; inf if the labels are forbidden, NaN if all are, and no step is then learned.
+    That in ``unary`` (M, k) is `gap`, marginals less indicators of labels; `total` (k, k), without
+    rows if it is not needed, is that in ``pair``, summed over steps. `work` has `scratch_size`.
     """
     (M, k), first = unary.shape, np.int64(0)
     scaled, logarithmic = _scratch(work, M, k)
@@ -205,11 +184,11 @@ def chain_gap(unary, pair, labels, gap, total, work):
         loss = -_scaled_log_probability(labels, scaled, gap)
     else:
         log_z = messages(unary, first, M, pair, gap, logarithmic)
-        loss = -log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
+        loss = -chain_log_probability(unary, first, M, pair, gap, labels, logarithmic[0])
         marginals_of(unary, first, M, pair, *outputs, logarithmic)
     if log_z == -np.inf:
         return np.nan
-    less_truth(labels, gap, total)
+    subtract_labels(labels, gap, total)
     return loss
 
 
@@ -228,7 +207,7 @@ def _scaled_log_probability(labels, scaled, mu):
 
 
 @kernel
-def less_truth(labels, gap, total):
+def subtract_labels(labels, gap, total):
     """Marginals of positions and of steps, less the indicators of labels."""
     for m in range(labels.shape[0]):
         gap[m, labels[m]] -= 1.0

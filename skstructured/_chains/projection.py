@@ -18,16 +18,8 @@ from skstructured._chains.best_paths import chain_score, chain_viterbi
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into, inner, move_towards
 
-#: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
-#: distance of a vertex from the span of the others, which is a rational number, or 0.
-ROUNDING, DEPENDENT = 1e-14, 1e-9
-#: A gap that is small may be rounding: it is, if it has not halved in so many rounds.
-SMALL_GAP, PATIENCE = 1e-12, 20
-#: Sequences that there is room for at first, and by how much it grows; the calls of Viterbi's
-#: algorithm that may be made beyond one for each.
-FEW, MORE, MOST_CALLS = 100, 4, 1000
-#: What sums of terms of a size may be off by, over that size.
-UNIT = 4.0 * np.finfo(np.float64).eps
+#: Sequences that there is room for at first.
+FIRST_VERTICES = 100
 
 
 @kernel
@@ -44,15 +36,12 @@ def _shared(labels, i, other):
 
 @kernel
 def _factor_row(shared, L, n):
-    """Row n of the Cholesky factor, of the products of a vertex with those before it and itself.
-
-    Returns whether it is independent of them.
-    """
+    """Row n of the Cholesky factor, of a vertex's products; whether it is independent."""
     for j in range(n):
         L[n, j] = (shared[j] - inner(L[n, :j], L[j])) / L[j, j]
     left = shared[n] - inner(L[n, :n], L[n])
     L[n, n] = math.sqrt(max(left, 0.0))
-    return left > DEPENDENT
+    return left > 1e-9  # the square of a distance, a rational number, or 0
 
 
 @kernel
@@ -82,7 +71,7 @@ def _solve(L, n, x):
 
 
 @kernel
-def _affine_weights(L, n, scores, target, ones):
+def _solve_affine_weights(L, n, scores, target, ones):
     """Weights, summing to 1, of the best point of the affine hull of the active vertices."""
     for i in range(n):
         target[i], ones[i] = scores[i] - scores[0], 1.0
@@ -104,11 +93,8 @@ def _remove(i, n, labels, weights, scores, L):
 
 
 @kernel
-def _step_towards(target, n, labels, weights, scores, L):
-    """Move the weights to `target`, or until one is 0; drop those that are 0 then.
-
-    Returns how many vertices are left, and whether the target was reached.
-    """
+def _move_weights(target, n, labels, weights, scores, L):
+    """Move weights to `target`, or until one is 0 and leaves; how many are left, and whether."""
     if move_towards(target, weights, n):
         return n, True
     for i in range(n - 1, -1, -1):
@@ -157,7 +143,7 @@ def _gap(vertex, labels, weights, n, unary, pair):
 
 
 @kernel
-def _residual(unary, pair, labels, weights, n, residual, rest_pair):
+def _write_residual(unary, pair, labels, weights, n, residual, rest_pair):
     """Scores less the mean of the active vertices: the direction of steepest ascent."""
     for m in range(rest_pair.shape[0]):
         copy_into(residual[m], unary[m])
@@ -169,7 +155,7 @@ def _residual(unary, pair, labels, weights, n, residual, rest_pair):
 
 @kernel
 def project_chain(unary, pair, room, max_iter):
-    """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
+    """Project the scores of one chain, on at most `room` vertices.
 
     Returns labels (room, M) and weights (room,), how many of them are active (−1 if no labels are
     possible), the gap with the bound on its error, and whether it is at most that.
@@ -187,48 +173,45 @@ def project_chain(unary, pair, room, max_iter):
     for _ in range(max_iter):
         reached = False
         while not reached:
-            _affine_weights(L, n, scores, target, ones)
-            n, reached = _step_towards(target, n, labels, weights, scores, L)
-        _residual(unary, pair, labels, weights, n, residual, rest_pair)
+            _solve_affine_weights(L, n, scores, target, ones)
+            n, reached = _move_weights(target, n, labels, weights, scores, L)
+        _write_residual(unary, pair, labels, weights, n, residual, rest_pair)
         chain_viterbi(residual, 0, M, rest_pair, best, vertex)
         gap, size = _gap(vertex, labels, weights, n, residual, rest_pair)
         waited = 0 if gap < 0.5 * lowest else waited + 1
         lowest = min(lowest, gap)
-        stalled = waited >= PATIENCE and gap <= SMALL_GAP * (1.0 + size)
-        done = gap <= ROUNDING * (1.0 + size) or stalled
+        # A small gap is rounding, and so is a larger one that has not halved in 20 rounds.
+        done = gap <= (1e-12 if waited >= 20 else 1e-14) * (1.0 + size)
         if done or n == room:
             break
         n_previous = n
         n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
         if n == n_previous:
             break
-    return labels, weights, n, max(gap, 0.0) + UNIT * size, done
+    unit = 4.0 * np.finfo(np.float64).eps  # rounding of sums, relative to their terms
+    return labels, weights, n, max(gap, 0.0) + unit * size, done
 
 
 @kernel
 def projected(unary, pair, calls, insists):
     """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
-    With more room it begins again if they fill it, or, if it `insists`, whenever there is a gap;
-    there are no sequences if no labels are possible.
+    It restarts with more room if they fill it, or, if it `insists`, whenever there is a gap.
     """
     M, k = unary.shape
     room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
-    size = min(FEW, room)
+    size = min(FIRST_VERTICES, room)
     labels, weights, n, gap, done = project_chain(unary, pair, size, calls + size)
     while not done and size < room and (insists or n == size):
-        size = min(MORE * size, room)
+        size = min(4 * size, room)
         labels, weights, n, gap, done = project_chain(unary, pair, size, calls + size)
     return labels[: max(n, 0)], weights[: max(n, 0)], gap, done
 
 
 @kernel
 def project_means(unary, pair, mu, each):
-    """Write the projection's means of labels (M, k) and steps (M or more, k, k).
-
-    Returns the gap that is left, 0 if it is rounding.
-    """
-    labels, weights, gap, done = projected(unary, pair, MOST_CALLS, True)
+    """Write the projection's means of labels (M, k) and steps; the gap, 0 if it is rounding."""
+    labels, weights, gap, done = projected(unary, pair, 1000, True)
     mu[:] = 0.0
     each[:] = 0.0
     add_vertices(labels, weights, len(weights), mu, each, 1.0)

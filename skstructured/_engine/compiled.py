@@ -24,26 +24,8 @@ from skstructured._engine.addresses import address
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
-#: Seconds of compiling after which a process says so.
-PATIENCE = 3.0
-
 #: Interpreted steps, of about a microsecond, that compiling a function is worth.
-WORTH = 2e6
-
-EMPTY_INT32 = np.empty(0, dtype=np.int32)
-
-#: Threads that interpret a kernel at the moment, and so all kernels that it calls.
-_INTERPRETING: set[int] = set()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_INTERPRETING.clear)
-
-#: Whether all kernels are compiled when they are first called.
-_AT_ONCE = threading.Event()
-if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
-    _AT_ONCE.set()
-
-#: Compiles all kernels of this process from now on when they are first called.
-compile_at_once = _AT_ONCE.set
+COMPILING_WORTH = 2e6
 
 
 def entries_of(args: Any) -> int:
@@ -69,32 +51,16 @@ class Kernel:
 
     It is compiled when it is first called if its code is on disk, after `compile_at_once`, and with
     ``SKSTRUCTURED_COMPILE=1``; else when as many steps were interpreted as compiling is worth.
-    Steps are counted, not timed: a program does the same every time. Compiled functions that call
-    it call its compiled form, interpreted ones its interpreted form.
-
-    Parameters
-    ----------
-    dispatcher : numba dispatcher
-        The compiled form.
-    signature : numba signature or None, default=None
-        The only types that it is compiled for; None are those of calls.
-    function_type : numba type or None, default=None
-        Type of the first argument if it is a function: the compiled form gets its address. For a
-        Python function it is interpreted, and kernels in it compile themselves.
-    steps : float or callable, default=1.0
-        Steps of a call for each entry of its arrays, or of its arguments.
-    worth : float, default=2e6
-        Steps that compiling is worth.
-    python : callable or None, default=None
-        What is interpreted instead of the function.
-
-    Attributes
-    ----------
-    py_func : callable
-        The interpreted form.
-    is_warm : bool
-        Whether it is compiled from now on.
+    Steps are counted, not timed: a program does the same every time. Compiled functions call its
+    compiled form, interpreted ones its interpreted form. If its first argument is a function, of
+    type `function_type`, the compiled form gets its address; with a Python function it is
+    interpreted. See `kernel` for the other parameters.
     """
+
+    #: Threads that interpret a kernel at the moment, and so all kernels that it calls.
+    interpreting_threads: set[int] = set()
+    #: Whether all kernels are compiled when they are first called.
+    at_once = threading.Event()
 
     def __init__(
         self,
@@ -102,7 +68,7 @@ class Kernel:
         signature: Any = None,
         function_type: Any = None,
         steps: float | Callable[..., float] = 1.0,
-        worth: float = WORTH,
+        worth: float = COMPILING_WORTH,
         python: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, dispatcher.py_func)
@@ -127,9 +93,9 @@ class Kernel:
 
     def form_for(self, args: Any, times: float = 1.0) -> Any:
         """What is called for some arguments, whose steps take so many times as long as usually."""
-        if _INTERPRETING and threading.get_ident() in _INTERPRETING:
+        if self.interpreting_threads and threading.get_ident() in self.interpreting_threads:
             return self.py_func
-        if self.is_warm or self.compiles(times * steps_of(self, args)):
+        if self.is_warm or self.compiles(times * count_steps(self, args)):
             return self.dispatcher
         return self.interpret
 
@@ -137,7 +103,7 @@ class Kernel:
         """Call the form that pays, of a kernel whose first argument is a function."""
         if not is_kernel(function):
             return in_python(self)(function, *args)
-        form = self.form_for(args, steps_of(function))
+        form = self.form_for(args, count_steps(function))
         if form is self.dispatcher:
             return form(address(function, self.function_type), *args)
         return form(function, *args)
@@ -145,19 +111,19 @@ class Kernel:
     def interpret(self, *args: Any) -> Any:
         """Call the interpreted form, without numpy's warnings, which compiled ones do not have."""
         thread = threading.get_ident()
-        _INTERPRETING.add(thread)
+        self.interpreting_threads.add(thread)
         try:
             with np.errstate(all="ignore"):
                 return self.py_func(*args)
         finally:
-            _INTERPRETING.discard(thread)
+            self.interpreting_threads.discard(thread)
 
     def compiles(self, steps: float = 0.0) -> bool:
         """Whether it is compiled for a call of so many steps, and from then on."""
         if not self.is_warm:
             self.interpreted_steps += steps
             worthwhile = self.interpreted_steps > self.worth
-            if worthwhile or _AT_ONCE.is_set() or self._is_on_disk:
+            if worthwhile or self.at_once.is_set() or self._is_on_disk:
                 self._compile()
         return self.is_warm
 
@@ -182,14 +148,25 @@ class Kernel:
         return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
 
 
-def steps_of(kernel: Any, args: Any = ()) -> float:
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Kernel.interpreting_threads.clear)
+
+if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
+    Kernel.at_once.set()
+
+
+#: Compiles all kernels of this process from now on when they are first called.
+compile_at_once = Kernel.at_once.set
+
+
+def count_steps(kernel: Any, args: Any = ()) -> float:
     """Interpreted steps of a call; without arguments of an entry."""
     steps = getattr(kernel, "steps", 1.0)
     return steps(*args) if callable(steps) else steps * entries_of(args)
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function can be compiled (and is not a plain Python one)."""
+    """Whether a function can be compiled, and is not plain Python."""
     return isinstance(function, (Kernel, CPUDispatcher))
 
 
@@ -204,14 +181,13 @@ def in_python(function: Any) -> Any:
 
 
 class CompilingNotice(event.Listener):
-    """Logs once that the process compiles, when this has taken longer than `PATIENCE`.
+    """Logs once if compiling has taken longer than `patience` seconds; collects no garbage then."""
 
-    Meanwhile Python's garbage collector is off. numba compiles in one thread at a time.
-    """
+    patience = 3.0
 
     def __init__(self) -> None:
-        self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
-        self.collects = False
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
+        self.is_given, self.collects = False, False
 
     def on_start(self, event: Any) -> None:
         """Start the clock; functions that are compiled for another one are part of its time."""
@@ -221,14 +197,14 @@ class CompilingNotice(event.Listener):
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Stop the clock, and log if that is due."""
+        """Stop the clock, and log once if the time exceeds `patience`."""
         self.depth -= 1
         so_far = self.seconds + time.perf_counter() - self.began
         if self.depth == 0:
             self.seconds = so_far
             if self.collects:
                 gc.enable()
-        if so_far > PATIENCE and not self.is_given:
+        if so_far > self.patience and not self.is_given:
             self.is_given = True
             logging.getLogger("skstructured").warning(
                 "skstructured compiles its loops, which pays from now on, %0.0f s so far. numba "
@@ -266,14 +242,13 @@ def kernel(
     inline: bool = False,
     function_type: Any = None,
     steps: float | Callable[..., float] = 1.0,
-    worth: float = WORTH,
+    worth: float = COMPILING_WORTH,
     python: Callable[..., Any] | None = None,
 ) -> Any:
     """Compile a function by numba when it pays: without the GIL, with numpy's division, cached.
 
-    The function is interpreted until compiling it pays: when its code is on disk, or when as many
-    steps were interpreted as compiling is worth. ``SKSTRUCTURED_COMPILE=1`` compiles it when it is
-    first called.
+    The function is interpreted until its code is on disk, or as many steps were interpreted as
+    compiling is worth. ``SKSTRUCTURED_COMPILE=1`` compiles it when it is first called.
 
     Parameters
     ----------
@@ -286,8 +261,7 @@ def kernel(
     cached : bool, default=True
         Whether the code is kept on disk; never for a function that closes over others.
     inline : bool, default=False
-        Whether compiled functions that call it get its code instead of the call, which takes a few
-        nanoseconds: for the shortest ones.
+        Whether compiled functions that call it get its code instead of the call.
     function_type : numba type or None, default=None
         Type of the first argument if it is a function.
     steps : float or callable, default=1.0
@@ -336,20 +310,14 @@ def kernel(
 def _digest(content: Any) -> str:
     """A digest for the names of functions that share their code but not their variables.
 
-    Linkers know compiled functions by a name and a number, which begins at 1 in every process: one
-    function could be called for another one that an earlier process has kept on disk.
+    Linkers know compiled functions by a name and a number, which begins at 1 in every process, so
+    one function could be called instead of another one that is on disk.
     """
     return f"_{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
 
 
 def _identity(value: Any) -> Any:
-    """A number, or the code and the file of a kernel: the same in every process.
-
-    Raises
-    ------
-    OSError
-        If the code is in no file.
-    """
+    """A number, or the code and the file of a kernel: the same in every process."""
     if not is_kernel(value):
         return value
     function = value.py_func
@@ -360,9 +328,9 @@ def _identity(value: Any) -> Any:
     return function.__module__, *fingerprint, held
 
 
-def with_globals(function: Any, **given: Any) -> Any:
+def with_globals(function: Any, **names: Any) -> Any:
     """A copy of a function in which global names are these functions and numbers."""
-    return FunctionType(function.__code__, function.__globals__ | given, function.__name__)
+    return FunctionType(function.__code__, function.__globals__ | names, function.__name__)
 
 
 def _named_by_content(value: Any) -> Any:
@@ -378,23 +346,20 @@ def _named_by_content(value: Any) -> Any:
 
 
 @functools.cache
-def kernel_over(function: Any, **given: Any) -> Any:
+def kernel_over(function: Any, **names: Any) -> Any:
     """Compile a copy of a function in which global names are these kernels and numbers, once.
 
-    Unlike a closure over kernels it is kept on disk, by a name that has a digest of them.
+    Unlike a closure over kernels it is kept on disk.
     """
     try:
-        identities = [(name, _identity(value)) for name, value in given.items()]
+        identities = [(name, _identity(value)) for name, value in names.items()]
     except OSError:
-        return kernel(with_globals(function, **given), cached=False)
-    copy = with_globals(function, **{name: _named_by_content(v) for name, v in given.items()})
+        return kernel(with_globals(function, **names), cached=False)
+    copy = with_globals(function, **{name: _named_by_content(v) for name, v in names.items()})
     copy.__qualname__ = function.__name__ + _digest(identities)
     return kernel(copy, steps=getattr(function, "steps", 1.0))
 
 
 def also_interpreted(function: Any) -> Any:
-    """Have compiled functions call a function compiled that is interpreted if Python calls it.
-
-    Interpreted loops can then pass it functions in Python.
-    """
+    """Have compiled functions call a function compiled that is interpreted if Python calls it."""
     return register_jitable(nogil=True, error_model="numpy")(function)

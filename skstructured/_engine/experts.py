@@ -4,30 +4,20 @@ import math
 
 from skstructured._engine.addresses import as_loss, as_scale, as_step
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
+from skstructured._engine.gradients import less
 from skstructured._engine.mixing import (
-    ALONE,
-    CLASSES,
-    SCORES,
+    MixtureKind,
+    MixtureTotal,
     learn_log_losses,
     learn_losses,
     lower_learning_rate,
     mix,
 )
-from skstructured._engine.move_and_score import SQUARE
-from skstructured._engine.simd import LOWEST, exp_of
+from skstructured._engine.simd import LOWEST_EXPONENT, exp_of
 from skstructured._engine.state import (
-    FLUSH,
-    FRESH,
-    INNER,
-    LEFT,
-    LEFT_OUT,
-    MEAN_LOG,
-    MET,
-    REACH,
-    RESCALE,
-    SCALED_WEIGHT_SUM,
-    SPREAD_LOG,
-    WEIGHT_SUM,
+    LoopOption,
+    LoopState,
+    RoundSummary,
     clear,
     copy_into,
     count_round,
@@ -38,11 +28,8 @@ from skstructured._engine.state import (
 
 @kernel
 def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
-    """Bring the sum of the weights of an expert up to date, and multiply Θ by its factor.
-
-    ``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ``; the vector then requests no further folding.
-    """
-    factor, played, first = vector[RESCALE], vector[SCALED_WEIGHT_SUM], e * dim
+    """``A ← A + (Σ v s) Θ`` and ``Θ ← factor Θ`` of an expert; its vector then requests neither."""
+    factor, played, first = vector[LoopState.RESCALE], vector[LoopState.SCALED_WEIGHT_SUM], e * dim
     average_offset = n_experts * dim
     for i in range(dim if dense else Theta.shape[0]):
         for j in range(Theta.shape[1] if dense else dim):
@@ -52,24 +39,24 @@ def fold_expert(Theta, dim, dense, averaged, e, n_experts, vector):
             elif averaged:
                 Theta[row, average_offset + column] += played * Theta[row, column]
             Theta[row, column] *= factor
-    vector[RESCALE], vector[SCALED_WEIGHT_SUM], vector[FLUSH] = 1.0, 0.0, 0.0
+    vector[LoopState.RESCALE] = 1.0
+    vector[LoopState.SCALED_WEIGHT_SUM], vector[LoopState.FLUSH] = 0.0, 0.0
 
 
 @also_interpreted
 def score_experts(learned, scales, raws, bounds, weight, dim, n_scores, theta, s):
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
 
-    Expert b has `n_scores` of them, from ``theta[b * n_scores]`` on. Its optimizer sees its own
-    bound of the round.
+    Expert b has `n_scores` of them, from ``theta[b * n_scores]`` on.
     """
     _, _, summed, vectors, _, _, totals, _, kind, bound_indices, _, _ = learned
-    n_experts, size, averaged = vectors.shape[0], 0.0, summed and kind != ALONE
-    if totals.shape[0] > SQUARE:
-        bounds[1] = totals[SQUARE]
+    n_experts, size, averaged = vectors.shape[0], 0.0, summed and kind != MixtureKind.ALONE
+    if totals.shape[0] > MixtureTotal.SUBSET_SQ:
+        bounds[1] = totals[MixtureTotal.SUBSET_SQ]
     for e in range(n_experts):
         vector = vectors[e]
         s[e] = as_scale(scales[e])(vector, bounds[bound_indices[e]], weight)
-        played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
+        played, total = vector[LoopState.SCALED_WEIGHT_SUM], vector[LoopState.WEIGHT_SUM]
         size += abs(played + share_of(vector, weight) * s[e])
         offset, average_offset = e * n_scores, (n_experts + e) * n_scores
         for i in range(n_scores // dim):
@@ -86,13 +73,6 @@ def score_experts(learned, scales, raws, bounds, weight, dim, n_scores, theta, s
     return size
 
 
-#: Standard deviations of ln M from which the length M of a round is unusual.
-FAR = 3.0
-
-#: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
-NOTHING = 1e-15
-
-
 @kernel
 def value_of(whole, theta, y, omega):
     """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 if it may be rounding."""
@@ -100,7 +80,8 @@ def value_of(whole, theta, y, omega):
     for k in range(theta.shape[0]):
         value -= theta[k] * y[k]
         size += abs(theta[k] * y[k])
-    return value if value > NOTHING * size else 0.0
+    # Rounding would be large for AdaHedge's first rate.
+    return value if value > 1e-15 * size else 0.0
 
 
 @also_interpreted
@@ -110,24 +91,24 @@ def judge_experts(
 ):  # fmt: skip
     """Losses and gradients of the experts, the play, and the weights of the experts after it.
 
-    `length` entries of the loss's scratch are passed to the loss, all if it is 0. The scores that
-    are played go to `scores` from `offset` on, if there is room, and so do their gradient and loss.
+    The loss gets `length` entries of its scratch, all if it is 0. The scores that are played are
+    written to `scores` from `offset` on, if there is room, and so are their gradient and loss.
     """
     _, _, summed, vectors, shares, rates, totals, sums, kind, _, numbers, _ = learned
     (params, options), (work, scores, gradients, values) = constants, results
-    oracle, n_experts, mixed = as_loss(loss), vectors.shape[0], kind != ALONE
+    oracle, n_experts, mixed = as_loss(loss), vectors.shape[0], kind != MixtureKind.ALONE
     scratch = work[0, :length] if length > 0 else work[0]
     experts = 2 * n_experts if summed and mixed else n_experts
     theta = all_theta[: experts * n_scores].reshape((experts, n_scores))
     g = all_g[: experts * n_scores].reshape((experts, n_scores))
     lost = losses[:experts]
-    if kind < SCORES:
+    if kind < MixtureKind.SCORES:
         means_of(kind, theta, g)
         lower_learning_rate(shares, totals, weight)
     else:
         for b in range(experts):
             lost[b] = oracle(theta[b], y, g[b], params, scratch)
-            if mixed and options[INNER] > 0:
+            if mixed and options[LoopOption.INNER] > 0:
                 lost[b] = value_of(lost[b], theta[b], y, omega)
             forget(scratch, options, numbers)
     if scores.shape[0] > 0:
@@ -145,15 +126,16 @@ def judge_experts(
             values[r] = lost[0]
     if mixed and weight > 0.0:
         learn_shares(kind, shares, rates, totals, g, y, weight, lost, sums)
-    if kind < SCORES:  # means become gradients
-        less_truth(g, y)
+    if kind < MixtureKind.SCORES:  # means become gradients
+        for b in range(experts):
+            less(g[b], y)
 
 
 @kernel
 def forget(work, options, numbers):
     """Reset the scratch of an iterative oracle; its residual is kept in `numbers`."""
-    if options[FRESH] > 0:
-        numbers[LEFT] = max(numbers[LEFT], work[0])
+    if options[LoopOption.FRESH] > 0:
+        numbers[RoundSummary.LEFT] = max(numbers[RoundSummary.LEFT], work[0])
         clear(work)
 
 
@@ -161,22 +143,22 @@ def forget(work, options, numbers):
 def usual_weight(weight, length, reach, numbers):
     """The weight to learn a round with: one that is unusually long reaches as far as usual ones.
 
-    Its ln M is more than `FAR` standard deviations above the mean of the rounds before it. If
-    no round was usual so far, it counts M⁻³, which is less than any reach grows.
+    If no round was usual so far, it counts M⁻³, which is less than any reach grows.
     """
     if weight == 0.0:
         return 0.0
     size, share = math.log(length), 1.0
-    above = size - numbers[MEAN_LOG]
-    if above > 0.0 and numbers[MET] * above * above > FAR * FAR * numbers[SPREAD_LOG]:
-        usual = numbers[REACH]
+    above = size - numbers[RoundSummary.MEAN_LOG]
+    n_rounds, spread = numbers[RoundSummary.MET], numbers[RoundSummary.SPREAD_LOG]
+    if above > 0.0 and n_rounds * above * above > 9.0 * spread:  # three standard deviations
+        usual = numbers[RoundSummary.REACH]
         share = min(1.0, usual / reach) if usual > 0.0 else math.exp(-3.0 * above)
     else:
-        numbers[REACH] = max(numbers[REACH], reach)
-    numbers[LEFT_OUT] += weight * (1.0 - share)
-    numbers[MET] += 1.0
-    numbers[MEAN_LOG] += above / numbers[MET]
-    numbers[SPREAD_LOG] += above * (size - numbers[MEAN_LOG])
+        numbers[RoundSummary.REACH] = max(numbers[RoundSummary.REACH], reach)
+    numbers[RoundSummary.LEFT_OUT] += weight * (1.0 - share)
+    numbers[RoundSummary.MET] += 1.0
+    numbers[RoundSummary.MEAN_LOG] += above / numbers[RoundSummary.MET]
+    numbers[RoundSummary.SPREAD_LOG] += above * (size - numbers[RoundSummary.MEAN_LOG])
     return weight * share
 
 
@@ -200,13 +182,13 @@ def step_experts(
             inner, square = 0.0, 0.0
         count_round(vector, s[e], weight, share_of(vector, weight))
         u = as_step(steps[e])(vector, inner, square, bound, weight)
-        if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+        if vector[LoopState.RESCALE] != 1.0 or (summed and vector[LoopState.FLUSH] > 0.0):
             fold_expert(Theta, dim, dense, summed, e, n_experts, vector)
         for k in range(dim):
             c = e * dim + k
             move[c] = u if ragged else u * g[c]
             if summed:
-                move[n_experts * dim + c] = -vector[SCALED_WEIGHT_SUM] * move[c]
+                move[n_experts * dim + c] = -vector[LoopState.SCALED_WEIGHT_SUM] * move[c]
 
 
 @kernel(fastmath=FASTMATH)
@@ -232,7 +214,7 @@ def pack(g, n_scores, dim, packed):
 
 @kernel(fastmath=FASTMATH)
 def move_columns(Theta, j, factors, G, t):
-    """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
+    """Row j of Θ grows by row t of G, times the factors of weights, and of averages behind them."""
     wide = G.shape[1]
     for c in range(wide):
         Theta[j, c] += factors[c] * G[t, c]
@@ -244,18 +226,18 @@ def move_columns(Theta, j, factors, G, t):
 def means_of(kind, theta, means):
     """Probabilities of classes, or of labels, at the scores (N, dim) of all experts at once.
 
-    Exponentials of all are one loop over vectors: one by one they would take half of a round. Sums
-    keep their order, because `exp_of` rounds by adding what reordered sums would take off again.
+    Exponentials of all are one loop over vectors. Sums keep their order, because `exp_of` rounds by
+    adding a number that reordered sums would take off again.
     """
     experts, dim = theta.shape
     scores, flat = theta.reshape(-1), means.reshape(-1)
-    if kind == CLASSES:
+    if kind == MixtureKind.CLASSES:
         for b in range(experts):
             top = theta[b, 0]
             for k in range(1, dim):
                 top = max(top, theta[b, k])
             for k in range(dim):
-                means[b, k] = max(theta[b, k] - top, LOWEST)
+                means[b, k] = max(theta[b, k] - top, LOWEST_EXPONENT)
         for i in range(flat.shape[0]):
             flat[i] = exp_of(flat[i])
         for b in range(experts):
@@ -267,22 +249,14 @@ def means_of(kind, theta, means):
                 means[b, k] *= inverse
         return
     for i in range(flat.shape[0]):
-        e = exp_of(max(-abs(scores[i]), LOWEST))
+        e = exp_of(max(-abs(scores[i]), LOWEST_EXPONENT))
         flat[i] = (1.0 if scores[i] >= 0.0 else e) / (1.0 + e)
-
-
-@kernel
-def less_truth(g, y):
-    """Means ŷ to gradients ŷ − y."""
-    for b in range(g.shape[0]):
-        for k in range(g.shape[1]):
-            g[b, k] -= y[k]
 
 
 @kernel
 def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
     """The experts' weights after a round."""
-    if kind != SCORES:
+    if kind != MixtureKind.SCORES:
         learn_log_losses(kind, shares, rates, totals, means, y, weight, losses, sums)
         return
     for b in range(losses.shape[0]):
@@ -292,7 +266,7 @@ def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
 
 @kernel
 def renew_expert(vector, Theta, dim, dense, e):
-    """‖Θ_e‖², summed again."""
+    """Count a round, and sum ‖Θ_e‖² again."""
     first, last = e * dim, (e + 1) * dim
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)
     renew_norm(vector, Theta, block)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import int64, void
 
-from skstructured._engine.addresses import LOSS, MATRIX, VECTOR, as_loss
+from skstructured._engine.addresses import FUNCTION_TYPES, MATRIX, VECTOR, as_loss
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import kernel
 
@@ -15,7 +15,7 @@ def less(mean, truth):
         mean[k] -= truth[k]
 
 
-@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=LOSS)
+@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=FUNCTION_TYPES.loss)
 def gradient_rows(loss, theta, truth, gradients, values, params, work):
     """One loss kernel over the rows of theta: writes every gradient and value."""
     loss = as_loss(loss)
@@ -26,9 +26,8 @@ def gradient_rows(loss, theta, truth, gradients, values, params, work):
 def inner_rows(theta: Floats, difference: Floats, centered: bool) -> Floats:
     """<θ, d> of every row, over the entries with d ≠ 0.
 
-    If `centered`, for rows d that sum to 0, the entry of θ nearest to 0 among those finite is taken
-    off first: no score loses more than its last digit by it, and those that differ by little keep
-    all.
+    If `centered`, for rows d that sum to 0, the finite entry of θ nearest to 0 is taken off first:
+    scores that differ by little keep their digits.
     """
     theta = np.where(difference == 0.0, 0.0, theta)
     if centered:

@@ -7,23 +7,33 @@ among each other by the rate that thins out, so none is lost for ever.
 """
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
 from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import kernel
-from skstructured._engine.simd import LOWEST, exp_of
+from skstructured._engine.simd import LOWEST_EXPONENT, exp_of
 
-#: What is mixed: probabilities of classes, those of each label by itself, or scores; or nothing,
-#: because there is one expert.
-CLASSES, LABELS, SCORES, ALONE = range(4)
 
-#: Entries of the vector of totals: rounds that counted, the largest weight of a round (1 at least),
-#: and by how much scores mixed by their losses have lost more than the mixability gap allows, Δ.
-ROUNDS, HEAVIEST, GAP = range(3)
+class MixtureKind(IntEnum):
+    """Probabilities of classes are mixed, or of each label by itself, or scores; or one expert."""
 
-#: Mixed probabilities are (1 − FLOOR) p + FLOOR/K: none is 0, and no loss is infinite.
-FLOOR = 1e-9
+    CLASSES, LABELS, SCORES, ALONE = range(4)
+
+
+class MixtureTotal(IntEnum):
+    """Entries of the vector of totals; the last four if some experts read only a few features."""
+
+    # Rounds that counted; the largest weight of a round, 1 at least; and Δ of `learn_losses`.
+    ROUNDS, HEAVIEST, GAP = range(3)
+    # Rows of Θ in one block of experts, rows of it before those of experts that read the first
+    # features alone, how many features these are, and ‖z‖² of them in the row scored last.
+    SUBSET_BLOCK, SUBSET_START, SUBSET_WIDTH, SUBSET_SQ = range(3, 7)
+
+
+#: Mixed probabilities are (1 − floor) p + floor/K: none is 0, and no loss is infinite.
+PROBABILITY_FLOOR = 1e-9
 
 #: A rate of sharing below 0 stands for `thinning`.
 THINNING = -1.0
@@ -47,25 +57,24 @@ def marginal(u, v):
 
 @kernel
 def mix(kind, u, theta, means, v, played):
-    """Scores `played` (dim,) of N experts with scores theta and means (N, dim).
+    """Scores `played` (dim,) of N experts with scores theta and means (N, dim); `v` is scratch.
 
-    `v` (N,) is scratch. Classes: ``ln Σ v q``, q the floored probabilities; labels: the logit of
-    ``Σ v q`` for each; else ``Σ v θ``.
+    ``ln Σ v q`` of classes, q the floored probabilities; the logit of ``Σ v q``; or ``Σ v θ``.
     """
     experts, dim = theta.shape
     played[:] = 0.0
     for k in range(dim):
-        if k == 0 or kind == LABELS:
-            marginal(u[k if kind == LABELS else 0], v)
-        source = theta if kind == SCORES else means
+        if k == 0 or kind == MixtureKind.LABELS:
+            marginal(u[k if kind == MixtureKind.LABELS else 0], v)
+        source = theta if kind == MixtureKind.SCORES else means
         for b in range(experts):
             played[k] += v[b] * source[b, k]
-    if kind == CLASSES:
+    if kind == MixtureKind.CLASSES:
         for k in range(dim):
-            played[k] = math.log((1.0 - FLOOR) * played[k] + FLOOR / dim)
-    elif kind == LABELS:
+            played[k] = math.log((1.0 - PROBABILITY_FLOOR) * played[k] + PROBABILITY_FLOOR / dim)
+    elif kind == MixtureKind.LABELS:
         for k in range(dim):
-            q = (1.0 - FLOOR) * played[k] + 0.5 * FLOOR
+            q = (1.0 - PROBABILITY_FLOOR) * played[k] + 0.5 * PROBABILITY_FLOOR
             played[k] = math.log(q / (1.0 - q))
 
 
@@ -94,7 +103,7 @@ def multiplied(u, losses, eta):
     for b in range(losses.shape[0]):
         least = min(least, losses[b])
     for b in range(losses.shape[0]):
-        factor = exp_of(max(-eta * (losses[b] - least), LOWEST))
+        factor = exp_of(max(-eta * (losses[b] - least), LOWEST_EXPONENT))
         for r in range(u.shape[0]):
             u[r, b] *= factor
             total += u[r, b]
@@ -106,7 +115,7 @@ def multiplied(u, losses, eta):
 
 
 @kernel
-def tempered(u, power):
+def temper_weights(u, power):
     """u ← u^power/Z: weights of a smaller η, by this share of the one before."""
     total = 0.0
     for r in range(u.shape[0]):
@@ -120,50 +129,42 @@ def tempered(u, power):
 
 @kernel
 def lower_learning_rate(u, totals, weight):
-    """η ← 1/max w, the weight of the round to be played included: before it is played.
-
-    Experts whose odds have a larger η have too little weight when a heavy round is played by them,
-    and the bound of the mixture fails.
-    """
-    if weight > totals[HEAVIEST]:
+    """η ← 1/max w, before the round is played: with a larger η the bound of the mixture fails."""
+    if weight > totals[MixtureTotal.HEAVIEST]:
         for k in range(u.shape[0]):
-            tempered(u[k], totals[HEAVIEST] / weight)
-        totals[HEAVIEST] = weight
+            temper_weights(u[k], totals[MixtureTotal.HEAVIEST] / weight)
+        totals[MixtureTotal.HEAVIEST] = weight
 
 
 @kernel
 def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums):
-    """Weights after a round of log-losses, of classes or of labels.
-
-    η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
-    """
+    """Weights after a round of log-losses; η = 1/max w, because log-loss times w is 1/w-mixable."""
     experts, dim = means.shape
     lower_learning_rate(u, totals, weight)
-    heaviest = totals[HEAVIEST]
-    totals[ROUNDS] += 1.0
+    heaviest = totals[MixtureTotal.HEAVIEST]
+    totals[MixtureTotal.ROUNDS] += 1.0
     for k in range(dim):
-        if kind == CLASSES and truth[k] == 0.0:
+        if kind == MixtureKind.CLASSES and truth[k] == 0.0:
             continue
-        floor = FLOOR / dim if kind == CLASSES else 0.5 * FLOOR
+        floor = PROBABILITY_FLOOR / (dim if kind == MixtureKind.CLASSES else 2)
         for b in range(experts):
-            q = (1.0 - FLOOR) * means[b, k] + floor
+            q = (1.0 - PROBABILITY_FLOOR) * means[b, k] + floor
             losses[b] = -weight * math.log(q if truth[k] > 0.0 else 1.0 - q)
             sums[b] += losses[b]
-        group = u[k if kind == LABELS else 0]
+        group = u[k if kind == MixtureKind.LABELS else 0]
         multiplied(group, losses, 1.0 / heaviest)
-        shared(group, rates, totals[ROUNDS])
+        shared(group, rates, totals[MixtureTotal.ROUNDS])
 
 
 @kernel
 def learn_losses(u, rates, totals, losses, sums):
     """Weights after a round of any losses (N,), times its weight: AdaHedge that shares.
 
-    η = ln(RN)/Δ, and Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round;
-    while Δ = 0 all experts have lost the same, and η = ∞.
+    η = ln(RN)/Δ; Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round.
     """
     experts = losses.shape[0]
     price, least, mean = math.log(u.shape[1] * experts), losses[0], 0.0
-    totals[ROUNDS] += 1.0
+    totals[MixtureTotal.ROUNDS] += 1.0
     for b in range(experts):
         least = min(least, losses[b])
         sums[b] += losses[b]
@@ -171,17 +172,17 @@ def learn_losses(u, rates, totals, losses, sums):
         losses[b] -= least
         for r in range(u.shape[1]):
             mean += u[0, r, b] * losses[b]
-    gap = totals[GAP]
+    gap = totals[MixtureTotal.GAP]
     if gap > 0.0:
         eta = price / gap
         gap += max(0.0, mean - multiplied(u[0].copy(), losses, eta) / eta)
-        tempered(u[0], totals[GAP] / gap)
+        temper_weights(u[0], totals[MixtureTotal.GAP] / gap)
         multiplied(u[0], losses, price / gap)  # by the new rate: the old one may be huge
     elif mean > 0.0:
         gap = mean
         multiplied(u[0], losses, price / gap)
-    totals[GAP] = gap
-    shared(u[0], rates, totals[ROUNDS])
+    totals[MixtureTotal.GAP] = gap
+    shared(u[0], rates, totals[MixtureTotal.ROUNDS])
 
 
 def fresh_weights(groups: int, rates: int, experts: int) -> Floats:

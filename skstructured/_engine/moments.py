@@ -1,73 +1,68 @@
 """Compiled sweeps that count rows, one by one, and transform them by the counts."""
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.rows import SHORTEST
+from skstructured._engine.rows import SHORTEST_ROW
 from skstructured._engine.state import clear, copy_into
 
-#: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
-#: rows since they were brought up to date, in units of the deviation; Σ w of the rows that lack the
-#: feature, among those in the means, and since; edges, beyond which cells count as these; and
-#: deviations from the mean up to which a cell counts in the statistics. Behind them are the first
-#: rows of robust ones, from `KEPT` on.
-MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE, LOW, HIGH, LIMIT, KEPT = range(11)
 
-#: Σ w of the rows in the means and deviations, and of the rows since; number of both; how many
-#: times a row counts; how that grows, 0 if it does not; and whether statistics are robust.
-COUNTED, RECENT, N_COUNTED, GAIN, GROWTH, ROBUST = range(6)
+class Statistic(IntEnum):
+    """Rows of the statistics of every feature; behind them are the first rows of robust ones."""
 
-#: Rows since the last time weigh at most one part in so many of all.
-PATIENCE = 32.0
+    # Mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the rows since they were
+    # brought up to date, in units of the deviation.
+    MEAN, DEVIATION, INVERSE, SUM, SQUARES = range(5)
+    # Σ w of the rows that lack the feature, among those in the means, and since; edges, beyond
+    # which cells count as these; deviations from the mean up to which a cell counts.
+    MISSED, MISSED_SINCE, LOW, HIGH, LIMIT, KEPT = range(5, 11)
 
-#: Rows whose mean square is larger than this count at once.
-UNLIKE = 25.0
 
-#: Deviations below this are none; numbers below the latter have a square.
-SMALLEST, LARGEST_QUOTIENT = 1e-290, 1e150
+class RowCount(IntEnum):
+    """Counts of rows."""
 
-#: Robust statistics: first rows, which are kept; deviations from the mean to the edges; and if
-#: they forget, the n-th row counts `USUAL_GROWTH` n^`POWER` times.
-FIRST_ROWS, STREAM_EDGE, USUAL_GROWTH, POWER = 32, 3.0, 0.4, 0.3
+    # Σ w of the rows in the means and deviations, and of the rows since; number of both; how many
+    # times a row counts; how that grows, 0 if it does not; and whether statistics are robust.
+    COUNTED, RECENT, N_COUNTED, GAIN, GROWTH, ROBUST = range(6)
+
+
+#: Deviations below this count as 0.
+SMALLEST_DEVIATION = 1e-290
+
+#: First rows of a stream, which are kept until robust statistics start from them.
+FIRST_ROWS = 32
 
 #: Deviations from the mean up to which cells count, of ordinary columns and of those of which half
 #: of the first cells are equal; E min(z², 4) of normal z.
-NARROW, WIDE, NARROW_SQUARES = 2.0, 5.0, 0.7737
-
-#: A CSR entry counts as at most so many times the geometric mean of those of its column so far;
-#: rows of which all entries are counted; later every 32nd row is, 32 times.
-FARTHEST, COUNTED_ROWS, THINNED = 5.0, 128.0, 32.0
-
-#: Median of |z| of normal z.
-NORMAL_MEDIAN = 0.6745
+NARROW_LIMIT, WIDE_LIMIT, NARROW_MEAN_SQUARE = 2.0, 5.0, 0.7737
 
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
-    """z = (x − mean)/deviation, 0 without a deviation; returns ‖z‖², NaN if a cell is missing.
+    """z = (x − mean)/deviation of cells within the edges, or 0; ‖z‖², NaN if a cell is missing.
 
-    Cells beyond an edge count as the edge. Numbers that are negligible in units of the deviation
-    become 0, which is a row that can be learned; so does NaN, a missing value.
+    Numbers that are negligible in units of the deviation become 0, and so does NaN.
     """
-    mean, inverse = statistics[MEAN], statistics[INVERSE]
-    low, high = statistics[LOW], statistics[HIGH]
+    mean, inverse = statistics[Statistic.MEAN], statistics[Statistic.INVERSE]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
     size = 0.0
     for j in range(x.shape[0]):
         cell = low[j] if x[j] < low[j] else x[j]
         d = (high[j] if cell > high[j] else cell) - mean[j]
         scaled = d * inverse[j]
         size += scaled * scaled
-        z[j] = scaled if abs(scaled) > SHORTEST else 0.0
+        z[j] = scaled if abs(scaled) > SHORTEST_ROW else 0.0
     return size
 
 
 @kernel(fastmath=FASTMATH)
 def count_constants(statistics):
     """Features without deviation so far."""
-    count, inverse = 0.0, statistics[INVERSE]
+    count, inverse = 0.0, statistics[Statistic.INVERSE]
     for j in range(inverse.shape[0]):
         count += 1.0 if inverse[j] == 0.0 else 0.0
     return count
@@ -76,7 +71,7 @@ def count_constants(statistics):
 @kernel(fastmath=FASTMATH)
 def changes(x, statistics):
     """Whether a feature without deviation so far has changed."""
-    count, mean, inverse = 0.0, statistics[MEAN], statistics[INVERSE]
+    count, mean, inverse = 0.0, statistics[Statistic.MEAN], statistics[Statistic.INVERSE]
     for j in range(x.shape[0]):
         count += 1.0 if (inverse[j] == 0.0 and abs(x[j] - mean[j]) > 0.0) else 0.0
     return count > 0.0
@@ -85,7 +80,8 @@ def changes(x, statistics):
 @kernel
 def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row, whose cells count up to the limits of their columns."""
-    total, squares, limit = statistics[SUM], statistics[SQUARES], statistics[LIMIT]
+    total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    limit = statistics[Statistic.LIMIT]
     for j in range(z.shape[0]):
         d = -limit[j] if z[j] < -limit[j] else z[j]
         d = limit[j] if d > limit[j] else d
@@ -105,7 +101,8 @@ def square(z):
 @kernel(fastmath=FASTMATH)
 def complete(X, statistics, out):
     """Dense rows X with edges instead of cells beyond them, and means instead of missing ones."""
-    mean, low, high = statistics[MEAN], statistics[LOW], statistics[HIGH]
+    mean = statistics[Statistic.MEAN]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             cell = low[j] if X[i, j] < low[j] else X[i, j]
@@ -118,7 +115,7 @@ def count_gaps(x, weight, statistics):
     """Σ w of the rows without a feature grow by one row."""
     for j in range(x.shape[0]):
         if x[j] != x[j]:
-            statistics[MISSED_SINCE, j] += weight
+            statistics[Statistic.MISSED_SINCE, j] += weight
 
 
 @kernel
@@ -126,23 +123,25 @@ def refresh(x, weight, statistics, counts, centered, divided):
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
-    its square: numbers of any size neither over- nor underflow. Rows without a feature do not count
-    for it. Robust statistics forget: rows count more often than those before them.
+    its square: numbers of any size neither over- nor underflow.
     """
-    counted_weight, since, gain = counts[COUNTED], counts[RECENT], counts[GAIN]
+    counted_weight, since = counts[RowCount.COUNTED], counts[RowCount.RECENT]
+    total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    limits, gain = statistics[Statistic.LIMIT], counts[RowCount.GAIN]
+    means, deviations = statistics[Statistic.MEAN], statistics[Statistic.DEVIATION]
+    missed, lately = statistics[Statistic.MISSED], statistics[Statistic.MISSED_SINCE]
     for j in range(x.shape[0]):
-        missed, lately = statistics[MISSED, j], statistics[MISSED_SINCE, j]
-        there, fresh, limit = counted_weight - missed, since - lately, statistics[LIMIT, j]
-        old, unit = there + fresh, NARROW_SQUARES if limit == NARROW else 1.0
-        mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
+        there, fresh, limit = counted_weight - missed[j], since - lately[j], limits[j]
+        old, unit = there + fresh, NARROW_MEAN_SQUARE if limit == NARROW_LIMIT else 1.0
+        mean, deviation = means[j], deviations[j]
         if fresh > 0.0:
             times = gain if gain * fresh <= 0.5 * old else max(1.0, 0.5 * old / fresh)
-            shift = times * statistics[SUM, j] / old if centered else 0.0
+            shift = times * total[j] / old if centered else 0.0
             coefficient = there - (times - 1.0) * fresh
-            spread = (coefficient + times * statistics[SQUARES, j] / unit) / old - shift * shift
+            spread = (coefficient + times * squares[j] / unit) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
-        missed += lately
+        missed[j] += lately[j]
         if x[j] == x[j]:
             all_, share = old + weight, weight / (old + weight)
             share = min(gain * share, max(share, 0.5)) if gain > 1.0 else share
@@ -153,30 +152,33 @@ def refresh(x, weight, statistics, counts, centered, divided):
                 mean, d, share = x[j], 0.0, 1.0
             left = old / all_ if gain == 1.0 else 1.0 - share
             coefficient = (share * left if centered else share) / unit
-            z = d / deviation if deviation > SMALLEST else math.inf
-            if abs(z) < LARGEST_QUOTIENT:
+            z = d / deviation if deviation > SMALLEST_DEVIATION else math.inf
+            if abs(z) < 1e150:  # numbers below it have a square
                 deviation *= math.sqrt(left + z * z * coefficient)
             else:
                 deviation = math.hypot(deviation * math.sqrt(left), d * math.sqrt(coefficient))
             mean += share * d
         else:
-            missed += weight
-        if not divided:
-            deviation = 1.0
-        statistics[MISSED, j], statistics[MISSED_SINCE, j] = missed, 0.0
-        set_moments(statistics, j, mean if centered else 0.0, deviation)
-    counts[COUNTED], counts[RECENT] = (counted_weight + since) + weight, 0.0
+            missed[j] += weight
+        lately[j] = 0.0
+        means[j], deviations[j] = mean if centered else 0.0, deviation if divided else 1.0
+    set_edges(statistics)
+    counts[RowCount.COUNTED], counts[RowCount.RECENT] = (counted_weight + since) + weight, 0.0
 
 
 @kernel
-def set_moments(statistics, j, mean, deviation):
-    """Set the mean and deviation of a feature, and its edges; no row came since."""
-    statistics[MEAN, j], statistics[DEVIATION, j] = mean, deviation
-    statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
-    statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
-    is_bounded = statistics[LIMIT, j] < math.inf and deviation > SMALLEST
-    reach = STREAM_EDGE * deviation if is_bounded else math.inf
-    statistics[LOW, j], statistics[HIGH, j] = mean - reach, mean + reach
+def set_edges(statistics):
+    """Set what follows from new means and deviations; no row has come since."""
+    mean, deviation = statistics[Statistic.MEAN], statistics[Statistic.DEVIATION]
+    inverse, limit = statistics[Statistic.INVERSE], statistics[Statistic.LIMIT]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
+    for j in range(mean.shape[0]):
+        varies = deviation[j] > SMALLEST_DEVIATION
+        inverse[j] = 1.0 / deviation[j] if varies else 0.0
+        reach = 3.0 * deviation[j] if varies and limit[j] < math.inf else math.inf
+        low[j], high[j] = mean[j] - reach, mean[j] + reach
+    clear(statistics[Statistic.SUM])
+    clear(statistics[Statistic.SQUARES])
 
 
 @kernel
@@ -192,12 +194,13 @@ def sort(numbers, count):
 
 @kernel
 def start_robustly(statistics, centered):
-    """Statistics of the first rows, without their outliers.
+    """Statistics of the first rows, whose cells count up to two robust deviations from the median.
 
-    Cells count as at most two robust deviations from the median, 1.48 times the median distance
-    from it. If that is 0, they do up to five times the third quartile of the other distances.
+    These are 1.48 times the median distance from it; if that is 0, cells count up to five times the
+    third quartile of the other distances.
     """
-    first, cells, distances = statistics[KEPT:], np.empty(FIRST_ROWS), np.empty(FIRST_ROWS)
+    first = statistics[Statistic.KEPT :]
+    cells, distances = np.empty(FIRST_ROWS), np.empty(FIRST_ROWS)
     for j in range(first.shape[1]):
         n, same = 0, 0
         for i in range(first.shape[0]):
@@ -212,29 +215,32 @@ def start_robustly(statistics, centered):
             distances[i] = abs(cells[i] - center)
             same += distances[i] == 0.0
         sort(distances, n)
-        reach = NARROW / NORMAL_MEDIAN * 0.5 * (distances[(n - 1) // 2] + distances[n // 2])
-        limit, unit = NARROW, NARROW_SQUARES
+        normal_median = 0.6745  # of |z|, z normal
+        reach = NARROW_LIMIT / normal_median * 0.5 * (distances[(n - 1) // 2] + distances[n // 2])
+        limit, unit = NARROW_LIMIT, NARROW_MEAN_SQUARE
         if reach == 0.0:
-            limit, unit = WIDE, 1.0
-            reach = WIDE * distances[min(same + 3 * (n - same) // 4, n - 1)]
+            limit, unit = WIDE_LIMIT, 1.0
+            reach = WIDE_LIMIT * distances[min(same + 3 * (n - same) // 4, n - 1)]
         mean, squares = 0.0, 0.0
         for i in range(n):
             mean += min(max(cells[i] - center, -reach), reach) / n
         for i in range(n):
             d = min(max(cells[i] - center, -reach), reach) - (mean if centered else 0.0)
             squares += d * d / n
-        statistics[LIMIT, j] = limit
-        set_moments(statistics, j, center + mean if centered else 0.0, math.sqrt(squares / unit))
+        statistics[Statistic.LIMIT, j] = limit
+        statistics[Statistic.MEAN, j] = center + mean if centered else 0.0
+        statistics[Statistic.DEVIATION, j] = math.sqrt(squares / unit)
+    set_edges(statistics)
 
 
 @kernel
 def count_at_once(x, weight, statistics, counts, centered, divided):
     """Bring the statistics up to date with row x; with the last of the first rows robustly."""
-    n = int(counts[N_COUNTED])
+    n = int(counts[RowCount.N_COUNTED])
     if n > FIRST_ROWS:
-        counts[GAIN] = max(1.0, counts[GROWTH] * n**POWER)
+        counts[RowCount.GAIN] = max(1.0, counts[RowCount.GROWTH] * n**0.3)
     refresh(x, weight, statistics, counts, centered, divided)
-    if counts[ROBUST] > 0.0 and n == FIRST_ROWS:
+    if counts[RowCount.ROBUST] > 0.0 and n == FIRST_ROWS:
         start_robustly(statistics, centered)
 
 
@@ -250,12 +256,11 @@ def standardize_rows(
 ):
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
-    Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
-    `prior_out`, if it has rows, receives each row by the transformation before it is counted. With
-    `offsets`, the first rows of rounds of several rows, those of one round are transformed alike,
-    after all of them are counted.
+    Rows of weight zero are not counted, and become 0. `prior_out`, if it has rows, receives each
+    row by the transformation before it is counted. With `offsets`, the first rows of rounds of
+    several rows, those of a round are transformed alike, after all of them are counted.
     """
-    ahead, robust = prior_out.shape[0] > 0, counts[ROBUST] > 0.0
+    ahead, robust = prior_out.shape[0] > 0, counts[RowCount.ROBUST] > 0.0
     constant = count_constants(statistics) > 0.0
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
@@ -271,12 +276,12 @@ def standardize_rows(
             size = square(out[r]) if lacks else size
             if ahead:
                 copy_into(prior_out[r], out[r])
-            is_first = robust and counts[N_COUNTED] < FIRST_ROWS
+            is_first = robust and counts[RowCount.N_COUNTED] < FIRST_ROWS
             if is_first:
-                copy_into(statistics[KEPT + int(counts[N_COUNTED])], x)
-            counts[N_COUNTED] += 1.0
-            late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
-            unlike = not size <= UNLIKE * width or (constant and changes(x, statistics))
+                copy_into(statistics[Statistic.KEPT + int(counts[RowCount.N_COUNTED])], x)
+            counts[RowCount.N_COUNTED] += 1.0
+            late = 32.0 * (counts[RowCount.RECENT] + w) >= counts[RowCount.COUNTED]
+            unlike = not size <= 25.0 * width or (constant and changes(x, statistics))
             if late or is_first or unlike:
                 count_at_once(x, w, statistics, counts, centered, divided)
                 constant = count_constants(statistics) > 0.0
@@ -285,7 +290,7 @@ def standardize_rows(
                 gather(out[r], w, statistics)
                 if lacks:
                     count_gaps(x, w, statistics)
-                counts[RECENT] += w
+                counts[RowCount.RECENT] += w
         for r in range(start, stop - 1):  # the last one is
             if weight[r] > 0.0:
                 transform(data[rows[r] * width : (rows[r] + 1) * width], statistics, out[r])
@@ -295,33 +300,30 @@ def standardize_rows(
 def exchange(statistics, counts, grown, count, forward):
     """Exchange the scales of columns, the means and weights of their logarithms with `grown`.
 
-    Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged one by one,
-    from the last one on backwards unless `forward`. The last one has the number of rows.
+    Rows of `grown` (4, …) are columns, and these three; the first `count` are exchanged, from the
+    last one on backwards unless `forward`. Behind them is the number of rows.
     """
-    counts[N_COUNTED], grown[0, -1] = grown[0, -1], counts[N_COUNTED]
+    counts[RowCount.N_COUNTED], grown[0, -1] = grown[0, -1], counts[RowCount.N_COUNTED]
     for i in range(count):
         t = i if forward else count - 1 - i
         j = int(grown[0, t])
-        for k, row in enumerate((DEVIATION, SUM, SQUARES)):
+        for k, row in enumerate((Statistic.DEVIATION, Statistic.SUM, Statistic.SQUARES)):
             grown[k + 1, t], statistics[row, j] = statistics[row, j], grown[k + 1, t]
-        scale = statistics[DEVIATION, j]
-        statistics[INVERSE, j] = 1.0 / scale if scale > SMALLEST else 0.0
+        scale = statistics[Statistic.DEVIATION, j]
+        statistics[Statistic.INVERSE, j] = 1.0 / scale if scale > SMALLEST_DEVIATION else 0.0
 
 
 @kernel
 def count_entry(size, weight, robust, statistics, j):
-    """The scale of a column grows to the size of an entry, or to `FARTHEST` geometric means.
-
-    If the latter became smaller, it shrinks: a first entry that is far too large is forgotten.
-    """
-    scale = max(statistics[DEVIATION, j], size)
+    """The scale of a column grows to the size of an entry, or shrinks to five geometric means."""
+    scale = max(statistics[Statistic.DEVIATION, j], size)
     if robust:
-        statistics[SQUARES, j] += weight
-        share = weight / statistics[SQUARES, j]
-        statistics[SUM, j] += share * (math.log(size) - statistics[SUM, j])
-        scale = min(scale, FARTHEST * math.exp(statistics[SUM, j]))
-    statistics[DEVIATION, j] = scale
-    statistics[INVERSE, j] = 1.0 / scale if scale > SMALLEST else 0.0
+        statistics[Statistic.SQUARES, j] += weight
+        share = weight / statistics[Statistic.SQUARES, j]
+        statistics[Statistic.SUM, j] += share * (math.log(size) - statistics[Statistic.SUM, j])
+        scale = min(scale, 5.0 * math.exp(statistics[Statistic.SUM, j]))
+    statistics[Statistic.DEVIATION, j] = scale
+    statistics[Statistic.INVERSE, j] = 1.0 / scale if scale > SMALLEST_DEVIATION else 0.0
 
 
 @kernel
@@ -331,7 +333,7 @@ def divide_entries(data, indices, first, last, inverse, limit, out, place):
         z = data[t] * inverse[indices[t]]
         z = -limit if z < -limit else z
         z = limit if z > limit else z
-        out[place] = z if abs(z) > SHORTEST else 0.0
+        out[place] = z if abs(z) > SHORTEST_ROW else 0.0
         place += 1
 
 
@@ -341,16 +343,14 @@ def scale_entries(
 ):
     """Divide the entries of CSR `rows` by the scale of their columns so far, into `out`.
 
-    The scale is the largest entry. Robust ones are limited by `count_entry`, and quotients by ±1.
-    Rows of weight zero become 0; `offsets` and `prior_out` are as in `standardize_rows`.
-
-    `statistics` are afterwards as before: `grown` (4, entries + 1) receives those of columns that
-    changed, see `exchange`; returns how many.
+    Arguments are as in `standardize_rows`. `statistics` are afterwards as before: `grown`
+    (4, entries + 1) receives those of columns that changed, see `exchange`; returns how many.
     """
-    largest, inverse, count, place = statistics[DEVIATION], statistics[INVERSE], 0, 0
-    robust = counts[ROBUST] > 0.0
+    largest, inverse = statistics[Statistic.DEVIATION], statistics[Statistic.INVERSE]
+    means, weights = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
+    count, place, robust = 0, 0, counts[RowCount.ROBUST] > 0.0
     limit = 1.0 if robust else math.inf
-    grown[0, -1] = counts[N_COUNTED]
+    grown[0, -1] = counts[RowCount.N_COUNTED]
     for g in range(offsets.shape[0] - 1 if offsets.shape[0] > 0 else rows.shape[0]):
         start, stop = round_of(offsets, g)
         begin = place
@@ -358,18 +358,18 @@ def scale_entries(
             first, last, w = indptr[rows[r]], indptr[rows[r] + 1], weight[r]
             if prior_out.shape[0] > 0:
                 divide_entries(data, indices, first, last, inverse, limit, prior_out, place)
-            counts[N_COUNTED] += 1.0 if w > 0.0 else 0.0
-            times = 1.0 if counts[N_COUNTED] <= COUNTED_ROWS else THINNED
-            least = 0.0 if robust and counts[N_COUNTED] % times == 0.0 else math.inf
+            counts[RowCount.N_COUNTED] += 1.0 if w > 0.0 else 0.0
+            # After the first 128 rows, all entries of every 32nd are counted, 32 times.
+            times = 1.0 if counts[RowCount.N_COUNTED] <= 128.0 else 32.0
+            least = 0.0 if robust and counts[RowCount.N_COUNTED] % times == 0.0 else math.inf
             for t in range(first, last):
                 j, x = indices[t], abs(np.float64(data[t]))
                 columns[place + t - first] = j
                 if w > 0.0 and (x > largest[j] or x > least):
                     grown[0, count], grown[1, count] = j, largest[j]
-                    grown[2, count], grown[3, count] = statistics[SUM, j], statistics[SQUARES, j]
+                    grown[2, count], grown[3, count] = means[j], weights[j]
                     count += 1
-                    w_now = w if x > largest[j] else times * w
-                    count_entry(x, w_now, robust, statistics, j)
+                    count_entry(x, w if x > largest[j] else times * w, robust, statistics, j)
             if w > 0.0:
                 divide_entries(data, indices, first, last, inverse, limit, out, place)
             else:
@@ -387,12 +387,9 @@ def scale_entries(
 def moments_of(X: Array, weight: Floats, centered: bool) -> tuple[Floats, Floats, Floats]:
     """Σ w of the rows that have each feature, their means and their deviations, (p,) each.
 
-    ``m_j = Σ_i w_i x_ij / Σ_i w_i`` and ``sqrt(Σ_i w_i (x_ij − m_j)² / Σ_i w_i)``, over the rows i
-    whose x_ij is not NaN; without `centered`, m_j = 0. Rows of weight 0 may be of any size.
-
-    Deviations of constants are 0, and those of numbers of any size neither over- nor underflow:
-    means are those of differences from the first row, and squares are those of parts of the
-    largest.
+    Rows of weight 0 may be of any size. Deviations of constants are 0, and numbers of any size
+    neither over- nor underflow: means are those of differences from the first row, and squares
+    those of quotients by the largest.
     """
     X, weight = np.asarray(X[weight > 0.0], dtype=np.float64), weight[weight > 0.0]
     there = ~np.isnan(X)

@@ -13,7 +13,7 @@ from numba import int64
 
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.mixing import GAP
+from skstructured._engine.mixing import MixtureTotal
 from skstructured._engine.simd import add_row, prefetch
 
 #: CSR kernels are compiled for each dimension up to this one.
@@ -26,8 +26,8 @@ def dense_move_and_score(
 ):
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
-    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
-    keeps sums in one order and so makes chunks bit-identical to one pass.
+    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, so
+    chunks have the bits of one pass.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
@@ -47,11 +47,6 @@ def dense_move_and_score(
             Theta[k, width] += u * move[k]
             raw[k] += Theta[k, width]
     return z_sq
-
-
-#: Entries behind those of every mixture: rows of Θ of one part, rows of it before those of experts
-#: that read the first features alone, how many these are, and ‖z‖² of them in the row scored last.
-PART, FIRST, FEATURES, SQUARE = range(GAP + 1, GAP + 5)
 
 
 def with_feature_subset(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
@@ -88,21 +83,23 @@ def dense_move_and_score_pairs(
 ):
     """`dense_move_and_score` of many rows of Θ, two at a time, which read x and z once.
 
-    Weights outside the first-level cache, such as those of many experts, then need two thirds of
-    the time; sums are in another order. Some of the experts may read only the first features:
-    `state` has which, and gets the ‖z‖² that they see.
+    Some of the experts may read only the first features: `state` has these, and gets their ‖z‖².
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
-    intercept, has_near = Theta.shape[1] > width, state.shape[0] > SQUARE
+    intercept, has_near = Theta.shape[1] > width, state.shape[0] > MixtureTotal.SUBSET_SQ
     block_size, first, near = raw.shape[0], raw.shape[0], width
     if has_near:
-        block_size, first, near = int(state[PART]), int(state[FIRST]), int(state[FEATURES])
+        block_size, near = (
+            int(state[MixtureTotal.SUBSET_BLOCK]),
+            int(state[MixtureTotal.SUBSET_WIDTH]),
+        )
+        first = int(state[MixtureTotal.SUBSET_START])
     z_sq = 1.0 if intercept else 0.0
     for j in range(near):
         z_sq += z[j] * z[j]
     if has_near:
-        state[SQUARE] = z_sq
+        state[MixtureTotal.SUBSET_SQ] = z_sq
     for j in range(near, width):
         z_sq += z[j] * z[j]
     for start in range(0, raw.shape[0], block_size):
@@ -116,12 +113,8 @@ def dense_move_and_score_pairs(
     return z_sq
 
 
-#: Positions in CSR arrays are unsigned, which spares a check for negative indices on every access.
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-
-
 @kernel
-def _lines(length, stride):
+def _count_lines(length, stride):
     """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
     return (15 - min(stride & -stride, 8) + length) // 8
 
@@ -129,7 +122,7 @@ def _lines(length, stride):
 @kernel
 def prefetch_row(Theta, start, first_line, length, stride):
     """Request the cache lines of a row's first `length` entries, from `first_line` on."""
-    for line in range(first_line, _lines(length, stride) - 1):
+    for line in range(first_line, _count_lines(length, stride) - 1):
         prefetch(Theta, start + 8 * line)
     prefetch(Theta, start + length - 1)
 
@@ -137,16 +130,19 @@ def prefetch_row(Theta, start, first_line, length, stride):
 @kernel(fastmath=FASTMATH)
 def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
     """Raw ← raw + Θz and ‖z‖², four entries of z at a time; requests the sums behind Θ."""
-    z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
-    for t in range(first, blocked, FOUR):
-        x0, x1, x2, x3 = data[t], data[t + ONE], data[t + TWO], data[t + THREE]
-        j0, j1 = int64(indices[t]) * stride, int64(indices[t + ONE]) * stride
-        j2, j3 = int64(indices[t + TWO]) * stride, int64(indices[t + THREE]) * stride
+    # Unsigned positions spare a check for negative indices on every access.
+    four = np.uint64(4)
+    z_sq, blocked = 0.0, first + (last - first) // four * four
+    for t in range(first, blocked, four):
+        t1, t2, t3 = t + np.uint64(1), t + np.uint64(2), t + np.uint64(3)
+        x0, x1, x2, x3 = data[t], data[t1], data[t2], data[t3]
+        j0, j1 = int64(indices[t]) * stride, int64(indices[t1]) * stride
+        j2, j3 = int64(indices[t2]) * stride, int64(indices[t3]) * stride
         z_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
         add_row(raw, 0, (x0, x1, x2, x3), Theta, (j0, j1, j2, j3), dim)
         if stride > dim:
             for j in (j0, j1, j2, j3):
-                prefetch_row(Theta, j, _lines(dim, stride), stride, stride)
+                prefetch_row(Theta, j, _count_lines(dim, stride), stride, stride)
     for t in range(blocked, last):
         z_sq += data[t] * data[t]
         add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), dim)
@@ -157,10 +153,9 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
 def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
-    Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
-    or any if 0) are unrolled. Wide problems otherwise wait for memory, so the
-    weights that `ahead` reads are prefetched while `row` is moved, and those that move with it
-    while it is scored.
+    Loops over lengths known to the compiler (`known_dim` and `known_stride`, or any if 0) are
+    unrolled. The weights that `ahead` reads are prefetched while `row` is moved, and those that
+    move with it while it is scored.
     """
 
     @kernel(fastmath=FASTMATH)
@@ -196,14 +191,14 @@ def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Kern
 
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
-WAITING = 48
+WAITING_ROWS = 48
 
 #: Bytes in a cache line.
-LINE = 64
+CACHE_LINE = 64
 
 
 @kernel(fastmath={"contract"})
-def add_dense(data, width, rows, terms, A):
+def add_dense_rows(data, width, rows, terms, A):
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n = terms.shape[1], rows.shape[0]
     for r in range(0, n, 3):
@@ -224,7 +219,7 @@ def add_dense(data, width, rows, terms, A):
 
 def aligned_zeros(shape: tuple[int, ...], allocate: Any = np.zeros) -> Floats:
     """Zeros that start at a cache line."""
-    size, spare = int(np.prod(shape)), LINE // 8
+    size, spare = int(np.prod(shape)), CACHE_LINE // 8
     array = allocate(size + spare)
     start = -(array.ctypes.data // 8) % spare
     return array[start : start + size].reshape(shape)
@@ -232,7 +227,7 @@ def aligned_zeros(shape: tuple[int, ...], allocate: Any = np.zeros) -> Floats:
 
 def aligned(array: Array) -> Array:
     """`array` itself if it is C-contiguous, owned and starts at a cache line, else such a copy."""
-    if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
+    if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % CACHE_LINE == 0:
         return array
     return aligned_copy(array)
 

@@ -6,28 +6,22 @@ import numpy as np
 from numba import float64, int64, types
 
 from skstructured._engine.addresses import (
+    LOOP_TYPE,
+    LOOP_TYPES,
     MATRIX,
-    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     READ_VECTOR,
     VECTOR,
     address,
+    as_loop,
     as_loss,
     function_at,
 )
 from skstructured._engine.arrays import Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import HIGH, INVERSE, LOW, MEAN, standardize_rows
-from skstructured._engine.rounds import (
-    CONSTANTS,
-    KERNELS,
-    LEARNED,
-    LOOP,
-    Kernels,
-    as_loop,
-    play_raw,
-)
+from skstructured._engine.moments import Statistic, standardize_rows
+from skstructured._engine.rounds import Kernels, play_raw
 from skstructured._engine.rows import in_range
 from skstructured._engine.state import copy_into
 
@@ -35,37 +29,36 @@ from skstructured._engine.state import copy_into
 STEPS_SPARED = 100.0
 
 #: Returned for rows out of range, or with gaps: nothing was done.
-REFUSED = -2
+ROW_REFUSED = -2
 
-_COUNT = (MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX)
-STANDARDIZE = types.FunctionType(
-    types.void(READ_VECTOR, int64, *[READ_INT64] * 2, READ_VECTOR, *_COUNT)
+#: `standardize_rows` for one row.
+STANDARDIZE_TYPE = types.FunctionType(
+    types.void(
+        *(READ_VECTOR, int64, READ_INT64, READ_INT64, READ_VECTOR),
+        *(MATRIX, VECTOR, types.boolean, types.boolean, MATRIX, MATRIX),
+    )
 )
-as_standardize = function_at(STANDARDIZE)
+as_standardize = function_at(STANDARDIZE_TYPE)
 
 
 @kernel(
     signature=int64(
-        *(int64, int64, *KERNELS, *[float64] * 3, READ_MATRIX, READ_MATRIX, READ_VECTOR),
+        *(int64, int64, *LOOP_TYPES.kernels, *[float64] * 3, READ_MATRIX, READ_MATRIX, READ_VECTOR),
         types.Tuple((MATRIX, VECTOR, *[types.boolean] * 3)),
-        *(LEARNED, CONSTANTS, MATRIX),
+        *(LOOP_TYPES.learned, LOOP_TYPES.constants, MATRIX),
     )
 )
-def learn_row(
+def learn_single_row(
     standardize, loop, kernels, scales, steps, intercept, shortest, longest, x, truth, weight,
     scale, learned, constants, work
 ):  # fmt: skip
-    """Learn the row x (1, p); -1, or 0 if it stops the loop and is not counted, or `REFUSED`.
-
-    `intercept` is 1 if there is one; `scale` has whether rows are standardized, and the arguments
-    of `standardize_rows`.
-    """
+    """Learn the row x (1, p); −1, 0 if it stops the loop and is not counted, or `ROW_REFUSED`."""
     (statistics, counts, used, centered, divided) = scale
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
     if not in_range(x_sq, shortest * shortest, longest * longest):
-        return REFUSED
+        return ROW_REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     empty, counted = np.empty(0, dtype=np.int32), np.empty(counts.size)
     z, backup, no_rows = np.empty((1, width)), np.empty(statistics.size), np.empty((0, width))
@@ -85,17 +78,16 @@ def learn_row(
 
 
 def compiled_learn_row(kernels: Kernels) -> Kernel | None:
-    """`learn_row` with these functions; None as long as it or the loop is interpreted.
-
-    Rows are then learned by the loop.
-    """
-    if kernels.in_python or not (kernels.loop.compiles() and learn_row.compiles(STEPS_SPARED)):
+    """`learn_single_row` with these functions; None as long as it or the loop is interpreted."""
+    if kernels.in_python or not (
+        kernels.loop.compiles() and learn_single_row.compiles(STEPS_SPARED)
+    ):
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(kernels.loop, LOOP)
-    return functools.partial(learn_row.dispatcher, *loops, *kernels.addresses)
+    loops = address(standardize_rows, STANDARDIZE_TYPE), address(kernels.loop, LOOP_TYPE)
+    return functools.partial(learn_single_row.dispatcher, *loops, *kernels.addresses)
 
 
-@kernel(signature=types.void(LEARNED, READ_INT64, MATRIX, types.boolean, MATRIX))
+@kernel(signature=types.void(LOOP_TYPES.learned, READ_INT64, MATRIX, types.boolean, MATRIX))
 def play_rows(learned, scales, raws, averaged, played):
     """Scores `played` (n, dim) at raw scores Θz (n, .) of standardized rows."""
     theta = np.empty((raws.shape[1] // played.shape[1], played.shape[1]))
@@ -118,7 +110,15 @@ def scores_of_dense(Theta, z, raw):
 @kernel(
     signature=types.boolean(
         *(int64, READ_INT64, float64, float64, READ_MATRIX, READ_MATRIX),
-        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX, READ_CUBE, int64, MATRIX),
+        *(
+            types.boolean,
+            types.boolean,
+            READ_MATRIX,
+            READ_MATRIX,
+            types.Array(float64, 3, "C", readonly=True),
+            int64,
+            MATRIX,
+        ),
     )
 )
 def play_row(
@@ -127,9 +127,7 @@ def play_row(
 ):  # fmt: skip
     """Scores and means, `out` (2, dim), at the one row x (1, p) in its original units.
 
-    The row is standardized as for predictions, if that is `used`, scored by all experts, and played
-    as one, by the averages or by the last. Returns whether the row and its scores are finite and in
-    range; else `out` must not be read.
+    Returns whether the row and its scores are finite and in range; else `out` must not be read.
     """
     (rows, width), dim, n_experts = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors)
     x_sq = 0.0
@@ -140,9 +138,9 @@ def play_row(
         x_sq += x[0, j] * x[0, j]
         z[j] = x[0, j]
         if used:
-            cell = statistics[LOW, j] if z[j] < statistics[LOW, j] else z[j]
-            cell = statistics[HIGH, j] if cell > statistics[HIGH, j] else cell
-            scaled = (cell - statistics[MEAN, j]) * statistics[INVERSE, j]
+            cell = statistics[Statistic.LOW, j] if z[j] < statistics[Statistic.LOW, j] else z[j]
+            cell = statistics[Statistic.HIGH, j] if cell > statistics[Statistic.HIGH, j] else cell
+            scaled = (cell - statistics[Statistic.MEAN, j]) * statistics[Statistic.INVERSE, j]
             z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
@@ -160,10 +158,7 @@ def play_row(
 
 
 def compiled_play_row(kernels: Kernels) -> Kernel | None:
-    """`play_row` with these functions, the loss one of probabilities; None if it is interpreted.
-
-    The loss's function has no parameters, and needs no scratch.
-    """
+    """`play_row` with these functions, the loss one without parameters; None if interpreted."""
     if kernels.in_python or not play_row.compiles(STEPS_SPARED):
         return None
     (_, loss, *_), scales, _ = kernels.addresses
@@ -173,4 +168,4 @@ def compiled_play_row(kernels: Kernels) -> Kernel | None:
 def play_rows_for(kernels: Kernels, steps: float) -> Kernel:
     """`play_rows`, for so many steps, to be called with all arguments but the functions."""
     form, functions = kernels.form_of(play_rows, steps)
-    return lambda learned, *rest: form(learned, functions[1], *rest)
+    return lambda learned, *arguments: form(learned, functions[1], *arguments)

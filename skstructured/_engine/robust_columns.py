@@ -10,25 +10,17 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.state import State
 
-#: Distance of an edge from the median, in robust deviations, which are interquartile ranges divided
-#: by that of the standard normal distribution.
-EDGE, NORMAL_RANGE = 5.0, 1.349
+#: Distance of an edge from the median, in robust deviations.
+EDGE_DEVIATIONS = 5.0
 
-#: Share of the cells of a heavy column that lie beyond an edge, at least; fewest distinct values.
-HEAVY_SHARE, FEWEST_VALUES = 0.05, 10
-
-#: Shares that define the middle and the spread of a column; shares of weights are exact up to this.
-QUARTERS, ROUNDING = np.array([0.25, 0.5, 0.75]), 1e-9
-
-#: Quantiles of a heavy column, and the largest normal quantile that a cell becomes.
-LEVELS, LARGEST_QUANTILE = np.linspace(0.0, 1.0, 200), 3.0
+#: Levels of the quantiles of a heavy column.
+QUANTILE_LEVELS = np.linspace(0.0, 1.0, 200)
 
 
 class FeatureRanges(NamedTuple):
     """How features are standardized: ``z = (x − center)/scale`` of cells between `low` and `high`.
 
-    Cells beyond count as the nearer edge. A heavy feature becomes normal quantiles before, which
-    center and scale are of.
+    Cells beyond count as the nearer edge. A heavy feature first becomes normal quantiles.
 
     Attributes
     ----------
@@ -48,29 +40,20 @@ class FeatureRanges(NamedTuple):
 
 
 class RobustColumns(State):
-    """Cells within the range of their columns; heavy columns as normal quantiles.
+    """Cells within the edges `low` and `high` (p,); `heavy` columns (h,) as normal quantiles.
 
     A cell x of a column with median m and robust deviation s counts as the nearest number that is
     in ``[m − 5s, m + 5s]`` and between the least and the largest cell of the rows learned. If more
     than half of the cells equal m, s is the third quartile of ``|x − m|`` of the others. A *heavy*
     column, with more than 5% of its cells beyond ``m ± 5s``, becomes ``Φ⁻¹(F(x))``, F the
-    distribution function of the rows learned, and at most ±3. Missing values stay missing. Entries
-    of CSR rows have m = 0, and zeros are not cells.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (p,)
-        Edges.
-    heavy : ndarray of shape (h,)
-        Positions of heavy columns.
-    knots : ndarray of shape (h, 200)
-        Quantiles of heavy columns.
+    distribution function of the rows learned, given by its quantiles `knots` (h, 200), and at most
+    ±3. Entries of CSR rows have m = 0, and zeros are not cells.
     """
 
     def __init__(self, low: Floats, high: Floats) -> None:
         self.low, self.high = low, high
         self.heavy: Array = np.zeros(0, dtype=int)
-        self.knots: Floats = np.empty((0, len(LEVELS)))
+        self.knots: Floats = np.empty((0, len(QUANTILE_LEVELS)))
 
     @classmethod
     def of(cls, X: Any, weight: Floats, quantiles: bool = True) -> Self:
@@ -87,7 +70,7 @@ class RobustColumns(State):
             columns.low[j], columns.high[j], is_heavy = _edges(values, shares)
             if is_heavy and quantiles:
                 heavy.append(j)
-                knots.append(quantiles_of(values, shares, LEVELS))
+                knots.append(quantiles_of(values, shares, QUANTILE_LEVELS))
         if heavy:
             columns.heavy, columns.knots = np.array(heavy), np.array(knots)
         return columns
@@ -109,35 +92,38 @@ class RobustColumns(State):
         return Z
 
 
-def _edges(values: Floats, weight: Floats) -> tuple[float, float, bool]:
+def _edges(
+    values: Floats, weight: Floats, heavy_share: float = 0.05, fewest_values: int = 10
+) -> tuple[float, float, bool]:
     """Both edges of a column, and whether it is heavy."""
     if len(values) == 0:
         return 0.0, 0.0, False
-    first, median, third = quantiles_of(values, weight, QUARTERS)
-    distances, unit = np.abs(values - median), (third - first) / NORMAL_RANGE
+    first, median, third = quantiles_of(values, weight, np.array([0.25, 0.5, 0.75]))
+    normal_range = 1.349  # between the quartiles of the standard normal distribution
+    distances, unit = np.abs(values - median), (third - first) / normal_range
     if unit == 0.0:
         differ = distances > 0.0
         unit = _third_quartile(distances[differ], weight[differ])
-    reach = EDGE * unit
-    is_heavy = weight @ (distances > reach) > HEAVY_SHARE * weight.sum()
-    is_heavy = is_heavy and len(np.unique(values)) >= FEWEST_VALUES
+    reach = EDGE_DEVIATIONS * unit
+    is_heavy = weight @ (distances > reach) > heavy_share * weight.sum()
+    is_heavy = is_heavy and len(np.unique(values)) >= fewest_values
     return max(values.min(), median - reach), min(values.max(), median + reach), is_heavy
 
 
 def _third_quartile(sizes: Floats, weight: Floats) -> float:
-    return float(quantiles_of(sizes, weight, QUARTERS)[2]) if len(sizes) else 0.0
+    return float(quantiles_of(sizes, weight, np.array([0.75]))[0]) if len(sizes) else 0.0
 
 
-def quantiles_of(values: Floats, weight: Floats, shares: Floats) -> Floats:
+def quantiles_of(values: Floats, weight: Floats, shares: Floats, rounding: float = 1e-9) -> Floats:
     """Quantiles of numbers (n,), each of which occurs as often as its weight (n,).
 
-    If a share falls between two numbers, the quantile is in the middle of them.
+    If a share falls between two numbers, up to rounding, the quantile is in the middle of them.
     """
     order = np.argsort(values)
     below = np.cumsum(weight[order])
     below /= below[-1]
-    left = np.searchsorted(below, shares - ROUNDING)
-    right = np.minimum(np.searchsorted(below, shares + ROUNDING, side="right"), len(order) - 1)
+    left = np.searchsorted(below, shares - rounding)
+    right = np.minimum(np.searchsorted(below, shares + rounding, side="right"), len(order) - 1)
     return 0.5 * (values[order[left]] + values[order[right]])
 
 
@@ -146,17 +132,18 @@ def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:
     low, high = (np.asarray(edge, dtype=np.float64) for edge in min_max_axis(X, axis=0))
     sizes = np.abs(X.data)
     totals, counts = (np.bincount(X.indices, w, X.shape[1]) for w in (sizes, None))
-    wide = np.flatnonzero(np.maximum(high, -low) * counts > EDGE * totals)
+    wide = np.flatnonzero(np.maximum(high, -low) * counts > EDGE_DEVIATIONS * totals)
     columns = csc_matrix(X[:, wide])
     for place, j in enumerate(wide):
         span = slice(*columns.indptr[place : place + 2])
         sizes = np.abs(columns.data[span])
-        reach = EDGE * _third_quartile(sizes, weight[columns.indices[span]])
+        reach = EDGE_DEVIATIONS * _third_quartile(sizes, weight[columns.indices[span]])
         low[j], high[j] = max(low[j], -reach), min(high[j], reach)
     return low, high
 
 
-def normal_quantiles(cells: Array, knots: Floats) -> Floats:
+def normal_quantiles(cells: Array, knots: Floats, largest: float = 3.0) -> Floats:
     """Cells (n,) as normal quantiles of the middle of their level; NaN stays NaN."""
-    levels = np.interp(cells, knots, LEVELS) - np.interp(-cells, -knots[::-1], -LEVELS[::-1])
-    return np.clip(ndtri(0.5 * levels), -LARGEST_QUANTILE, LARGEST_QUANTILE)
+    higher = np.interp(-cells, -knots[::-1], -QUANTILE_LEVELS[::-1])
+    levels = np.interp(cells, knots, QUANTILE_LEVELS) - higher
+    return np.clip(ndtri(0.5 * levels), -largest, largest)

@@ -14,36 +14,26 @@ import numpy as np
 from numba import int64, types
 
 from skstructured._engine.addresses import (
-    CUBE,
-    GATHER,
-    LOSS,
-    MATRIX,
-    MOVE_AND_SCORE,
-    PREPARE,
-    READ_INT64,
-    READ_MATRIX,
-    READ_ROWS,
+    FUNCTION_TYPES,
+    LOOP_TYPE,
     READ_VECTOR,
-    SCALE,
-    STEP,
-    VECTOR,
     address,
     as_gather,
+    as_loop,
     as_loss,
     as_move_and_score,
     as_prepare,
     as_scale,
     as_step,
-    function_at,
 )
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import (
     FASTMATH,
     also_interpreted,
     are_kernels,
+    count_steps,
     in_python,
     kernel,
-    steps_of,
 )
 from skstructured._engine.experts import (
     fold_expert,
@@ -56,34 +46,26 @@ from skstructured._engine.experts import (
     step_experts,
     usual_weight,
 )
-from skstructured._engine.mixing import ALONE, SCORES, mix
-from skstructured._engine.move_and_score import WAITING, add_dense
-from skstructured._engine.rows import LARGEST, LONGEST_SQ, SHORTEST_SQ, Rows, in_range
+from skstructured._engine.mixing import MixtureKind, mix
+from skstructured._engine.move_and_score import WAITING_ROWS, add_dense_rows
+from skstructured._engine.rows import LONGEST_ROW, SHORTEST_ROW, Rows, in_range
 from skstructured._engine.state import (
-    DIM,
-    EXTRA,
-    FLUSH,
-    RENEW,
-    RENEWED,
-    RESCALE,
-    ROOM,
-    SCALED_WEIGHT_SUM,
+    RENEWAL_ROUNDS,
     Call,
     LinearState,
+    LoopOption,
+    LoopState,
     clear,
     copy_into,
     count_round,
     share_of,
 )
 
-#: Rows learned at a time, by compiled and by interpreted loops.
-BLOCK, SLOW_BLOCK = 4096, 64
+#: Rows that compiled loops learn at a time.
+LOOP_BLOCK = 4096
 
-#: Interpreted steps of a row and an expert besides products of weights, and of a CSR entry.
-STEPS_OF_ROW, STEPS_OF_ENTRY = 50.0, 8.0
-
-#: What compiling the loops is worth.
-ROUNDS_WORTH, ROWS_WORTH = 1e7, 4e6
+#: Interpreted steps of a row and an expert, without products of weights.
+STEPS_PER_ROW = 50.0
 
 
 @kernel
@@ -95,61 +77,23 @@ def most_touched(indptr, width, firsts, lengths):
     return most if indptr.shape[0] > 0 else width
 
 
-#: What loops are handed; see `learn_rounds`.
-ROUNDS = types.Tuple((READ_INT64, READ_INT64, *[READ_VECTOR] * 3, READ_MATRIX, READ_INT64))
-LEARNED = types.Tuple(
-    (
-        *(MATRIX, int64, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR),
-        *(int64, READ_INT64, VECTOR, int64[::1]),
-    )
-)
-CONSTANTS = types.Tuple((VECTOR, READ_INT64))
-RESULTS = types.Tuple((MATRIX, VECTOR, VECTOR, VECTOR))
-KERNELS = (types.UniTuple(int64, 4), READ_INT64, READ_INT64)
-SIGNATURE = int64(READ_ROWS, ROUNDS, LEARNED, CONSTANTS, RESULTS, *KERNELS)
-LOOP = types.FunctionType(SIGNATURE)
-as_loop = function_at(LOOP)
-
-
-@kernel(signature=SIGNATURE, worth=ROUNDS_WORTH)
+@kernel(signature=LOOP_TYPE.signature, worth=1e7)
 def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, steps):
-    """Learn rounds in order; stop before one whose norm or scores are out of range.
+    """Learn rounds in order; returns the first whose norm or scores are out of range, or −1.
 
     Each round: raw scores of all experts; s of each, from a bound on ‖∂θ/∂Θ‖² and the weight;
     ``θ_e = s_e raw_e``, and of its average ``((Σ v s) raw + A)/Σ v``; losses and gradients g in θ;
     the scores played, by `mix`, and the weights of the experts; with the gradient G of each in Θ,
     u = step(<G, Θ>, ‖G‖²); ``Θ ← Θ + u G`` and ``A ← A − u (Σ v s) G``.
-
-    Parameters
-    ----------
-    rows : tuple
-        In the form that compiled functions read, see `Rows`.
-    rounds : tuple
-        Positions of rows, or of first rows; lengths of rounds, none if each is one row; truths, one
-        after the other; weights; Ω of the truths; the arguments of `prepare` for each round;
-        lengths of the loss's scratch, none if it is all.
-    learned : tuple
-        See `LinearState.learned`.
-    constants : tuple
-        Parameters of the loss, and options.
-    results : tuple
-        Scratch of the loss, one row, or one for each round; and outputs, if there is room: scores
-        that are played, gradients and losses at them.
-    kernels, scales, steps
-        Those of `TYPES`; the experts'.
-
-    Returns
-    -------
-    int
-        The position of the round that stopped it, or −1.
     """
-    data, indices, indptr, width = rows
+    _, _, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, _, summed, vectors, _, _, totals, _, kind, _, numbers, slot = learned
     options, move_and_score = constants[1], as_move_and_score(kernels[0])
     prepare, gather = as_prepare(kernels[2]), as_gather(kernels[3])
-    n, n_experts, dim, extra = weight.shape[0], vectors.shape[0], options[DIM], options[EXTRA]
-    ragged, mixed, longest = lengths.shape[0] > 0, kind != ALONE, 1
+    n, n_experts, dim = weight.shape[0], vectors.shape[0], options[LoopOption.DIM]
+    extra = options[LoopOption.EXTRA]
+    ragged, mixed, longest = lengths.shape[0] > 0, kind != MixtureKind.ALONE, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     longest += extra
@@ -161,30 +105,26 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
     raws, theta, g = raw.reshape((longest, columns)), np.empty(raw.size), np.empty(raw.size)
     y, losses, v = np.empty(longest * dim), np.empty(columns), np.empty(columns)
     s = np.empty(n_experts)
-    bounds, room = np.zeros(2), np.empty(options[ROOM])
+    bounds, room = np.zeros(2), np.empty(options[LoopOption.ROOM])
     packed = np.empty((longest if ragged else 0, n_experts * dim))
     G, touched = np.empty((most, n_experts * dim)), np.empty(most, dtype=np.int64)
     length, scored, offset, truths, count = dim, 1, 0, 0, 0
+    shortest_sq, longest_sq = SHORTEST_ROW * SHORTEST_ROW, LONGEST_ROW * LONGEST_ROW
     state = totals if mixed else vectors[0]
     clear(move)
     if not ragged:
-        bounds[0] = move_and_score(
-            data, indices, indptr, width, order[0], order[0], Theta, state, move, 0.0, weight[0],
-            raw,
-        )  # fmt: skip
+        place = order[0]
+        bounds[0] = move_and_score(*rows, place, place, Theta, state, move, 0.0, weight[0], raw)
     for r in range(n):
         w = weight[r]
         if ragged:
             length = lengths[r]
             scored, w = length + extra, usual_weight(w, length, terms[r, 2], numbers)
-            prepare(
-                data, indices, indptr, width, order[r], length, Theta, options, terms[r], room,
-                raws, bounds,
-            )  # fmt: skip
-        elif not in_range(bounds[0], SHORTEST_SQ, LONGEST_SQ):
+            prepare(*rows, order[r], length, Theta, options, terms[r], room, raws, bounds)
+        elif not in_range(bounds[0], shortest_sq, longest_sq):
             return r
         n_scores = scored * dim
-        if not score_experts(learned, scales, raws, bounds, w, dim, n_scores, theta, s) <= LARGEST:
+        if not score_experts(learned, scales, raws, bounds, w, dim, n_scores, theta, s) < np.inf:
             return r
         for k in range(length):
             y[k] = truth[truths + k]
@@ -196,9 +136,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
         )  # fmt: skip
         if ragged:
             pack(g, n_scores, dim, packed)
-            count = gather(
-                data, indices, indptr, width, order[r], packed[:scored], options, slot, touched, G
-            )
+            count = gather(*rows, order[r], packed[:scored], options, slot, touched, G)
             for i in range(2):
                 numbers[i] = max(numbers[i], w * bounds[i])
         step_experts(
@@ -209,13 +147,13 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
                 move_columns(Theta, touched[t], move, G, t)
         else:
             after = min(r + 1, n - 1)
+            u, coming = 1.0 if w > 0.0 else 0.0, order[after]
             bounds[0] = move_and_score(
-                data, indices, indptr, width, order[r], order[after], Theta, state, move,
-                1.0 if w > 0.0 else 0.0, weight[after], raw,
-            )  # fmt: skip
+                *rows, order[r], coming, Theta, state, move, u, weight[after], raw
+            )
         for e in range(n_experts):
-            if vectors[e, RENEWED] + 1.0 < RENEW:
-                vectors[e, RENEWED] += 1.0
+            if vectors[e, LoopState.RENEWED] + 1.0 < RENEWAL_ROUNDS:
+                vectors[e, LoopState.RENEWED] += 1.0
             else:
                 renew_expert(vectors[e], Theta, dim, dense, e)
         offset += n_scores
@@ -234,7 +172,7 @@ def scaled(raw, s, theta):
 
 
 @kernel(fastmath=FASTMATH)
-def products(g, raw):
+def inner_and_square(g, raw):
     """<g, raw> and ‖g‖²."""
     inner, square = 0.0, 0.0
     for k in range(g.shape[0]):
@@ -243,13 +181,13 @@ def products(g, raw):
     return inner, square
 
 
-@kernel(signature=SIGNATURE, worth=ROWS_WORTH)
+@kernel(signature=LOOP_TYPE.signature, worth=4e6)
 def learn_rows(  # the hot loop
     rows, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """As `learn_rounds`, for one optimizer and rounds of one row each: their fast way.
+    """`learn_rounds` for one optimizer and rounds of one row each.
 
-    The average of dense rows waits, a few rows at a time. Losses may have scratch for each round.
+    Terms of the average of dense rows wait. Losses may have scratch for each round.
     """
     data, indices, indptr, width = rows
     order, truth, weight = rounds[0], rounds[2], rounds[3]
@@ -257,25 +195,28 @@ def learn_rows(  # the hot loop
     (params, options), (work, scores, _, _) = constants, results
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(scales[0]), as_step(steps[0])
-    n, dim, A, vector, scratch = weight.shape[0], options[DIM], Theta[A_start:], vectors[0], work[0]
+    n, dim, vector = weight.shape[0], options[LoopOption.DIM], vectors[0]
+    A, scratch = Theta[A_start:], work[0]
     dense = indptr.shape[0] == 0
     waiting, is_fused, turns = summed and dense, summed and not dense, work.shape[0] > 1
-    raw, theta, y, waits = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((WAITING, dim))
+    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
+    waits = np.empty((WAITING_ROWS, dim))
     move, start, stopped, offset = np.empty(2 * dim if is_fused else dim), 0, -1, 0
     g, none, n_experts = move[:dim], int64(0), int64(1)  # literals have copies of functions
+    shortest_sq, longest_sq = SHORTEST_ROW * SHORTEST_ROW, LONGEST_ROW * LONGEST_ROW
     clear(move)
     x_sq = move_and_score(
         data, indices, indptr, width, order[0], order[0], Theta, vector, move, 0.0, weight[0], raw
     )
     for r in range(n):
         w = weight[r]
-        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
+        if not in_range(x_sq, shortest_sq, longest_sq):
             stopped = r
             break
         s = scale(vector, x_sq, w)
         share = share_of(vector, w)
-        size = abs(vector[SCALED_WEIGHT_SUM] + share * s) + scaled(raw, s, theta)
-        if not size <= LARGEST:
+        size = abs(vector[LoopState.SCALED_WEIGHT_SUM] + share * s) + scaled(raw, s, theta)
+        if not size < np.inf:
             stopped = r
             break
         for k in range(dim):
@@ -287,87 +228,76 @@ def learn_rows(  # the hot loop
         if scores.shape[0] > 0:
             for k in range(dim):
                 scores[offset + k] = theta[k]
-        inner, square = products(g, raw)
+        inner, square = inner_and_square(g, raw)
         count_round(vector, s, w, share)
         u = step(vector, inner, square * x_sq, x_sq, w)
-        if vector[RESCALE] != 1.0 or (summed and vector[FLUSH] > 0.0):
+        if vector[LoopState.RESCALE] != 1.0 or (summed and vector[LoopState.FLUSH] > 0.0):
             if waiting:
-                add_dense(data, width, order[start:r], waits, A)
+                add_dense_rows(data, width, order[start:r], waits, A)
                 start = r
             fold_expert(Theta, dim, dense, summed, none, n_experts, vector)
         if summed:
+            played = vector[LoopState.SCALED_WEIGHT_SUM]
             for k in range(dim):
                 if is_fused:
-                    move[dim + k] = -vector[SCALED_WEIGHT_SUM] * g[k]
+                    move[dim + k] = -played * g[k]
                 else:
-                    waits[r - start, k] = -u * vector[SCALED_WEIGHT_SUM] * g[k]
-        if waiting and r + 1 - start == WAITING:
-            add_dense(data, width, order[start : r + 1], waits, A)
+                    waits[r - start, k] = -u * played * g[k]
+        if waiting and r + 1 - start == WAITING_ROWS:
+            add_dense_rows(data, width, order[start : r + 1], waits, A)
             start = r + 1
         after = min(r + 1, n - 1)
         x_sq = move_and_score(
             data, indices, indptr, width, order[r], order[after], Theta, vector, move,
             u if w > 0.0 else 0.0, weight[after], raw,
         )  # fmt: skip
-        if vector[RENEWED] + 1.0 < RENEW:
-            vector[RENEWED] += 1.0
+        renewed = vector[LoopState.RENEWED] + 1.0
+        if renewed < RENEWAL_ROUNDS:
+            vector[LoopState.RENEWED] = renewed
         else:
             renew_expert(vector, Theta, dim, dense, none)
         offset += dim
     if waiting:
-        add_dense(data, width, order[start : n if stopped < 0 else stopped], waits, A)
+        add_dense_rows(data, width, order[start : n if stopped < 0 else stopped], waits, A)
     return stopped
 
 
-NO_INTS, NO_FLOATS, NO_TERMS = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 2))
+#: What is left out of the arguments of a loop.
+NO_FLOATS = np.empty(0)
 
 
-def rounds_of(order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FLOATS) -> Any:
+def single_row_rounds(
+    order: Array, truth: Floats, weight: Floats, omega: Floats = NO_FLOATS
+) -> Any:
     """Rounds of one row each, in the form of loops; truths are (n, dim)."""
-    return order, NO_INTS, truth.reshape(-1), weight, omega, NO_TERMS, NO_INTS
-
-
-#: The types of the kernels of a loop.
-TYPES = (MOVE_AND_SCORE, LOSS, PREPARE, GATHER)
+    none = np.empty(0, dtype=np.int64)
+    return order, none, truth.reshape(-1), weight, omega, np.empty((0, 2)), none
 
 
 class Kernels:
-    """Functions of a loop and of its experts.
+    """Functions of a loop, the first of `FUNCTION_TYPES`, and those that its experts step by.
 
-    Parameters
-    ----------
-    kernels : tuple
-        The first of `TYPES`.
-    experts : list of OnlineOptimizer
-    several : bool, default=False
-        Whether there are experts, or rounds of several rows.
-
-    Attributes
-    ----------
-    functions : tuple
-        Those of `TYPES`; those of the experts that scale, and that step.
-    in_python : bool
-        Whether any is a Python function; loops are then never compiled.
-    loop : callable
-        `learn_rounds` or `learn_rows`.
+    If any is a Python function, loops are never compiled. With `several` experts, or rounds of
+    several rows, the loop is `learn_rounds`.
     """
 
     def __init__(self, kernels: Any, experts: Any, several: bool = False) -> None:
-        scales, steps = (
-            [getattr(expert, name) for expert in experts]
-            for name in ("scale_kernel", "step_kernel")
-        )
-        self.functions: Any = (*kernels, *[None] * len(TYPES))[: len(TYPES)], scales, steps
+        scales = [expert.scale_kernel for expert in experts]
+        steps = [expert.step_kernel for expert in experts]
+        self.functions: Any = (*kernels, *[None] * (4 - len(kernels))), scales, steps
         self.loop: Any = learn_rounds if several else learn_rows
         self.in_python = not are_kernels([self.loop, *filter(None, kernels), *scales, *steps])
 
     @functools.cached_property
     def addresses(self) -> Any:
         """`functions`, compiled, as loops get them."""
-        loop, scales, steps = self.functions
-        places = [address(f, kind) if f else 0 for f, kind in zip(loop, TYPES, strict=True)]
-        scaling, stepping = [address(f, SCALE) for f in scales], [address(f, STEP) for f in steps]
-        return tuple(places), np.array(scaling), np.array(stepping)
+        kernels, scales, steps = self.functions
+        typed = zip(kernels, FUNCTION_TYPES[:4], strict=True)
+        return (
+            tuple(address(f, kind) if f else 0 for f, kind in typed),
+            np.array([address(f, FUNCTION_TYPES.scale) for f in scales]),
+            np.array([address(f, FUNCTION_TYPES.step) for f in steps]),
+        )
 
     def form_of(self, loop: Any, steps: float = 0.0) -> Any:
         """The form of a loop to call with so many steps, and the functions to hand it."""
@@ -382,30 +312,30 @@ class Kernels:
         if self.in_python or loop.is_warm:
             return 0.0
         n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
-        losses = STEPS_OF_ROW * n + steps_of(self.functions[0][1]) * len(rounds[2])
+        losses = STEPS_PER_ROW * n + count_steps(self.functions[0][1]) * len(rounds[2])
         products = rows.width * state.matrix.shape[0]
         if rows.is_sparse:  # each entry moves and adds a slice of weights
-            products = STEPS_OF_ENTRY * len(rows.data) / max(rows.n_rows, 1)
-        return len(state.vectors) * losses + n * products * steps_of(self.functions[0][0])
+            products = 8.0 * len(rows.data) / max(rows.n_rows, 1)
+        return len(state.vectors) * losses + n * products * count_steps(self.functions[0][0])
 
     @property
     def block_size(self) -> int:
         """Rows to learn at a time."""
-        return SLOW_BLOCK if self.in_python or not self.loop.compiles() else BLOCK
+        return 64 if self.in_python or not self.loop.compiles() else LOOP_BLOCK
 
-    def call_of(self, rows: Rows, rounds: Any, state: LinearState, *rest: Any) -> Call:
+    def call_of(self, rows: Rows, rounds: Any, state: LinearState, *arguments: Any) -> Call:
         """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
         form, functions = self.form_of(self.loop, self._steps_of(self.loop, rows, rounds, state))
-        return form, rows.arrays, rounds, state.learned, *rest, *functions
+        return form, rows.arrays, rounds, state.learned, *arguments, *functions
 
     def call_ahead(
-        self, rows: Rows, rounds: Any, state: LinearState, played: Any, *rest: Any
+        self, rows: Rows, rounds: Any, state: LinearState, played: Any, *arguments: Any
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
         form, functions = self.form_of(ahead, self._steps_of(ahead, rows, rounds, state))
         loop = in_python(self.loop) if self.in_python else self.loop
-        loop = loop if functions is self.functions else address(self.loop, LOOP)
-        return form, loop, rows.arrays, *played, rounds, state.learned, *rest, *functions
+        loop = loop if functions is self.functions else address(self.loop, LOOP_TYPE)
+        return form, loop, rows.arrays, *played, rounds, state.learned, *arguments, *functions
 
 
 @kernel
@@ -444,21 +374,21 @@ def without_averages(shares, n_experts, out):
 def play_raw(learned, scales, raws, averaged, theta, means, out):
     """Scores `out` (dim,) that are played at raw ones (1, 2 E dim), by the averages or the last.
 
-    With a weight of 0; theta and means (2 E, dim) are scratch.
+    The round has weight 0; theta and means (2 E, dim) are scratch.
     """
     summed, vectors, shares, rates, totals, sums, kind, bound_indices, numbers, slot = learned[2:]
     n_experts, dim = vectors.shape[0], out.shape[0]
     vectors_copy, s, v = np.empty_like(vectors), np.empty(n_experts), np.empty(shares.shape[2])
     for e in range(n_experts):  # optimizers may note what they see in them
         copy_into(vectors_copy[e], vectors[e])
-    mixed_as = kind if kind != ALONE else SCORES  # averages of one expert are scored here too
+    mixed_as = min(kind, MixtureKind.SCORES.value)  # averages of one expert are scored here too
     mixing_state = (shares, rates, totals, sums, mixed_as, bound_indices, numbers, slot)
     held = (learned[0], learned[1], summed, vectors_copy, *mixing_state)
     score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)
-    if kind == ALONE:
+    if kind == MixtureKind.ALONE:
         copy_into(out, theta[1 if averaged and summed else 0])
         return
-    if kind < SCORES:
+    if kind < MixtureKind.SCORES:
         means_of(kind, theta, means)
     if summed and not averaged:
         by_last = np.empty_like(shares)
@@ -469,23 +399,26 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 
 
 @kernel(
-    signature=int64(int64, READ_ROWS, READ_VECTOR, types.boolean, *SIGNATURE.args[1:]),
-    worth=ROWS_WORTH,
+    signature=int64(
+        int64,
+        LOOP_TYPE.signature.args[0],
+        READ_VECTOR,
+        types.boolean,
+        *LOOP_TYPE.signature.args[1:],
+    ),
+    worth=4e6,
 )
 def ahead(
     loop, rows, prior_data, averaged, rounds, learned, constants, results, kernels, scales, steps
 ):
-    """Score each row of `prior_data` as predictions are, and then have the loop learn it alone.
-
-    As `learn_rounds`; scores are by the averages of the weights, or by the last.
-    """
+    """Score each row of `prior_data` as predictions are, and then have the loop learn it alone."""
     _, indices, indptr, width = rows
     order, lengths, truth, weight, omega, terms, sizes = rounds
     Theta, summed, vectors, options = learned[0], learned[2], learned[3], constants[1]
     learn, (work, scores, none, _) = as_loop(loop), results
-    dim, n_models = options[DIM], vectors.shape[0] * (2 if summed else 1)
-    raws, theta = np.empty((1, n_models * dim)), np.empty((n_models, dim))
-    means = np.empty((n_models, dim))
+    dim, n_models = options[LoopOption.DIM], vectors.shape[0] * (2 if summed else 1)
+    raws = np.empty((1, n_models * dim))
+    theta, means = np.empty((n_models, dim)), np.empty((n_models, dim))
     for r in range(weight.shape[0]):
         span = slice(r, r + 1)
         scores_of_row(prior_data, indices, indptr, width, order[r], Theta, raws[0])

@@ -7,21 +7,17 @@ from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.arrays import Array
-from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
 #: norms and of their sums then stay far from both ends of float64.
-SHORTEST, LONGEST = 1e-100, 1e100
-SHORTEST_SQ, LONGEST_SQ = SHORTEST * SHORTEST, LONGEST * LONGEST
-
-#: Scores are compared with it: numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
-LARGEST = np.finfo(np.float64).max
+SHORTEST_ROW, LONGEST_ROW = 1e-100, 1e100
 
 #: As an object, which compares ten times as fast as the type it is of.
 DOUBLE = np.dtype(np.float64)
 
-#: Numbers that stay in cache between being transformed and being learned, and rows at least.
-CACHED, LEAST_BLOCK = 131072, 64
+#: Numbers that stay in cache between being transformed and being learned.
+CACHED_NUMBERS = 131072
 
 
 @kernel(inline=True)
@@ -45,11 +41,15 @@ def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq
     return -1
 
 
+def rows_in_cache(size: int, entries: int) -> int:
+    """Rows with so many entries each that stay in cache, at most `size`, and 64 if not fewer."""
+    return min(size, max(64, CACHED_NUMBERS // max(entries, 1)))
+
+
 class Rows(NamedTuple):
     """Validated rows of X for compiled functions: float64 or float32 values, int32 indices.
 
-    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is the array
-    that they were read from.
+    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept.
     """
 
     data: np.ndarray
@@ -67,8 +67,8 @@ class Rows(NamedTuple):
             indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
             data = np.ascontiguousarray(X.data)
             return cls(data, indices, indptr, X.shape[1], X.shape[0], X)
-        n_rows, width = X.shape
-        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, width, n_rows, X)
+        (n_rows, width), none = X.shape, np.empty(0, dtype=np.int32)
+        return cls(X.reshape(-1), none, none, width, n_rows, X)
 
     @property
     def matrix(self) -> Any:
@@ -101,8 +101,7 @@ class Rows(NamedTuple):
 
     def block_size(self, size: int) -> int:
         """Rows that stay in cache as a copy, at most `size`."""
-        entries = len(self.data) // max(self.n_rows, 1)
-        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
+        return rows_in_cache(size, len(self.data) // max(self.n_rows, 1))
 
     def read_as(self, dtype: DTypeLike, order: Array) -> tuple["Rows", Array]:
         """Rows that such functions read, and the order: these, or a copy of those in `order`."""
@@ -120,11 +119,11 @@ class Rows(NamedTuple):
         return Rows.from_array(np.where(np.isnan(self.X), 0.0, self.X).astype(self.data.dtype))
 
     def first_bad(
-        self, intercept: bool = False, shortest: float = SHORTEST, longest: float = LONGEST
+        self, intercept: bool = False, shortest: float = SHORTEST_ROW, longest: float = LONGEST_ROW
     ) -> int:
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
         constant, least, most = float(intercept), shortest * shortest, longest * longest
-        if constant >= least and self.data.size <= CACHED:  # too few numbers to compile for
+        if constant >= least and self.data.size <= CACHED_NUMBERS:  # too few numbers to compile for
             with np.errstate(over="ignore", invalid="ignore"):
                 if constant + float(np.einsum("i,i->", self.data, self.data)) <= most:
                     return -1

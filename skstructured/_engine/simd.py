@@ -11,11 +11,9 @@ from numba.extending import intrinsic, lower_builtin, type_callable
 from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
 
-_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-
 #: 1.5·2⁵²: a number of the size of n added to it is rounded to an integer n, which then stands in
 #: the last bits of the sum. 1023 more, so that these bits are those of the exponent of 2ⁿ.
-MAGIC = 1.5 * 2.0**52 + 1023.0
+EXPONENT_MAGIC = 1.5 * 2.0**52 + 1023.0
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Array, offset: Any) -> Any:
@@ -37,23 +35,15 @@ def _type_of_prefetch(context: Any) -> Any:
 def _prefetch_line(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     pointer = _pointer(context, builder, signature.args[0], *args)
     pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
+    int32 = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, int32, int32, int32])
     request = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-    builder.call(request, [pointer, _INT32(0), _INT32(3), _INT32(1)])
+    builder.call(request, [pointer, int32(0), int32(3), int32(1)])
     return context.get_dummy_value()
 
 
 @intrinsic(prefer_literal=True)
-def _add_lanes(
-    typing_context: Any,
-    target: Any,
-    target_start: Any,
-    factors: Any,
-    source: Any,
-    starts: Any,
-    shift: Any,
-    lanes: Any,
-) -> Any:
+def _add_lanes(typing_context, target, target_start, factors, source, starts, shift, lanes):
     if not isinstance(lanes, types.IntegerLiteral):
         return None
     vector = ir.VectorType(ir.DoubleType(), lanes.literal_value)
@@ -68,7 +58,7 @@ def _add_lanes(
         def term(i: Any) -> Any:
             x, repeated = builder.extract_value(args[2], i), ir.Constant(vector, ir.Undefined)
             for lane in range(vector.count):
-                repeated = builder.insert_element(repeated, x, _INT32(lane))
+                repeated = builder.insert_element(repeated, x, ir.IntType(32)(lane))
             start = builder.extract_value(args[4], i)
             return builder.fmul(repeated, builder.load(place(3, start), align=8), flags=fused)
 
@@ -90,8 +80,7 @@ def _add_slices(
 ) -> None:
     """``target[s:s + length] += Σ_i factors[i] source[starts[i]:starts[i] + length]``, flat.
 
-    By whole vectors, which a compiler that knows too little of the arrays' overlap would not use.
-    Bounds are the caller's to keep.
+    Compiled, by whole vectors, and without a check of bounds.
     """
     goal, source = target.reshape(-1)[target_start : target_start + length], source.reshape(-1)
     for x, start in zip(factors, starts, strict=True):
@@ -111,7 +100,7 @@ def add_row(target, target_start, factors, source, starts, length):
 
 def two_to(shifted: Any) -> float:
     """2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorizes."""
-    return math.ldexp(1.0, int(shifted - MAGIC)) if shifted == shifted else shifted
+    return math.ldexp(1.0, int(shifted - EXPONENT_MAGIC)) if shifted == shifted else shifted
 
 
 @type_callable(two_to)
@@ -121,7 +110,8 @@ def _type_of_two_to(context: Any) -> Any:
 
 @lower_builtin(two_to, types.float64)
 def _last_bits_as_exponent(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
+    int64 = ir.IntType(64)
+    bits = builder.shl(builder.bitcast(args[0], int64), ir.Constant(int64, 52))
     return builder.bitcast(bits, ir.DoubleType())
 
 
@@ -136,10 +126,7 @@ def greater(a: Any, b: Any) -> Any:
 
 
 def _of_two(function: Any, name: str) -> None:
-    """Have compiled code choose by an instruction: loops of it become vectors.
-
-    They do not if a compiler must think of NaN.
-    """
+    """Have compiled code choose by an instruction without NaN: loops of it become vectors."""
 
     @type_callable(function)
     def typed(context: Any) -> Any:
@@ -156,24 +143,21 @@ _of_two(lesser, "llvm.minnum")
 _of_two(greater, "llvm.maxnum")
 
 
-LOG2_E = 1.4426950408889634
-#: ln 2 in two parts, the first with so many zeros at its end that n times it is exact.
-LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
-
 #: Exponents below this are next to nothing, and out of the range of `exp_of`.
-LOWEST = -700.0
+LOWEST_EXPONENT = -700.0
 
 
 @kernel(inline=True)
 def exp_of(e):
     """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
 
-    ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2 and ``|r| ≤ ln(2)/2``, for which twelve terms
-    of the series leave 2e-16. Adding 1.5·2⁵² rounds to an integer, and leaves it in the last bits.
+    ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2; twelve terms of the series leave 2e-16.
     """
-    shifted = e * LOG2_E + MAGIC
-    n = shifted - MAGIC
-    r = (e - n * LN2_HIGH) - n * LN2_LOW
+    # ln 2 in two terms, the first with so many zeros at its end that n times it is exact.
+    high, low = 0.6931471803691238, 1.9082149292705877e-10
+    shifted = e * 1.4426950408889634 + EXPONENT_MAGIC  # log2(e)
+    n = shifted - EXPONENT_MAGIC
+    r = (e - n * high) - n * low
     p = 1.0 / 39916800.0 + r * (1.0 / 479001600.0)
     p = 1.0 / 3628800.0 + r * p
     p = 1.0 / 362880.0 + r * p
@@ -192,8 +176,7 @@ def exp_of(e):
 def acos_of(c):
     """acos(c) for 0 ≤ c ≤ 1, to a few units in the last place.
 
-    ``√(2s) P(s)`` with s = 1 − c, and the polynomial of the least relative error, 2e-16, without
-    calls, so loops over it run several numbers at a time.
+    ``√(2s) P(s)`` with s = 1 − c, and the polynomial of the least relative error, 2e-16.
     """
     s = 1.0 - c
     p = 5.3808098398167465e-06
@@ -218,19 +201,18 @@ def acos_of(c):
 
 
 #: Terms of the sine's series, in turns: of a quarter of one they leave 3e-16.
-TERMS = tuple((-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(10))
-
-#: Turns beyond which there is no phase any more.
-LARGEST = 0.25 / np.finfo(np.float64).eps
+SINE_TERMS = tuple(
+    (-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(10)
+)
 
 
 @kernel(fastmath={"contract"})
 def waves_of(t, amplitudes, cosines, sines):
     """a cos(2πt) and a sin(2πt), by the series of the sine within a quarter of a turn."""
-    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 = TERMS
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 = SINE_TERMS
     for j in range(amplitudes.shape[0]):
         r = t[j] - np.rint(t[j])
-        r = r if abs(t[j]) < LARGEST else 0.0
+        r = r if abs(t[j]) < 2.0**50 else 0.0  # beyond it there is no phase any more
         up = 0.25 - abs(r)
         s = 0.25 - abs(abs(r) - 0.25)
         s = s if r >= 0.0 else -s
@@ -249,12 +231,8 @@ def waves_of(t, amplitudes, cosines, sines):
 
 @kernel
 def write_waves(turns, amplitudes, out):
-    """Write a cos(2πt), and behind all of them a sin(2πt), into the last 2m columns of `out`.
-
-    Turns t are (n, m), amplitudes a (m,).
-    """
+    """Write a cos(2πt), t (n, m) and a (m,), and then a sin(2πt), to the last columns of `out`."""
     n, m = turns.shape
-    start = out.shape[1] - 2 * m
-    middle = start + m
+    start, middle = out.shape[1] - 2 * m, out.shape[1] - m
     for i in range(n):
         waves_of(turns[i], amplitudes, out[i, start:middle], out[i, middle:])

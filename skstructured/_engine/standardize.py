@@ -15,24 +15,11 @@ from scipy.sparse import csr_matrix
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
-    COUNTED,
-    DEVIATION,
     FIRST_ROWS,
-    GAIN,
-    GROWTH,
-    HIGH,
-    INVERSE,
-    KEPT,
-    LIMIT,
-    LOW,
-    MEAN,
-    MISSED,
-    N_COUNTED,
-    ROBUST,
-    SHORTEST,
-    SMALLEST,
-    USUAL_GROWTH,
-    WIDE,
+    SMALLEST_DEVIATION,
+    WIDE_LIMIT,
+    RowCount,
+    Statistic,
     complete,
     exchange,
     moments_of,
@@ -40,34 +27,23 @@ from skstructured._engine.moments import (
     standardize_rows,
 )
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
-from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
+from skstructured._engine.rows import SHORTEST_ROW, Rows, rows_in_cache
 from skstructured._engine.saved import renamed
 from skstructured._engine.state import Call, State, at_once
 
 #: The order of one row; it is not written to.
-FIRST = np.zeros(1, dtype=np.int64)
+SINGLE_ROW = np.zeros(1, dtype=np.int64)
 
 
 #: What changes nothing.
-NOTHING: Call = (int,)
+NO_CALL: Call = (int,)
 
 
 class Counted(NamedTuple):
     """Rows that were transformed as if they had been counted.
 
-    Attributes
-    ----------
-    rows : Rows
-        The transformed rows.
-    places : ndarray of shape (n,)
-        Their order.
-    commit : Call
-        Counts them; see `at_once`.
-    undo : Call
-        Uncounts them again.
-    before : ndarray
-        If requested, the data of the rows, by the transformation before each was counted: that of
-        a prediction.
+    `places` is their order; `commit` counts them, see `at_once`, and `undo` uncounts them. If
+    requested, `before` are the data of the rows as for predictions: each before it was counted.
     """
 
     rows: Rows
@@ -80,13 +56,11 @@ class Counted(NamedTuple):
 class RunningScale(State):
     """Means and deviations of the features so far, and rows transformed by them.
 
-    A missing value of a dense row, NaN, is replaced by the mean of the rows so far that have one, 0
-    if standardized. With `indicators` there is one more column for each feature, behind those of
-    all features: 1 if a row lacks it, else 0. CSR rows have no missing values.
-
-    The first rows decide: after dense ones, which are standardized, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column, and missing values of a dense row after
-    them are 0, without an indicator.
+    A missing value of a dense row is replaced by the mean so far, 0 if standardized. With
+    `indicators` there is one more column for each feature, behind those of all features: 1 if a row
+    lacks it, else 0. The first rows decide: after dense ones, CSR rows are made dense; CSR ones are
+    divided by the largest entry of each column, and missing values of a dense row after them are 0,
+    without an indicator.
 
     Parameters
     ----------
@@ -101,22 +75,18 @@ class RunningScale(State):
     indicators : bool, default=False
         Whether transformed rows get indicators of missing values.
     robust : bool, default=False
-        Whether dense cells beyond three deviations from the mean count as these, and in means and
-        deviations as at most two; see `start_robustly`.
+        Whether dense cells beyond three deviations from the mean count as these; see
+        `start_robustly`.
     forgets : bool, default=False
         Whether later rows count more.
-
-    Attributes
-    ----------
-    divided : bool
-        Whether dense rows are divided by their deviations: True unless this is set to False before
-        the first row.
     """
 
     #: Where rounds of several rows begin among the rows counted next; none if each has one row.
     offsets = np.empty(0, dtype=np.int64)
     #: Whether weights are those of transformed rows; those of a mean of shards are in units of X.
     folds = True
+    #: If later rows count more, the n-th row counts so much times n^0.3.
+    usual_growth = 0.4
     #: Heavy columns become normal quantiles before they are standardized, if there are any.
     quantiles: RobustColumns | None = None
 
@@ -130,20 +100,19 @@ class RunningScale(State):
         robust: bool = False,
         forgets: bool = False,
     ) -> None:
-        self.statistics = unbounded(np.zeros((KEPT + FIRST_ROWS * robust, width)))
-        self.counts = np.zeros(ROBUST + 1)
-        self.counts[[GAIN, GROWTH, ROBUST]] = 1.0, USUAL_GROWTH * forgets, robust
-        self.centered = center
-        self.used = is_used
+        self.statistics = unbounded(np.zeros((Statistic.KEPT + FIRST_ROWS * robust, width)))
+        self.counts = np.zeros(len(RowCount))
+        self.counts[RowCount.GAIN :] = 1.0, self.usual_growth * forgets, robust
+        #: Dense rows are divided by deviations unless this is set to False before the first row.
         self.divided = True
-        self.dtype = np.dtype(dtype)
+        self.centered, self.used, self.dtype = center, is_used, np.dtype(dtype)
         self.indicators = is_used and indicators
         self._kind: str | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have statistics without edges."""
         vars(self).update(renamed(state))
-        missing = KEPT - len(self.statistics)
+        missing = Statistic.KEPT - len(self.statistics)
         if missing > 0:
             width = self.statistics.shape[1]
             self.statistics = unbounded(np.vstack([self.statistics, np.zeros((missing, width))]))
@@ -152,24 +121,27 @@ class RunningScale(State):
     @property
     def arrays(self) -> tuple[Floats, Floats]:
         """Statistics, without first rows that are not needed any more, and counts."""
-        if len(self.statistics) > KEPT and self.counts[N_COUNTED] > FIRST_ROWS:
-            self.statistics = self.statistics[:KEPT].copy()
+        if len(self.statistics) > Statistic.KEPT and self.counts[RowCount.N_COUNTED] > FIRST_ROWS:
+            self.statistics = self.statistics[: Statistic.KEPT].copy()
         return self.statistics, self.counts
 
     def without_edges(self) -> Self:
         """The same scale, before its first rows, with plain means and deviations."""
-        self.counts[[GROWTH, ROBUST]], self.statistics = 0.0, self.statistics[:KEPT]
+        self.counts[[RowCount.GROWTH, RowCount.ROBUST]] = 0.0
+        self.statistics = self.statistics[: Statistic.KEPT]
         return self
 
     @property
     def robust(self) -> bool:
         """Whether cells beyond an edge count as the edge."""
-        return bool(self.counts[ROBUST])
+        return bool(self.counts[RowCount.ROBUST])
 
     @property
     def ranges(self) -> FeatureRanges:
         """How the next row is standardized."""
-        center, scale, low, high = self.statistics[[MEAN, DEVIATION, LOW, HIGH]]
+        center, scale, low, high = self.statistics[
+            [Statistic.MEAN, Statistic.DEVIATION, Statistic.LOW, Statistic.HIGH]
+        ]
         if self._kind == "sparse" and self.robust:
             low, high = -scale, scale
         ranges = FeatureRanges(center, scale, low, high, np.zeros(len(scale), dtype=bool))
@@ -190,27 +162,23 @@ class RunningScale(State):
         if self._kind is None:
             self._kind = "sparse" if rows.is_sparse else "dense"
             if rows.is_sparse:  # no first rows are kept
-                self.statistics = self.statistics[:KEPT].copy()
+                self.statistics = self.statistics[: Statistic.KEPT].copy()
         return self._kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size: int, rows: Rows) -> int:
-        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile.
-
-        Those that are converted to another dtype too.
-        """
+        """Rows to transform at a time, at most `size`: those that are copied stay in cache."""
         if not rows.is_read_as(self.dtype):
             return rows.block_size(size)
         if not self.used or self._kind == "sparse":
             return size
-        return min(size, max(LEAST_BLOCK, CACHED // self.columns))
+        return rows_in_cache(size, self.columns)
 
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
     ) -> tuple[Rows, Array]:
-        """Count and transform rows; returns them, and their order.
+        """Count and transform rows one by one, in an order; returns them, and their order.
 
-        `order` of the rows given, by default all, are counted one by one; `weight` has an entry for
-        each of `order`, by default 1.
+        `weight` has an entry for each of `order`, by default 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
@@ -219,11 +187,7 @@ class RunningScale(State):
         return pending.rows, pending.places
 
     def count_all(self, rows: Rows, weight: Floats, quantiles: bool = False) -> None:
-        """Count the first rows all at once: the moments of dense ones are those of all of them.
-
-        With `quantiles` heavy columns become normal ones, for learners whose weights are not
-        `fold`ed.
-        """
+        """Count the first rows all at once; with `quantiles` heavy columns become normal ones."""
         if not self.used:
             return
         if self.makes_sparse(rows):
@@ -235,34 +199,33 @@ class RunningScale(State):
             self.quantiles = columns if len(columns.heavy) else None
             X = columns.transform(X)
         total, mean, deviation = moments_of(X, weight, self.centered)
-        self.counts[COUNTED], self.counts[N_COUNTED] = weight.sum(), FIRST_ROWS + rows.n_rows
-        self.statistics[MISSED] = self.counts[COUNTED] - total
+        self.counts[RowCount.COUNTED] = weight.sum()
+        self.counts[RowCount.N_COUNTED] = FIRST_ROWS + rows.n_rows
+        self.statistics[Statistic.MISSED] = self.counts[RowCount.COUNTED] - total
         self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
         if self.robust:
-            self.statistics[LOW], self.statistics[HIGH] = columns.low, columns.high
-            self.statistics[[LOW, HIGH], columns.heavy[:, None]] = -np.inf, np.inf
-            self.statistics[LIMIT] = WIDE
+            low, high, self.statistics[Statistic.LIMIT] = columns.low, columns.high, WIDE_LIMIT
+            self.statistics[[Statistic.LOW, Statistic.HIGH]] = low, high
+            self.statistics[Statistic.LOW, columns.heavy] = -np.inf
+            self.statistics[Statistic.HIGH, columns.heavy] = np.inf
 
     def set_moments(self, mean: Floats, deviation: Floats) -> None:
         """Set means and deviations, or largest entries, and one over these."""
-        self.statistics[MEAN], self.statistics[DEVIATION] = mean, deviation
-        there = deviation > SMALLEST
-        self.statistics[INVERSE] = 0.0
-        np.divide(1.0, deviation, out=self.statistics[INVERSE], where=there)
+        self.statistics[Statistic.MEAN], self.statistics[Statistic.DEVIATION] = mean, deviation
+        inverse, there = self.statistics[Statistic.INVERSE], deviation > SMALLEST_DEVIATION
+        inverse[:] = 0.0
+        np.divide(1.0, deviation, out=inverse, where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """Transform rows as `apply` does, and count them by calling the result's `commit`.
-
-        `ahead` requests the rows by the transformation before each.
-        """
+        """`apply` that counts rows by its result's `commit`; `ahead` requests their `before`."""
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))
             ready, places = rows.read_as(self.dtype, order)
-            return Counted(ready, places, NOTHING, NOTHING, ready.data)
+            return Counted(ready, places, NO_CALL, NO_CALL, ready.data)
         self.makes_sparse(rows)
         n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
-        places = FIRST if n == 1 else np.arange(n)
+        places = SINGLE_ROW if n == 1 else np.arange(n)
         transformed = self._by_moments if self._kind == "dense" else self._by_largest
         return transformed(rows, order, weight, ahead, places)
 
@@ -313,15 +276,17 @@ class RunningScale(State):
             return self._widened(rows).matrix
         if self.makes_sparse(rows):
             X = csr_matrix(rows.X if rows.is_sparse else rows.without_gaps().X, copy=True)
-            X.data *= self.statistics[INVERSE][X.indices]
+            X.data *= self.statistics[Statistic.INVERSE][X.indices]
             if self.robust:
                 np.clip(X.data, -1.0, 1.0, out=X.data)
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         rows = self._with_quantiles(rows)
-        low, high, mean, inverse = self.statistics[[LOW, HIGH, MEAN, INVERSE]]
+        low, high, mean, inverse = self.statistics[
+            [Statistic.LOW, Statistic.HIGH, Statistic.MEAN, Statistic.INVERSE]
+        ]
         Z = (np.clip(rows.X, low, high) - mean) * inverse
-        Z[~(np.abs(Z) > SHORTEST)] = 0.0  # missing values too
+        Z[~(np.abs(Z) > SHORTEST_ROW)] = 0.0  # missing values too
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
@@ -345,7 +310,7 @@ class RunningScale(State):
             return self._widened(rows)
         if self.robust and self._kind == "sparse":
             rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
-            scale = self.statistics[DEVIATION][rows.indices]
+            scale = self.statistics[Statistic.DEVIATION][rows.indices]
             return self._widened(rows._replace(data=np.clip(rows.data, -scale, scale), X=None))
         rows = Rows.from_array(rows.matrix.toarray()) if rows.is_sparse else rows
         if not self.robust and not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
@@ -369,19 +334,19 @@ class RunningScale(State):
         """A new scale for the same kind of rows, without rows so far."""
         width = self.statistics.shape[1]
         settings = self.centered, self.used, self.dtype, self.indicators, self.robust
-        fresh = type(self)(width, *settings, bool(self.counts[GROWTH]))
+        fresh = type(self)(width, *settings, bool(self.counts[RowCount.GROWTH]))
         fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 
     def fold(self, W: Floats, columns: Array | None = None) -> Floats:
         """Weights W (…, dim, columns [+ 1]) of transformed rows as those of `imputed` ones.
 
-        With `columns` only for some features, all others of the rows being 0 and not centered.
+        With `columns` only for some features.
         """
         if not (self.used and self.folds):
             return W
         chosen = slice(None) if columns is None else columns
-        inverse, mean = self.statistics[INVERSE][chosen], self.statistics[MEAN][chosen]
+        mean, inverse = self.statistics[[Statistic.MEAN, Statistic.INVERSE]][:, chosen]
         width, folded = len(inverse), W.copy()
         folded[..., :width] *= inverse
         place = self.columns if columns is None else width
@@ -392,5 +357,6 @@ class RunningScale(State):
 
 def unbounded(statistics: Floats) -> Floats:
     """Statistics without edges."""
-    statistics[LOW], statistics[HIGH], statistics[LIMIT] = -np.inf, np.inf, np.inf
+    statistics[Statistic.LOW] = -np.inf
+    statistics[[Statistic.HIGH, Statistic.LIMIT]] = np.inf
     return statistics

@@ -2,6 +2,7 @@
 
 import threading
 from _thread import allocate_lock, start_new_thread
+from enum import IntEnum
 from itertools import starmap
 from operator import call
 from typing import Any, NoReturn, Self, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, Kernel, kernel
-from skstructured._engine.mixing import ALONE, LABELS, THINNING, fresh_weights
+from skstructured._engine.mixing import THINNING, MixtureKind, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
 
 #: A function and its arguments.
@@ -20,9 +21,8 @@ Call: TypeAlias = tuple[Any, ...]
 def at_once(*calls: Call) -> list[Any]:
     """Call functions that are not Python, one after the other; return their results.
 
-    Handlers of signals run, and raise, only between two instructions of Python. Here there is
-    only one, so the calls change the state as a whole or not at all. If one is interpreted, another
-    thread makes them, in which no handler runs.
+    Handlers of signals only run between two instructions of Python. Here there is only one, so the
+    calls change the state as a whole or not at all. Interpreted ones are made by another thread.
     """
     ready = [(f.form_for(args) if isinstance(f, Kernel) else f, *args) for f, *args in calls]
     in_main = threading.current_thread() is threading.main_thread()
@@ -55,30 +55,44 @@ def _in_another_thread(calls: Any) -> list[Any]:
     return results[0]  # type: ignore[no-any-return]
 
 
-#: Entries of every optimizer's vector that belong to the loop: a factor to be multiplied into Θ
-#: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
-#: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
-#: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed
-#: anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and how many rounds were learned.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS, RENEWED, NORM_AT, ROUNDS = range(9)
+class LoopState(IntEnum):
+    """Entries of every optimizer's vector that belong to the loop."""
 
-#: Where an optimizer's own entries begin.
-OWN = 9
-
-#: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
-RENEW = 1 << 16
+    # A factor to be multiplied into Θ, 1 for none; Σ v s over the rounds since the last such sweep
+    # and Σ v over all, v their shares in the average; whether the sum of the weights must be
+    # brought up to date before Θ moves; Σ w; and whether shares are w t³ instead of w.
+    RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS = range(6)
+    # Rounds since ‖Θ‖² was summed again, its position (0 if it is not kept), and rounds learned.
+    RENEWED, NORM_AT, ROUNDS = range(6, 9)
 
 
-#: Places in the options of a loop: scores of a row; whether losses are less Ω(y) − <θ, y>; whether
-#: the loss's scratch begins anew in every round, and holds a residual; rows of scores that a round
-#: has besides those of its rows; numbers of scratch of `prepare`. What follows is read by `prepare`
-#: and `gather`.
-DIM, INNER, FRESH, EXTRA, ROOM, OPTIONS = range(6)
+#: The position at which an optimizer's own entries begin.
+OWN = len(LoopState)
 
-#: Places in the numbers that a model keeps: the largest w times each of the two bounds of a round,
-#: and the largest residual of a loss's oracle; rounds, the mean of ln M of their lengths M, and the
-#: sum of squares around it; the largest reach of those of usual length; and the weight left out.
-LARGEST_SQ, LARGEST_RATIO, LEFT, MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(8)
+#: Rounds after which ‖Θ‖² is summed again: its recursion loses a few last digits in each.
+RENEWAL_ROUNDS = 1 << 16
+
+#: The s below which the loop is asked to multiply it into Θ: once in many rounds.
+SMALLEST_SCALE = 2.0**-10
+
+
+class LoopOption(IntEnum):
+    """Positions in the options of a loop; those behind are read by `prepare` and `gather`."""
+
+    # Scores of a row; whether losses subtract Ω(y) − <θ, y>; whether the loss's scratch restarts in
+    # every round, and holds a residual; rows of scores that a round has in addition to those of its
+    # rows; and numbers of scratch of `prepare`.
+    DIM, INNER, FRESH, EXTRA, ROOM = range(5)
+
+
+class RoundSummary(IntEnum):
+    """Positions in the numbers that a model keeps about its rounds."""
+
+    # The largest w times each of the two bounds of a round, and residual of a loss's oracle.
+    LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
+    # Rounds, the mean of ln M of their lengths M, and the sum of squares around it; the largest
+    # reach of those of usual length; and the weight left out.
+    MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(3, 8)
 
 
 def new_state(entries: int, norm_at: int = 0) -> Floats:
@@ -101,16 +115,16 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
     kernel : Compile a function.
     """
     vector = np.zeros(OWN + entries)
-    vector[RESCALE], vector[NORM_AT] = 1.0, norm_at
+    vector[LoopState.RESCALE], vector[LoopState.NORM_AT] = 1.0, norm_at
     return vector
 
 
 @kernel
 def renew_norm(vector, Theta, block):
-    """Count a round; every `RENEW` rounds sum ‖Θ‖² again, of a block: its rows and columns."""
+    """Sum ‖Θ‖² again, if it is kept, over the rows and columns of a block."""
     top, bottom, left, right = block
-    vector[RENEWED] += 1.0
-    if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
+    vector[LoopState.RENEWED] += 1.0
+    if vector[LoopState.NORM_AT] == 0.0:
         return
     total = 0.0
     for i in range(top, bottom):
@@ -118,36 +132,35 @@ def renew_norm(vector, Theta, block):
         for j in range(left, right):
             row_total += Theta[i, j] * Theta[i, j]
         total += row_total
-    vector[int(vector[NORM_AT])], vector[RENEWED] = total, 0.0
+    vector[int(vector[LoopState.NORM_AT])], vector[LoopState.RENEWED] = total, 0.0
 
 
 @kernel
 def share_of(vector, weight):
     """The share of the coming round of weight w in the average: w, or w t³ with t = Σ w."""
-    if vector[DECAYS] == 0.0:
+    if vector[LoopState.DECAYS] == 0.0:
         return weight
-    clock = vector[CLOCK] + weight
+    clock = vector[LoopState.CLOCK] + weight
     return weight * clock * clock * clock
 
 
 @kernel
 def count_round(vector, s, weight, share):
     """Σ v s, Σ v and Σ w grow by a round, and so does the number of rounds."""
-    vector[SCALED_WEIGHT_SUM] += share * s
-    vector[WEIGHT_SUM] += share
-    vector[CLOCK] += weight
-    vector[ROUNDS] += 1.0
+    vector[LoopState.SCALED_WEIGHT_SUM] += share * s
+    vector[LoopState.WEIGHT_SUM] += share
+    vector[LoopState.CLOCK] += weight
+    vector[LoopState.ROUNDS] += 1.0
 
 
 @kernel
 def flush_if_grown(vector, norm_sq, flushed):
-    """Request an update of the sum of the weights if norms grew by 16 since then.
+    """Request an update of the sum of the weights if norms grew by 16 since entry `flushed`.
 
-    Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
-    is the position of the norm² at the last request.
+    Θ grows as s falls, so the two terms of the sum would cancel.
     """
     if norm_sq > 256.0 * vector[flushed]:
-        vector[FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[FLUSH]
+        vector[LoopState.FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[LoopState.FLUSH]
         vector[flushed] = norm_sq
 
 
@@ -187,22 +200,9 @@ def own(value: Any) -> Any:
 class LinearState(State):
     """The state of E experts, one without a mixture: Θ of all, sums behind, and their weights.
 
-    Parameters
-    ----------
-    dim, width : int
-        Outputs, and features with the intercept.
-    vectors : ndarray of shape (E, length)
-        Made by `new_state`, filled up with zeros; the optimizers' functions read and write them.
-    blocks : tuple of (int, int), default=(1, 0)
-        How many arrays of the shape (dim, width), and how many numbers per feature, Θ of an expert
-        consists of.
-    summed : bool, default=False
-        Whether the sums of the weights played are kept behind Θ. In a mixture their means are
-        experts too.
-    kind : int, default=ALONE
-        The kind of mixture; see `skstructured._engine.mixing`.
-    rates : ndarray or None, default=None
-        Rates of sharing; None is the one that thins out.
+    `vectors` (E, length) are made by `new_state`. Θ of an expert consists of ``blocks[0]`` arrays
+    of shape (dim, width) and ``blocks[1]`` numbers per feature. If `summed`, the sums of the
+    weights played are kept behind Θ; in a mixture their means are experts too.
     """
 
     def __init__(
@@ -212,25 +212,24 @@ class LinearState(State):
         vectors: Floats,
         blocks: tuple[int, int] = (1, 0),
         summed: bool = False,
-        kind: int = ALONE,
+        kind: int = MixtureKind.ALONE,
         rates: Floats | None = None,
     ) -> None:
-        n_optimizers = len(vectors)
-        self.vectors, self.summed, self.kind = vectors, summed, kind
-        self.Theta: Any = None
-        self.by_feature = False
+        n_optimizers, self.Theta, self.by_feature = len(vectors), None, False
+        self.vectors, self.summed, self.kind = vectors, summed, int(kind)
         self._own = n_optimizers * blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * n_optimizers * dim, width)
-        self.n_experts = n_optimizers * (2 if summed and kind != ALONE else 1)
+        self.n_experts = n_optimizers * (2 if summed and kind != MixtureKind.ALONE else 1)
         self.rates = np.array([THINNING]) if rates is None else rates
-        groups = dim if kind == LABELS else 1
+        groups = dim if kind == MixtureKind.LABELS else 1
         self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which bound of a round each optimizer sees, the largest ones, and rows of a gradient.
         self.which = np.zeros(n_optimizers, dtype=np.int64)
         self.heaviest, self.between = 1.0, 0.0
-        self.numbers, self.slot = np.zeros(LEFT_OUT + 1), np.empty(0, dtype=np.int64)
+        self.numbers, self.slot = np.zeros(len(RoundSummary)), np.empty(0, dtype=np.int64)
 
+    Theta: Any
     #: The largest weight of a round, 1 at least; and what ties added to bounds.
     heaviest, between = 1.0, 0.0
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
@@ -242,22 +241,20 @@ class LinearState(State):
 
     @property
     def vector(self) -> Floats:
-        """The vector of the first expert, which counts the rounds as those of all others do."""
+        """The vector of the first expert, which counts the rounds as all do."""
         return self.vectors[0]
 
     def store_for(self, by_feature: bool) -> None:
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
-        if self.placed and by_feature == self.by_feature:
+        is_same = by_feature == self.by_feature
+        if self.placed and is_same:
             return
         if self.Theta is None:
             Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
-        elif by_feature == self.by_feature:
-            Theta = aligned(self.Theta)
         else:
-            Theta = aligned(self.Theta.T)
+            Theta = aligned(self.Theta if is_same else self.Theta.T)
         # Nothing is called between the two, where a signal could come in.
-        self.Theta, self.by_feature = Theta, by_feature
-        self.placed = True
+        self.Theta, self.by_feature, self.placed = Theta, by_feature, True
 
     @property
     def learned(self) -> tuple[Any, ...]:
@@ -320,10 +317,7 @@ def move_towards(target, weights, n):
 
 @kernel
 def copy_into(target, source):
-    """Target = source, both one-dimensional and as long.
-
-    ``target[:] = source`` would have numba compile its texts of errors, for seconds.
-    """
+    """Target = source; numba compiles ``target[:] = source`` for seconds."""
     for k in range(target.shape[0]):
         target[k] = source[k]
 

@@ -10,31 +10,18 @@ from numba.core.errors import NumbaError
 
 from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
 from skstructured._base.validation import raise_bad_row, writable
-from skstructured._engine.mixing import ALONE, CLASSES, LABELS
-from skstructured._engine.mixing import SCORES as OF_SCORES
+from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import (
-    REFUSED,
+    ROW_REFUSED,
     compiled_learn_row,
     compiled_play_row,
     play_rows_for,
 )
-from skstructured._engine.rounds import NO_FLOATS, STEPS_OF_ROW, Kernels, rounds_of
+from skstructured._engine.rounds import NO_FLOATS, STEPS_PER_ROW, Kernels, single_row_rounds
 from skstructured._engine.rows import DOUBLE, Rows
-from skstructured._engine.standardize import FIRST, RunningScale
-from skstructured._engine.state import (
-    DECAYS,
-    DIM,
-    INNER,
-    OPTIONS,
-    ROUNDS,
-    SCALED_WEIGHT_SUM,
-    WEIGHT_SUM,
-    Call,
-    LinearState,
-    State,
-    at_once,
-)
+from skstructured._engine.standardize import SINGLE_ROW, RunningScale
+from skstructured._engine.state import Call, LinearState, LoopOption, LoopState, State, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.pass_selection import LINEAR
 from skstructured._learners.weights import linear_scores
@@ -129,12 +116,12 @@ class Model(State, ABC):
         if not self.optimizer.mixes:
             vectors = check_state(self.optimizer, vectors)[None]
         self._set_up(learner, vectors)
-        self.state.vectors[:, DECAYS] = float(learner.average == "polynomial")
+        self.state.vectors[:, LoopState.DECAYS] = float(learner.average == "polynomial")
 
     @property
     def n_rounds(self) -> int:
         """Rounds of the stream so far, those of `fit` counted once."""
-        return int(self.state.vector[ROUNDS])
+        return int(self.state.vector[LoopState.ROUNDS])
 
     def check_can_learn(self) -> None:
         """See `State`."""
@@ -199,7 +186,7 @@ class Model(State, ABC):
 
     def finish_fit(self, n_rounds: int) -> None:
         """End the passes of `fit`, whose rounds count once as the beginning of a stream."""
-        self.state.vector[ROUNDS] = n_rounds
+        self.state.vector[LoopState.ROUNDS] = n_rounds
 
     def truths(self, packed: Packed) -> Any:
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
@@ -233,8 +220,8 @@ class Model(State, ABC):
     def _take_kernels(self) -> None:
         """Parameters of the loss's kernel, one row of scratch for all rounds, and the options."""
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
-        self.work, self.options = work[None], np.zeros(OPTIONS, dtype=np.int64)
-        self.options[DIM] = self.space.dim_
+        self.work, self.options = work[None], np.zeros(len(LoopOption), dtype=np.int64)
+        self.options[LoopOption.DIM] = self.space.dim_
 
     @property
     def _mixed(self) -> bool:
@@ -328,7 +315,7 @@ class Model(State, ABC):
 
 
 #: Losses whose means are probabilities, which are mixed in the place of scores.
-MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
+MIXED_AS = {simplex.softmax: MixtureKind.CLASSES, hypercube.sigmoid: MixtureKind.LABELS}
 
 #: Rows that experts score at a time.
 ROWS = 1024
@@ -347,9 +334,11 @@ class LinearModel(Model):
         self.scale = self._new_scale(learner)
         self.width = self.scale.columns
         self._take_kernels()
-        kind = MIXED_AS.get(self.loss.kernel, OF_SCORES) if optimizer.mixes else ALONE
-        self.subtracts = kind == OF_SCORES and isinstance(self.loss, FenchelYoung)
-        self.options[INNER] = self.subtracts
+        kind = MixtureKind.ALONE
+        if optimizer.mixes:
+            kind = MIXED_AS.get(self.loss.kernel, MixtureKind.SCORES)
+        self.subtracts = kind == MixtureKind.SCORES and isinstance(self.loss, FenchelYoung)
+        self.options[LoopOption.INNER] = self.subtracts
         dim, width = self.space.dim_, self.width + self.intercept
         summed = self.averaged and not optimizer.keeps_average
         rates = optimizer.rates()
@@ -366,7 +355,7 @@ class LinearModel(Model):
     @property
     def mixes(self) -> bool:
         """Whether there are experts that are mixed."""
-        return self.state.kind != ALONE
+        return self.state.kind != MixtureKind.ALONE
 
     @property
     def scores_ahead(self) -> bool:  # type: ignore[override]
@@ -397,8 +386,8 @@ class LinearModel(Model):
     def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """Learn one row X (1, p) with the vertex V (1, dim).
 
-        0 if it stops the model, `REFUSED` if its norm is not in range, else −1. In one call of a
-        kernel if nothing else has to be done.
+        0 if it stops the model, `ROW_REFUSED` if its norm is not in range, else −1. In one call of
+        a kernel if nothing else has to be done.
         """
         state, scale = self.state, self.scale
         if weight.item() > state.heaviest or self.space.has_ties:
@@ -412,9 +401,9 @@ class LinearModel(Model):
                 return learn(*arguments, (self.params, self.options), self.work)
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:
-            return REFUSED
+            return ROW_REFUSED
         state.store_for(scale.makes_sparse(rows))
-        return self._learn(rows, FIRST, V, weight, V[:0], NOTHING)
+        return self._learn(rows, SINGLE_ROW, V, weight, V[:0], NOTHING)
 
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
@@ -423,7 +412,7 @@ class LinearModel(Model):
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, earlier_data = self.scale.counted(rows, block, weight, ahead)
         omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
-        kernels, rounds = self._bound(), rounds_of(places, V, weight, omega)
+        kernels, rounds = self._bound(), single_row_rounds(places, V, weight, omega)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
         constants = self.params, self.options
 
@@ -498,7 +487,8 @@ class LinearModel(Model):
         each = list(zip(self._experts(), last, state.vectors, strict=True))
         matrices = [expert.weights(W, vector, dim) for expert, W, vector in each]
         for A, W, vector in zip(sums, last, state.vectors, strict=True) if self.averaged else ():
-            matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / max(vector[WEIGHT_SUM], 1e-300))
+            scale, total = vector[[LoopState.SCALED_WEIGHT_SUM, LoopState.WEIGHT_SUM]]
+            matrices.append((scale * W + A) / max(total, 1e-300))
         return np.stack(matrices)
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
@@ -521,7 +511,7 @@ class LinearModel(Model):
     def _mixed_scores(self, rows: Rows, averaged: bool) -> Floats:
         """`scores` of experts that are mixed, some rows at a time."""
         played, without = np.empty((rows.n_rows, self.space.dim_)), np.empty((0, 0))
-        steps = float(len(played) * (STEPS_OF_ROW + self.space.dim_ * self.state.n_experts))
+        steps = float(len(played) * (STEPS_PER_ROW + self.space.dim_ * self.state.n_experts))
         play = play_rows_for(self._bound(), steps)
         learned = (without, 0, *map(writable, self.state.played))
         for start in range(0, len(played), ROWS):

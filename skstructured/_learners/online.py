@@ -27,7 +27,7 @@ from skstructured._base.validation import (
     own_arrays,
     raise_bad_row,
 )
-from skstructured._engine.one_row import REFUSED
+from skstructured._engine.one_row import ROW_REFUSED
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread
@@ -502,7 +502,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         V = model.truths(packed)
         with self.lock:
             stopped = model.learn_alone(X, norms_of(self), V, weight)
-        if stopped == REFUSED:
+        if stopped == ROW_REFUSED:
             return False
         if stopped >= 0:
             raise_bad_row(self, X, 0)

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.plugins import is_builtin
 from skstructured._base.validation import check_positive_sum, check_range_of_weights, floats_of
-from skstructured._engine.rounds import BLOCK
+from skstructured._engine.rounds import LOOP_BLOCK
 from skstructured._engine.rows import Rows
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch
@@ -35,7 +35,7 @@ def _products(X: Matrix, V: Floats) -> Floats:
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:
         return X @ V if type(X) is np.ndarray else safe_sparse_dot(X, V, dense_output=True)
-    products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(BLOCK)
+    products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(LOOP_BLOCK)
     for start in range(0, X.shape[0], size):
         chunk = X[start : start + size].astype(V.dtype)
         products[start : start + size] = safe_sparse_dot(chunk, V, dense_output=True)

@@ -14,12 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.validation import (
-    check_integer,
-    check_share,
-    own_arrays,
-    raise_bad_row,
-)
+from skstructured._base.validation import check_integer, check_share, own_arrays, raise_bad_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import State
@@ -55,20 +50,12 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse(bad, values, name, allowed):
+def refuse_marked(bad, values, name, allowed):
     """Raise the ValueError for the first row marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
-
-
-def check_entries(name, values, n):
-    """A ValueError unless there are n entries."""
-    if values.shape != (n,):
-        raise ValueError(
-            f"{name} must have one entry for each of the {n} rows of X, got shape {values.shape}."
-        )
 
 
 def invert(P, uniforms):
@@ -99,16 +86,10 @@ def fingerprint(X, codes, propensities):
     return *row, int(codes[0]), float(propensities[0])
 
 
-#: A horizon is a number of rounds, which float64 counts up to here.
-LONGEST_HORIZON = 2**53
-
-
 class BanditModel(State, ABC):
-    """The state of a bandit: its scores, its distribution over classes, and its updates.
+    """The state of a bandit: weights W (K, width), or `scores`, a `distribution`, and updates.
 
-    A subclass has weights W (K, width) or its own `scores`, plays `distribution`, and updates in
-    `learn`. It may need numbers `coins` drawn for the rounds, and the exploration ρ. Batches are
-    scored, and learned, with the weights before them.
+    Batches are scored, and learned, with the weights before them.
     """
 
     W: Floats
@@ -152,11 +133,7 @@ class BanditModel(State, ABC):
     def simulate(
         self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints
     ) -> tuple[Any, Any, int]:
-        """Play and learn a block of rows of a learner whose model this is.
-
-        Returns positions of the actions, propensities, and the position of a row in the block that
-        stopped it, or −1.
-        """
+        """Play and learn a block: codes of actions, propensities, the row that stopped it or −1."""
         Z = learner._ready(rows.X[block], self.scale)
         uniforms = learner.random_state_.random_sample((len(block), learner.draws))
         played = []
@@ -467,25 +444,33 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def _check_parameters(self):
         if self.horizon is not None:
-            check_integer("horizon", self.horizon, highest=LONGEST_HORIZON)
+            check_integer("horizon", self.horizon, highest=2**53)  # float64 counts up to it
         if self.exploration is not None:
             check_share("exploration", self.exploration)
 
     def _check_feedback(self, n, actions, rewards, propensities):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
-        for name, values in (("actions", actions), ("rewards", rewards)):
-            check_entries(name, values, n)
-        is_known = np.isin(actions, self.classes_)
-        refuse(~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
         propensities = np.asarray(propensities, dtype=np.float64)
-        check_entries("propensities", propensities, n)
+        feedback = {"actions": actions, "rewards": rewards, "propensities": propensities}
+        for name, values in feedback.items():
+            if values.shape != (n,):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {n} rows of X, got shape "
+                    f"{values.shape}."
+                )
+        is_known = np.isin(actions, self.classes_)
+        refuse_marked(
+            ~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}"
+        )
         is_valid = (propensities > 0.0) & (propensities <= 1.0)
-        refuse(~is_valid, propensities, "propensities", "in (0, 1]")
+        refuse_marked(~is_valid, propensities, "propensities", "in (0, 1]")
         if self.fractional_rewards:
-            refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
+            refuse_marked(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
         else:
-            refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
+            refuse_marked(
+                ~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner"
+            )
         return self.space_.pack(actions), rewards, propensities
 
     def _warn_diagnostics(self) -> None:

@@ -1,7 +1,7 @@
 """First-order bandits with W = s Θ, simulated by the compiled loop: Banditron and Gaptron."""
 
 import math
-from types import SimpleNamespace
+from enum import IntEnum
 from typing import Literal
 
 import numpy as np
@@ -13,8 +13,8 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rounds import NO_FLOATS, Kernels, rounds_of
-from skstructured._engine.state import DIM, OPTIONS, OWN, LinearState, at_once, clear, new_state
+from skstructured._engine.rounds import NO_FLOATS, Kernels, single_row_rounds
+from skstructured._engine.state import OWN, LinearState, LoopOption, at_once, clear, new_state
 from skstructured._learners.predictions import has_probabilities_of
 from skstructured._learners.weights import linear_scores
 from skstructured.bandits._base import BanditClassifier, BanditModel, BanditParameters, mix_uniform
@@ -33,12 +33,19 @@ from skstructured.losses.gap import (
     gap,
 )
 
-# The state vector, after the loop's own entries; the gradient kernels read it too.
-KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
-RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
-#: What a round's row of scratch holds: a uniform number, and what was drawn with it.
-UNIFORM, ACTION, PROPENSITY = range(3)
+class BanditState(IntEnum):
+    """The state vector, after the loop's own entries; the gradient kernels read it too."""
+
+    KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
+    RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
+
+
+class Draw(IntEnum):
+    """A round's row of scratch: a uniform number, and the action drawn with it."""
+
+    UNIFORM, ACTION, PROPENSITY = range(3)
+
 
 #: The Banditron, which has no surrogate, among the kinds of surrogates.
 BANDITRON = 3.0
@@ -47,7 +54,7 @@ BANDITRON = 3.0
 @kernel
 def sum_step(state, inner, square, bound, weight):
     """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<G, Θ> + ‖G‖²."""
-    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + square, 0.0)
+    state[BanditState.THETA_SQ] = max(state[BanditState.THETA_SQ] - 2.0 * inner + square, 0.0)
     return -1.0
 
 
@@ -58,11 +65,11 @@ def draw(theta, share, work):
     action = dim - 1
     for k in range(dim):
         total += share / dim + (1.0 - share if k == top else 0.0)
-        if work[UNIFORM] < total:
+        if work[Draw.UNIFORM] < total:
             action = k
             break
     propensity = share / dim + (1.0 - share if action == top else 0.0)
-    work[ACTION], work[PROPENSITY] = action, propensity
+    work[Draw.ACTION], work[Draw.PROPENSITY] = action, propensity
     return action, propensity
 
 
@@ -70,40 +77,37 @@ def draw(theta, share, work):
 def bandit_scale(state, x_sq, weight):
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (Theorems 4 to 6).
 
-    With T the horizon, or the number of the round without one: logistic ``ρ = KXD/√(T ln 2)``,
-    ``η = ρ ln 2/(2K²X²)``; hinge ``ρ = √(K³X²D²/(2(1−1/K)(K−1)T))``, ``η = ρ(1−1/K)/(K²X²)``;
-    smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
-    ``η = ln 2 e^{−2DX}/(2K²X²)``. For the Banditron, ρ = min(½, (K/T)^{1/3}) and s = 1.
+    T is the horizon, or the number of the round without one. With ρ = 0 the logistic loss has
+    ``η = ln 2 e^{−2DX}/(2K²X²)``. The Banditron has s = 1.
     """
-    state[ROUND] += 1.0
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
-    if state[LEARN_NORM] > 0.0:
-        state[X_SQ] = max(state[X_SQ], x_sq)
-    k, reach = state[N_CLASSES], math.sqrt(state[X_SQ]) * state[RADIUS]
-    rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
-    if state[EXPLORATION] >= 0.0:
-        rho = state[EXPLORATION]
-    elif state[KIND] == BANDITRON:
+    kind, k = state[BanditState.KIND], state[BanditState.N_CLASSES]
+    state[BanditState.ROUND] += 1.0
+    state[BanditState.LARGEST_SQ] = max(state[BanditState.LARGEST_SQ], x_sq)
+    if state[BanditState.LEARN_NORM] > 0.0:
+        state[BanditState.X_SQ] = max(state[BanditState.X_SQ], x_sq)
+    norm_sq, radius = state[BanditState.X_SQ], state[BanditState.RADIUS]
+    horizon, reach, factor = state[BanditState.HORIZON], math.sqrt(norm_sq) * radius, 0.25
+    rounds = horizon if horizon > 0.0 else state[BanditState.ROUND]
+    if kind == BANDITRON:
         rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
-    elif state[KIND] == LOGISTIC:
-        rho = k * reach / math.sqrt(rounds * math.log(2.0))
-    elif state[KIND] == HINGE:
-        rho = reach * math.sqrt(k**3 / (2.0 * (1.0 - 1.0 / k) * (k - 1.0) * rounds))
+    elif kind == LOGISTIC:
+        rho, factor = k * reach / math.sqrt(rounds * math.log(2.0)), 0.5 * math.log(2.0)
+    elif kind == HINGE:
+        factor = 1.0 - 1.0 / k
+        rho = reach * math.sqrt(k**3 / (2.0 * factor * (k - 1.0) * rounds))
     else:
         rho = k * reach * math.sqrt(2.0 / rounds)
+    if state[BanditState.EXPLORATION] >= 0.0:
+        rho = state[BanditState.EXPLORATION]
     rho = min(rho, 1.0)
-    state[RHO] = rho
-    if state[KIND] == BANDITRON:
+    state[BanditState.RHO] = rho
+    if kind == BANDITRON:
         return 1.0
-    if state[X_SQ] == 0.0:
+    if norm_sq == 0.0:
         return 0.0
     share = rho if rho > 0.0 else math.exp(-2.0 * reach)
-    factor = 0.5 * math.log(2.0) if state[KIND] == LOGISTIC else 0.25
-    if state[KIND] == HINGE:
-        factor = 1.0 - 1.0 / k
-    s = share * factor / (k * k * state[X_SQ])
-    norm = math.sqrt(state[THETA_SQ])
-    return state[RADIUS] / norm if s * norm > state[RADIUS] else s
+    s, norm = share * factor / (k * k * norm_sq), math.sqrt(state[BanditState.THETA_SQ])
+    return radius / norm if s * norm > radius else s
 
 
 @kernel
@@ -117,9 +121,9 @@ def add_move(theta, action, kind, share, g):
 
 
 @kernel
-def play_round(theta, truth, g, params, work):
+def play_bandit_round(theta, truth, g, params, work):
     """Play p', and g of `add_move` with share 1[y' = y]/p'(y'); returns the reward."""
-    kind, share = params[KIND], params[RHO]
+    kind, share = params[BanditState.KIND], params[BanditState.RHO]
     if kind != BANDITRON:
         share = max(gap(theta, kind), share)
     action, propensity = draw(theta, share, work)
@@ -135,34 +139,25 @@ def add_moves(theta, codes, shares, kind, G):
         add_move(theta[i], codes[i], kind, shares[i], G[i])
 
 
-#: What voids the bounds; see `BanditClassifier._account`.
-FOREIGN = (
-    "The bounds are about the learner's own choices: single rows that `choose` has played with its "
-    "own generator, each learned by `update` as it was played, and before the next round. Some "
-    "rounds were others, or a choice was left without its update."
-)
-
-#: What moves Θ, as the loop wants it.
-STEPS = SimpleNamespace(scale_kernel=bandit_scale, step_kernel=sum_step)
-
-
 class ScaledWeights(BanditModel):
     """W = s Θ of K classes, moved by the surrogate `loss`, or as the Banditron's without one."""
 
     dense = False
+    scale_kernel, step_kernel = staticmethod(bandit_scale), staticmethod(sum_step)
 
     def __init__(self, K, width, learner, loss=None):
-        vector = new_state(11, THETA_SQ)
-        vector[KIND] = BANDITRON if loss is None else KINDS[loss.kind]
-        vector[N_CLASSES], vector[LEARN_NORM] = K, 1.0
-        vector[HORIZON] = learner.horizon or 0.0
-        vector[EXPLORATION] = -1.0 if learner.exploration is None else learner.exploration
+        vector = new_state(len(BanditState), BanditState.THETA_SQ)
+        vector[BanditState.KIND] = BANDITRON if loss is None else KINDS[loss.kind]
+        vector[BanditState.N_CLASSES], vector[BanditState.LEARN_NORM] = K, 1.0
+        vector[BanditState.HORIZON] = learner.horizon or 0.0
+        rho = learner.exploration
+        vector[BanditState.EXPLORATION] = -1.0 if rho is None else rho
         self.state, self.loss = LinearState(K, width, vector[None]), loss
 
     def next_round(self, Z):
         """s and ρ of the next round, whose rows z count in it; nothing is changed."""
         vector = self.state.vector.copy()
-        return bandit_scale(vector, self._largest_sq(Z), 1.0), vector[RHO]
+        return bandit_scale(vector, self._largest_sq(Z), 1.0), vector[BanditState.RHO]
 
     def _largest_sq(self, Z):
         sparse, intercept = hasattr(Z, "multiply"), self.state.matrix.shape[1] - Z.shape[1]
@@ -182,28 +177,28 @@ class ScaledWeights(BanditModel):
 
     def distribution(self, theta, Z, rho):
         share = self.next_round(Z)[1]
-        return mix_uniform(
-            theta, share if self.loss is None else np.maximum(self.loss.gaps(theta), share)
-        )
+        if self.loss is not None:
+            share = np.maximum(self.loss.gaps(theta), share)
+        return mix_uniform(theta, share)
 
     def learn(self, Z, codes, rewards, propensities, coins, rho):
         self.state.store_for(hasattr(Z, "indptr"))
         vector, Theta, p = self.state.vector, self.state.own, Z.shape[1]
         s = bandit_scale(vector, self._largest_sq(Z), 1.0)
         theta = np.ascontiguousarray(s * linear_scores(self.state.matrix, Z))
-        vector[ROUND] += Z.shape[0] - 1
+        vector[BanditState.ROUND] += Z.shape[0] - 1
         G = np.zeros_like(theta)
-        add_moves(theta, codes, rewards / propensities, vector[KIND], G)
+        add_moves(theta, codes, rewards / propensities, vector[BanditState.KIND], G)
         Theta[:, :p] -= np.asarray((Z.T @ G).T)
         if Theta.shape[1] > p:
             Theta[:, p] -= G.sum(axis=0)
         learned = self.state.matrix
-        vector[THETA_SQ] = float(np.vdot(learned, learned))
+        vector[BanditState.THETA_SQ] = float(np.vdot(learned, learned))
 
     def _loop(self, sparse):
         """The functions of the loop over rounds."""
-        move_and_score = move_and_score_kernel(int(self.state.vector[N_CLASSES]), sparse)
-        return Kernels((move_and_score, play_round), [STEPS])
+        dim = int(self.state.vector[BanditState.N_CLASSES])
+        return Kernels((move_and_score_kernel(dim, sparse), play_bandit_round), [self])
 
     def block_size(self, learner, rows):
         scale = self.scale
@@ -211,14 +206,14 @@ class ScaledWeights(BanditModel):
 
     def simulate(self, learner, rows, block, codes):
         m, state, scale = len(block), self.state, self.scale
-        sparse, drawn = scale.makes_sparse(rows), np.zeros((m, 3))
+        sparse, drawn = scale.makes_sparse(rows), np.zeros((m, len(Draw)))
         state.store_for(sparse)
-        drawn[:, UNIFORM] = learner.random_state_.random_sample(m)
+        drawn[:, Draw.UNIFORM] = learner.random_state_.random_sample(m)
         pending = scale.counted(rows, block, np.ones(m))
-        rounds = rounds_of(pending.places, learner.space_.unpack(codes), np.ones(m))
-        options = np.zeros(OPTIONS, dtype=np.int64)
-        options[DIM] = len(learner.classes_)
-        # The state is what the gradient kernels read as parameters: ρ is another in every round.
+        rounds = single_row_rounds(pending.places, learner.space_.unpack(codes), np.ones(m))
+        options = np.zeros(len(LoopOption), dtype=np.int64)
+        options[LoopOption.DIM] = len(learner.classes_)
+        # The gradient kernels read the state as parameters: ρ is another in every round.
         results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
         constants, kernels = (state.vector, options), self._loop(sparse)
         loop = kernels.call_of(pending.rows, rounds, state, constants, results)
@@ -226,9 +221,9 @@ class ScaledWeights(BanditModel):
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(pending.undo)
             scale.apply(rows, block[:stopped])
-        actions = drawn[:, ACTION].astype(np.intp)
+        actions = drawn[:, Draw.ACTION].astype(np.intp)
         learner._count((actions != codes)[: stopped if stopped >= 0 else m])
-        return actions, drawn[:, PROPENSITY], stopped
+        return actions, drawn[:, Draw.PROPENSITY], stopped
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -341,9 +336,9 @@ class BanditGaptronClassifier(BanditClassifier):
         self.loss_ = GapSurrogate(self.space_, self.loss)
         model = ScaledWeights(K, width, self, self.loss_)
         vector = model.state.vector
-        vector[RADIUS] = self.radius
-        vector[X_SQ] = check_size("feature_norm", self.feature_norm, 0.0) ** 2
-        vector[LEARN_NORM] = self.feature_norm is None
+        vector[BanditState.RADIUS] = self.radius
+        vector[BanditState.X_SQ] = check_size("feature_norm", self.feature_norm, 0.0) ** 2
+        vector[BanditState.LEARN_NORM] = self.feature_norm is None
         return model
 
     def comparison(self, rounds: Batch) -> Comparison:
@@ -370,8 +365,7 @@ class BanditGaptronClassifier(BanditClassifier):
 
         It covers the rounds of the horizon, or without one those learned so far. Each round
         must have been simulated, or chosen by `choose` for a single row and passed to `update`
-        before the next, with the same row, action and propensity. The proofs need every action to
-        be drawn with the weights it is learned with, and no choice left out.
+        before the next, with the same row, action and propensity.
 
         Returns
         -------
@@ -386,7 +380,7 @@ class BanditGaptronClassifier(BanditClassifier):
         if trouble is not None:
             raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
-        reach = dim * math.sqrt(self._model.state.vector[X_SQ]) * self.radius  # type: ignore[operator]  # given
+        reach = dim * math.sqrt(self._model.state.vector[BanditState.X_SQ]) * self.radius  # type: ignore[operator]  # given
         if self.exploration == 0.0:
             factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
             return factor * reach**2 / math.log(2.0)
@@ -406,7 +400,10 @@ class BanditGaptronClassifier(BanditClassifier):
         """
         check_is_fitted(self, "classes_")
         no_high_probability(self, delta)
-        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._model.state.vector[X_SQ])}
+        numbers = {
+            "K": float(len(self.classes_)),
+            "X": math.sqrt(self._model.state.vector[BanditState.X_SQ]),
+        }
         name = f"Gaptron with bandit feedback, {self.loss}"
         return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)  # type: ignore[arg-type]
 
@@ -416,10 +413,15 @@ class BanditGaptronClassifier(BanditClassifier):
         if self.exploration is not None and self.exploration > 0.0:
             return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
         if self._uncovered:
-            return FOREIGN
+            return (
+                "The bounds are about the learner's own choices: single rows that `choose` has "
+                "played with its own generator, each learned by `update` as it was played, and "
+                "before the next round. Some rounds were others, or a choice was left without its "
+                "update."
+            )
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
-        largest = math.sqrt(self._model.state.vector[LARGEST_SQ])
+        largest = math.sqrt(self._model.state.vector[BanditState.LARGEST_SQ])
         if self.feature_norm is not None and largest > self.feature_norm * (1.0 + 1e-9):
             return f"A row with ‖x‖ = {largest:.6g} exceeded feature_norm={self.feature_norm:g}."
         if self.horizon is None and self.exploration is None and self.loss != "logistic":

@@ -127,17 +127,14 @@ class BanditReduction(BanditClassifier):
     estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
     n_taught_ = property(attrgetter("_model.count"), doc="Rounds it has learned.")
 
-    def _wrapped(self):
-        if self.estimator is not None:
-            return self.estimator
-        return FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
-
     def _check_parameters(self):
         super()._check_parameters()
         check_nonnegative("radius", self.radius)
 
     def _new_model(self, K, width):
-        estimator = self._wrapped()
+        estimator = self.estimator
+        if estimator is None:
+            estimator = FolkloreClassifier(radius=max(1.0, self.radius), decoder="sampled")
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(estimator, method):
                 raise ValueError(f"estimator must have {method}, got {estimator!r}.")

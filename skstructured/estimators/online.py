@@ -30,8 +30,7 @@ from skstructured.guarantees.certificates import Certificate, PerceptronCertific
 from skstructured.losses import FenchelYoung, GapSurrogate
 from skstructured.losses.gap import ZeroOneLoss
 from skstructured.optimizers import GradientDescent
-from skstructured.optimizers.gradient_descent import LARGEST_FIXED_SQ as LARGEST_SQ
-from skstructured.optimizers.gradient_descent import FixedStep
+from skstructured.optimizers.gradient_descent import FixedStep, FixedStepState
 from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._model import ChainRounds
 from skstructured.sequences._predictions import weights_of_sequences
@@ -463,7 +462,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound on its mistakes, against the hinge losses ``max(1 − m, 0)`` of any U."""
         check_is_fitted(self)
-        X = math.sqrt(2.0 * self._model.state.vector[LARGEST_SQ])
+        X = math.sqrt(2.0 * self._model.state.vector[FixedStepState.LARGEST_SQ])
         return PerceptronCertificate("Van der Hoeven (2020), section 4.2", X)
 
     def comparison(self, rounds: Batch) -> Comparison:

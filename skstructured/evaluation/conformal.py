@@ -15,7 +15,7 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
-from skstructured.experts._binary import rows_of
+from skstructured.experts._binary import rows_at
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.items._reading import unique_values
 
@@ -218,10 +218,10 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             unique_groups = unique_values("groups", groups[counted])
         learned, held_out = self._split(counted)
         options = {} if sample_weight is None else {"sample_weight": weight[learned]}
-        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **options)
+        estimator = clone(self.estimator).fit(rows_at(X, learned), rows_at(y, learned), **options)
         kind = kind_of(estimator)
-        read = kind.read(rows_of(y, held_out))
-        scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
+        read = kind.read(rows_at(y, held_out))
+        scores = kind.scores(kind.numbers(rows_at(X, held_out)), read)
         with learning_aside(self) as new:
             if groups is None:
                 new._begin(estimator, scores, new._threshold(kind, scores, read))
@@ -263,7 +263,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             estimator = clone(self.estimator) if first else self.estimator_
             if first:
                 options = {} if classes is None else {"classes": classes}
-                estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **options)
+                estimator.partial_fit(rows_at(X, slice(0, 1)), rows_at(y, slice(0, 1)), **options)
             kind = kind_of(estimator)
             read = kind.read(y)
             kind.check(y, read)
@@ -275,7 +275,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             for i in range(int(first), _num_samples(X)):
                 row = slice(i, i + 1)
                 with self.lock:
-                    self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
+                    self._learn_row(kind, rows_at(X, row), rows_at(y, row), read[row])
         return self
 
     def predict_set(self, X: Features, groups: Any = None) -> Array:

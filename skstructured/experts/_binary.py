@@ -19,20 +19,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstructured._base.validation import check_sparse, matrices_refused
 from skstructured._engine.state import State
 
-#: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
-#: are multiplied at a time, and chunks of any size are to give the same bits.
-GRID = 2.0**20
+
+def rounded(opinions):
+    """Multiples of 2⁻²⁰: the last bits of a product depend on how many rows are multiplied."""
+    return np.rint(opinions * 2.0**20) / 2.0**20
 
 
 def named_experts(estimators, taken=()):
-    """Pairs (name, expert) of a list of such pairs or of experts; a ValueError if it is neither.
+    """Pairs (name, expert) of a list of such pairs or of experts, which are named by their class.
 
-    Parameters
-    ----------
-    estimators : list
-        Pairs, or experts, which are named after their class, and numbered if names repeat.
-    taken : iterable of str
-        Names that are already used.
+    Names in `taken` are refused.
     """
     entries = list(estimators) if isinstance(estimators, (list, tuple)) else []
     if not entries:
@@ -64,16 +60,7 @@ def is_fitted(expert):
 
 
 def checked_rows(estimator, X, reset):
-    """X in the form that the experts get: frames and CSR unchanged, anything else as an array.
-
-    Frames may have columns that are not numbers; the experts must be able to use them.
-
-    Raises
-    ------
-    ValueError
-        If X has NaN and inf (unless every expert accepts NaN), or another width or names than
-        fitted.
-    """
+    """Checked X as the experts get it: frames and CSR unchanged, anything else as an array."""
     finite = "allow-nan" if estimator._takes_nan else True
     if issparse(X):
         check_sparse(X)
@@ -86,18 +73,13 @@ def checked_rows(estimator, X, reset):
     return X if is_frame else checked
 
 
-def rows_of(X, indices):
+def rows_at(X, indices):
     """Some rows, in the form that X has."""
     return X[indices] if isinstance(X, np.ndarray) or issparse(X) else _safe_indexing(X, indices)
 
 
 def opinions(name, expert, X, classes):
-    """Opinions of an expert on rows: (n,) in [−1, 1], negative for the first of two classes.
-
-    Twice the probability of the second class, minus 1; without ``predict_proba`` the decision
-    function, clipped to [−1, 1]; without both −1 or 1 for the class predicted. All are rounded to
-    20 binary places, and NaN counts as 0.
-    """
+    """Opinions of an expert on rows: (n,) in [−1, 1], negative for the first of two classes."""
     labels = np.asarray(getattr(expert, "classes_", classes)).tolist()
     unknown = [label for label in labels if label not in classes.tolist()]
     if unknown:
@@ -119,7 +101,7 @@ def opinions(name, expert, X, classes):
             f"Expert {name!r} must return one number for each of {X.shape[0]} rows, got shape "
             f"{scores.shape}."
         )
-    return np.rint(np.clip(np.where(np.isnan(scores), 0.0, scores), -1.0, 1.0) * GRID) / GRID
+    return rounded(np.clip(np.where(np.isnan(scores), 0.0, scores), -1.0, 1.0))
 
 
 def seed(expert, rng):
@@ -140,10 +122,7 @@ def folds(codes, cv):
 
 
 def out_of_fold(opinions, fold, codes, learned):
-    """`opinions` (n,), replaced by ``learned(others, inside)`` for the rows of each fold.
-
-    Opinions are not changed if the other folds have one class only.
-    """
+    """`opinions` (n,), of each fold ``learned(others, inside)`` if the others have two classes."""
     for k in np.unique(fold):
         inside, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         if len(np.unique(codes[others])) == 2:
@@ -153,19 +132,9 @@ def out_of_fold(opinions, fold, codes, learned):
 
 @dataclass
 class Expert(State):
-    """A classifier among the experts.
+    """A classifier among the experts, a copy if it `learns`; if `naive`, its opinion is 0.
 
-    Attributes
-    ----------
-    name : str
-    model : classifier
-        A copy of one that learns; others unchanged.
-    learns : bool
-        Whether it is trained.
-    naive : bool
-        Whether it has not seen a row; its opinion is then 0.
-    calibration : estimator or None, default=None
-        The map from its opinions to probabilities.
+    `calibration` is the map from its opinions to probabilities.
     """
 
     name: str
@@ -187,8 +156,8 @@ class Expert(State):
         fresh = clone(self.model)
 
         def learned(others, inside):
-            twin = clone(fresh).fit(rows_of(rows, others), classes[codes[others]])
-            return opinions(self.name, twin, rows_of(rows, inside), classes)
+            twin = clone(fresh).fit(rows_at(rows, others), classes[codes[others]])
+            return opinions(self.name, twin, rows_at(rows, inside), classes)
 
         held_out_opinions = out_of_fold(np.zeros(len(codes)), fold, codes, learned)
         self.model, self.naive = fresh.fit(rows, classes[codes]), False
@@ -249,11 +218,7 @@ def check_marker(marker, classes):
 
 
 def calibration(method, opinions, codes):
-    """The estimator that maps opinions to P(second class), fitted to opinions and true classes.
-
-    "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
-    monotone P of the least squared error.
-    """
+    """The estimator that maps opinions to P(second class): isotonic, or Platt's sigmoid."""
     if method == "isotonic":
         return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(opinions, codes)
     counts = np.bincount(codes, minlength=2)
@@ -269,4 +234,4 @@ def calibrated(model, opinions):
         return opinions
     isotonic = isinstance(model, IsotonicRegression)
     share = model.predict(opinions) if isotonic else model.predict_proba(opinions[:, None])[:, 1]
-    return np.rint((2.0 * share - 1.0) * GRID) / GRID
+    return rounded(2.0 * share - 1.0)

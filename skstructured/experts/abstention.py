@@ -28,7 +28,7 @@ from skstructured.experts._binary import (
     expert_of,
     folds,
     named_experts,
-    rows_of,
+    rows_at,
     seed,
 )
 from skstructured.experts.hedge import AdaHedge
@@ -36,9 +36,6 @@ from skstructured.extend._types import Array, Features, Floats, Given, Ints, Out
 from skstructured.extend.learner import Batch, ExpertComparison, Losses, OnlineLearner
 from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
 from skstructured.spaces import Simplex
-
-#: Rounds for which experts that are not trained are asked at a time.
-BLOCK = 4096
 
 
 class AskedRows(NamedTuple):
@@ -162,6 +159,9 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     True
     """
 
+    #: Rounds for which experts that are not trained are asked at a time.
+    _block_size = 4096
+
     estimators: list
     abstention_cost: float = 0.3
     _: KW_ONLY
@@ -221,7 +221,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
                     self.space_.check_classes(classes)
                 rounds = self.resume(X, y)
                 check_share("abstention_cost", self.abstention_cost)
-                if rounds.n_rounds > (1 if self._trains else BLOCK):
+                if rounds.n_rounds > (1 if self._trains else self._block_size):
                     self._ask(rounds.X)  # what an expert refuses is refused before any learns
             new._learn(rounds, np.arange(rounds.n_rounds))
         return self
@@ -231,10 +231,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         self._learn(rounds, np.asarray(which))
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
-        """Start a stream whose classes are `classes` or those of y; its `Batch`.
-
-        Its `rows` collect the losses of the experts (n, d), as rounds are learned.
-        """
+        """Start a stream of these classes, or those of y; its `Batch` collects experts' losses."""
         with learning_aside(self) as new:
             return new._begin(X, y, classes)
 
@@ -294,19 +291,16 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return opinions
 
     def _learn(self, rounds, indices):
-        """Learn rounds in the order of `indices`; return the ŷ that they were played with.
-
-        Experts that learn are asked row by row, the others a block at a time.
-        """
+        """Learn rounds in the order of `indices`; return the ŷ that they were played with."""
         X, codes, record = rounds.X, rounds.packed, getattr(rounds.rows, "losses", None)
-        played, trains = [np.empty(0)], self._trains
-        for start in with_progress(self, range(0, len(indices), BLOCK), len(indices)):
-            block = indices[start : start + BLOCK]
-            opinions = self._ask(rows_of(X, block), False)
+        played, trains, size = [np.empty(0)], self._trains, self._block_size
+        for start in with_progress(self, range(0, len(indices), size), len(indices)):
+            block = indices[start : start + size]
+            opinions = self._ask(rows_at(X, block), False)
             step = 1 if trains else len(block)
             for i in range(0, len(block), step):
                 chunk = block[i : i + step]
-                x = rows_of(X, chunk) if trains else None
+                x = rows_at(X, chunk) if trains else None
                 if trains:
                     opinions[i : i + step] += self._ask(x, True)
                 played.append(self._learn_rows(x, opinions[i : i + step], codes[chunk]))
@@ -315,11 +309,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return np.concatenate(played)
 
     def _learn_rows(self, x, opinions, codes):
-        """Learn rounds with these opinions, and teach the experts the row x if there is one.
-
-        The round is counted first. If an expert raises, the others still learn the round before
-        the error is raised.
-        """
+        """Learn rounds with these opinions, and teach the experts the row x if there is one."""
         losses, sign, failed = losses_of(opinions, codes), 2.0 * codes - 1.0, []
         with self.lock:
             hedge, dearest = self.hedge_.copy(), max(self._dearest, float(self.abstention_cost))
@@ -407,12 +397,12 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with the current state; no rows are learned."""
-        score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
+        score = self._hedged(rows_at(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions, which abstain if `abstain_label` is not None."""
-        score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
+        score = self._hedged(rows_at(rounds.X, which)) if len(which) else np.empty(0)
         lost = ((score > 0.0) != rounds.packed[which]).astype(np.float64)
         if self.abstain_label is not None:
             lost = np.where(self._abstains(score), float(self.abstention_cost), lost)
@@ -439,10 +429,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         return self.hedge_.losses_.copy()
 
     def comparison(self, rounds: Batch) -> ExpertComparison:
-        """Losses of the experts in these rounds, as an `ExpertComparison`.
-
-        A GuaranteeError if they were not kept.
-        """
+        """Losses of the experts in these rounds, as an `ExpertComparison`, if they were kept."""
         losses = getattr(rounds.rows, "losses", None)
         if losses is None and not self._trains:
             losses = losses_of(self._ask(rounds.X), rounds.packed)

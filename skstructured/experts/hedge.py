@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,19 +13,16 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 
-#: Losses may be as large as this; their squares, and sums of these, are then float64 numbers.
-LARGEST = 1e100
 
-#: Places in the vector of sums: Δ, Σ<p̂,ℓ>, Σv and the widest range of losses in a round.
-GAP, TOTAL, VARIANCE, WIDEST = range(4)
+class HedgeSum(IntEnum):
+    """Positions in the vector of sums: Δ, Σ<p̂,ℓ>, Σv, and the widest range of losses."""
+
+    GAP, TOTAL, VARIANCE, WIDEST = range(4)
 
 
 @kernel
 def hedge_weights(excess, price, gap, w):
-    """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; returns their sum.
-
-    With Δ = 0, η = ∞: 1 for the best, 0 for others. η itself, which may overflow, is never formed.
-    """
+    """``w_i = exp(−η D_i)``, η = price/Δ and D_i how far i is behind the best; their sum."""
     total = 0.0
     for i in range(excess.shape[0]):
         if gap > 0.0:
@@ -50,29 +48,22 @@ def mean_and_variance(w, losses):
 
 
 @kernel
-def fall_behind(losses, excess):
-    """D ← D + ℓ − min(D + ℓ); returns that minimum, by which the least total loss has grown."""
-    excess += losses
-    least = excess.min()
-    excess -= least
-    return least
-
-
-@kernel
 def hedge_rounds(losses, totals, excess, sums, w, hedged):
     """Play rounds of losses (n, d); the losses of the weights before each go into `hedged` (n,)."""
     price = math.log(losses.shape[1])
     for t in range(losses.shape[0]):
-        gap = sums[GAP]
+        gap = sums[HedgeSum.GAP]
         weight_sum = hedge_weights(excess, price, gap, w)
         mean, variance, width = mean_and_variance(w, losses[t])
-        grown = fall_behind(losses[t], excess)
+        excess += losses[t]
+        grown = excess.min()  # of the least total loss
+        excess -= grown
         if gap > 0.0:
             grown -= gap / price * math.log(hedge_weights(excess, price, gap, w) / weight_sum)
-        sums[GAP] += max(0.0, mean - grown)
-        sums[TOTAL] += mean
-        sums[VARIANCE] += variance
-        sums[WIDEST] = max(sums[WIDEST], width)
+        sums[HedgeSum.GAP] += max(0.0, mean - grown)
+        sums[HedgeSum.TOTAL] += mean
+        sums[HedgeSum.VARIANCE] += variance
+        sums[HedgeSum.WIDEST] = max(sums[HedgeSum.WIDEST], width)
         totals += losses[t]
         hedged[t] = mean
 
@@ -135,7 +126,7 @@ class AdaHedge(State):
         check_integer("n_experts", n_experts)
         self.n_experts, self.n_rounds = int(n_experts), 0
         self.losses_, self._behind = np.zeros(self.n_experts), np.zeros(self.n_experts)
-        self._sums, self._work = np.zeros(4), np.zeros(self.n_experts)
+        self._sums, self._work = np.zeros(len(HedgeSum)), np.zeros(self.n_experts)
 
     def update(self, losses: ArrayLike) -> Floats:
         """Learn rounds in order; the size of chunks does not change a bit.
@@ -155,50 +146,46 @@ class AdaHedge(State):
         ValueError
             If the shape is wrong, or a loss is NaN or beyond 1e100; no round is then learned.
         """
-        losses = self._checked(losses)
-        hedged = np.empty(len(losses))
-        writable(self)
-        hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
-        self.n_rounds += len(losses)
-        return hedged
-
-    def _checked(self, losses: ArrayLike) -> Floats:
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.n_experts:
             raise ValueError(
                 f"losses must have shape (n, {self.n_experts}), one round per row and one expert "
                 f"per column, got {losses.shape}."
             )
-        wrong = ~(np.abs(losses) <= LARGEST)
+        largest = 1e100  # squares of losses, and sums of these, are then float64 numbers
+        wrong = ~(np.abs(losses) <= largest)
         if wrong.any():
             raise ValueError(
-                f"losses must be numbers between -{LARGEST:g} and {LARGEST:g}, "
+                f"losses must be numbers between -{largest:g} and {largest:g}, "
                 f"got {losses[wrong][0]:g}."
             )
-        return losses
+        hedged = np.empty(len(losses))
+        writable(self)
+        hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
+        self.n_rounds += len(losses)
+        return hedged
 
     @property
     def weights_(self) -> Floats:
         """p̂ of the next round, (d,)."""
         w = np.empty(self.n_experts)
-        price, gap = math.log(self.n_experts), self._sums[GAP]
-        total = hedge_weights(np.asarray(self._behind), price, gap, w)
+        total = hedge_weights(np.asarray(self._behind), math.log(self.n_experts), self.gap, w)
         return w / total
 
     @property
     def total_loss(self) -> float:
         """Σ<p̂,ℓ>, the total loss of the weights."""
-        return float(self._sums[TOTAL])
+        return float(self._sums[HedgeSum.TOTAL])
 
     @property
     def gap(self) -> float:
         """Δ, the sum of the mixability gaps."""
-        return float(self._sums[GAP])
+        return float(self._sums[HedgeSum.GAP])
 
     @property
     def variance(self) -> float:
         """Σv, the variances of the losses under p̂."""
-        return float(self._sums[VARIANCE])
+        return float(self._sums[HedgeSum.VARIANCE])
 
     @property
     def regret(self) -> float:
@@ -210,7 +197,7 @@ class AdaHedge(State):
         """2 √(ln d Σv) + S (4/3 ln d + 2), which the regret never exceeds."""
         price = math.log(self.n_experts)
         spread = math.sqrt(price) * math.sqrt(self.variance)
-        return 2.0 * spread + float(self._sums[WIDEST]) * (4.0 / 3.0 * price + 2.0)
+        return 2.0 * spread + float(self._sums[HedgeSum.WIDEST]) * (4.0 / 3.0 * price + 2.0)
 
     def __repr__(self):
         return f"AdaHedge({self.n_experts})"

@@ -11,7 +11,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import kernel, kernel_over, with_globals
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
+from skstructured._engine.state import LoopState, new_state
 from skstructured.extend._types import Bound, Floats, Kernel, Loss
 
 
@@ -80,7 +80,8 @@ class OnlineOptimizer(Component, ABC):
 
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
-        return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
+        scale, total = state[[LoopState.SCALED_WEIGHT_SUM, LoopState.WEIGHT_SUM]]
+        return (scale * Theta + A) / max(total, 1e-300)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Bound:
         """The regret bound of the rounds that made `state`, or a GuaranteeError."""
@@ -132,7 +133,7 @@ def _move_feature(Theta, dim, j, state, g, c):
     the Σ v at that time.
     """
     visit = AT(4, dim, 0, j)
-    passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
+    passed, Theta[visit] = state[LoopState.WEIGHT_SUM] - Theta[visit], state[LoopState.WEIGHT_SUM]
     for k in range(dim):
         at_W, at_a, at_b = AT(0, dim, k, j), AT(1, dim, k, j), AT(2, dim, k, j)
         Theta[AT(3, dim, k, j)] += passed * Theta[at_W]
@@ -223,5 +224,5 @@ class CoordinateOptimizer(OnlineOptimizer):
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean of the weights played; see `OnlineOptimizer`."""
         start, visit = 3 * dim, Theta[4 * dim]
-        summed = Theta[start : start + dim] + (state[WEIGHT_SUM] - visit) * Theta[:dim]
-        return summed / max(state[WEIGHT_SUM], 1e-300)
+        summed = Theta[start : start + dim] + (state[LoopState.WEIGHT_SUM] - visit) * Theta[:dim]
+        return summed / max(state[LoopState.WEIGHT_SUM], 1e-300)

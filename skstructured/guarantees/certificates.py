@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
+from skstructured._engine.mixing import PROBABILITY_FLOOR, THINNING, MixtureKind, MixtureTotal
 from skstructured.extend._types import Floats, Loss
 from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
 from skstructured.guarantees.risk import read_delta
@@ -442,7 +442,7 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
 THINNING_COSTS = 1.9
 
 #: −ln(1 − FLOOR): what the floor under probabilities costs an expert per round.
-FLOOR_COSTS = -math.log1p(-FLOOR)
+FLOOR_COSTS = -math.log1p(-PROBABILITY_FLOOR)
 
 
 class MixtureCertificate(Certificate):
@@ -522,12 +522,12 @@ def overhead(state: Any) -> float:
     """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
-    if state.kind in (CLASSES, LABELS):
-        price += 2.0 * THINNING_COSTS + state.totals[ROUNDS] * FLOOR_COSTS
-        return float(groups * state.totals[HEAVIEST] * price)
+    if state.kind in (MixtureKind.CLASSES, MixtureKind.LABELS):
+        price += 2.0 * THINNING_COSTS + state.totals[MixtureTotal.ROUNDS] * FLOOR_COSTS
+        return float(groups * state.totals[MixtureTotal.HEAVIEST] * price)
     if price == 0.0:
         return 0.0
-    return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
+    return float(state.totals[MixtureTotal.GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
 
 
 def certificate_of(

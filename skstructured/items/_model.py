@@ -10,7 +10,7 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.saved import renamed
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import DIM, FRESH, INNER, OPTIONS, ROOM, clear
+from skstructured._engine.state import LoopOption, clear
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
@@ -22,7 +22,7 @@ from skstructured.sequences._ragged import RoundKind
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
 #: centered in each round, because a number added to all scores changes nothing.
-INTERCEPT, CENTERED = range(OPTIONS, OPTIONS + 2)
+INTERCEPT, CENTERED = range(len(LoopOption), len(LoopOption) + 2)
 
 #: Items of a round, at most, whose products are all computed.
 TOGETHER = 64
@@ -276,8 +276,8 @@ class ItemRounds(RoundKind):
         """See `RoundKind`."""
         _, regularizer, oracle = model.loss._terms()
         options = np.zeros(CENTERED + 1, np.int64)
-        options[[DIM, INNER, FRESH]] = 1, 1, oracle.iterative
-        options[ROOM], options[INTERCEPT] = SCRATCH + model.width, model.intercept
+        options[[LoopOption.DIM, LoopOption.INNER, LoopOption.FRESH]] = 1, 1, oracle.iterative
+        options[LoopOption.ROOM], options[INTERCEPT] = SCRATCH + model.width, model.intercept
         options[CENTERED] = self.centered
         return regularizer.kernel_params(), options
 

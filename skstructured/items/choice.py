@@ -19,7 +19,7 @@ from skstructured._base.validation import (
     check_size,
     check_weights,
 )
-from skstructured._engine.rows import LONGEST
+from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Floats, Ints, Matrix
@@ -31,14 +31,14 @@ from skstructured.items._reading import Items, chosen_of, mean_ranks, read_items
 def check_entries(matrix: Matrix, items: Items) -> None:
     """Raise a ValueError that names the first round with NaN, infinity, or too large numbers."""
     values: Any = matrix.data if sparse.issparse(matrix) else matrix
-    if (np.abs(values) <= LONGEST).all():
+    if (np.abs(values) <= LONGEST_ROW).all():
         return
     entries = sparse.coo_matrix(matrix)
-    i = np.flatnonzero(~(np.abs(entries.data) <= LONGEST))[0]
+    i = np.flatnonzero(~(np.abs(entries.data) <= LONGEST_ROW))[0]
     name = items.qid[np.searchsorted(items.offsets, entries.row[i], "right") - 1]
     raise ValueError(
-        f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {entries.data[i]:g} in "
-        f"round {name.item()!r}, feature {entries.col[i]}. Use available= to hide missing items."
+        f"X must not have NaN, infinity or numbers above {LONGEST_ROW:g}, got {entries.data[i]:g} "
+        f"in round {name.item()!r}, feature {entries.col[i]}. Use available= to hide missing items."
     )
 
 

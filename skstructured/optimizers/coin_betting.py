@@ -1,42 +1,39 @@
 """Parameter-free online learning: a coin bettor chooses the length, descent the direction."""
 
 import math
+from enum import IntEnum
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
+from skstructured._engine.state import OWN, SMALLEST_SCALE, LoopState, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, CoinBettingCertificate, gap_constants
 
-# The state vector, after the loop's own entries.
-NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
-SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, FLUSHED_SQ = range(OWN + 5, OWN + 11)
 
-#: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
-NEWTON = 2.0 / (2.0 - math.log(3.0))
+class BettingState(IntEnum):
+    """The state vector, after the loop's own entries."""
 
-#: Below this s, the loop is asked to multiply it into Θ: once in many rounds.
-SMALL = 2.0**-10
-
-#: Wealth is kept as a logarithm; a bet, which is divided by N, is computed from at most this one.
-LARGEST_LOG = 400.0
+    NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
+    SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, FLUSHED_SQ = range(OWN + 5, OWN + 11)
 
 
 @kernel
 def bet_scale(state, bound, weight):
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
-    norm = weight * math.sqrt(bound)
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
-    state[NORM] = max(state[NORM], norm)
-    if state[NORM] == 0.0:
+    state[BettingState.LARGEST_SQ] = max(state[BettingState.LARGEST_SQ], weight * bound)
+    norm = max(state[BettingState.NORM], weight * math.sqrt(bound))
+    state[BettingState.NORM] = norm
+    if norm == 0.0:
         return 0.0
-    flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)
-    if state[FIRST] == 0.0:
-        state[FIRST] = state[NORM]
-    most = 0.5 / state[NORM]
-    state[BET] = min(max(state[BET], -most), most)
-    return state[BET] * math.exp(min(state[LOG_WEALTH], LARGEST_LOG)) * state[SHRINK]
+    flush_if_grown(state, norm * norm, BettingState.FLUSHED_SQ)
+    if state[BettingState.FIRST] == 0.0:
+        state[BettingState.FIRST] = norm
+    bet, most = state[BettingState.BET], 0.5 / norm
+    state[BettingState.BET] = min(max(bet, -most), most)
+    wealth = math.exp(min(state[BettingState.LOG_WEALTH], 400.0))  # a bet is divided by N
+    return state[BettingState.BET] * wealth * state[BettingState.SHRINK]
 
 
 @kernel
@@ -46,31 +43,33 @@ def bet_step(state, inner, square, bound, weight):
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
     ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``; ``D ← Π(D − η_t G_t)`` on the unit ball.
     """
-    unit, norm = weight / state[DIAMETER], state[NORM]
+    unit, norm = weight / state[BettingState.DIAMETER], state[BettingState.NORM]
     length = unit * math.sqrt(square)
-    state[SUM_SQ] += length * length
-    if length == 0.0 or state[SUM_SQ] == 0.0:
+    state[BettingState.SUM_SQ] += length * length
+    if length == 0.0 or state[BettingState.SUM_SQ] == 0.0:
         return 0.0
-    s = state[SHRINK]
+    s = state[BettingState.SHRINK]
     coin = min(max(unit * s * inner, -length), length)
-    growth = 1.0 - coin * state[BET]
+    growth = 1.0 - coin * state[BettingState.BET]
     z = coin / growth
-    state[LOG_WEALTH] += math.log(growth)
-    state[Z_SQ] += z * z
-    bet, most = state[BET] - NEWTON * z / (norm * norm + state[Z_SQ]), 0.5 / norm
-    state[BET] = min(max(bet, -most), most)
-    step = 1.0 / (s * math.sqrt(2.0 * state[SUM_SQ]))
+    state[BettingState.LOG_WEALTH] += math.log(growth)
+    state[BettingState.Z_SQ] += z * z
+    newton, most = 2.0 / (2.0 - math.log(3.0)), 0.5 / norm
+    bet = state[BettingState.BET] - newton * z / (norm * norm + state[BettingState.Z_SQ])
+    state[BettingState.BET] = min(max(bet, -most), most)
+    step = 1.0 / (s * math.sqrt(2.0 * state[BettingState.SUM_SQ]))
     u, reach = -step * unit, step * length
-    moved = max(state[THETA_SQ] + 2.0 * u * inner + reach * reach, 0.0)
+    moved = max(state[BettingState.THETA_SQ] + 2.0 * u * inner + reach * reach, 0.0)
     if s * math.sqrt(moved) > 1.0:
         s = 1.0 / math.sqrt(moved)
-    if s < SMALL:
-        state[RESCALE] = s
+    if s < SMALLEST_SCALE:
+        state[LoopState.RESCALE] = s
         u, moved, s = u * s, moved * s * s, 1.0
-    state[SHRINK], state[THETA_SQ] = s, moved
+    state[BettingState.SHRINK], state[BettingState.THETA_SQ] = s, moved
     return u
 
 
+@parameters
 class ParameterFree(OnlineOptimizer):
     r"""Parameter-free online learning by coin betting: no step size and no norm bound.
 
@@ -128,27 +127,23 @@ class ParameterFree(OnlineOptimizer):
 
     scale_kernel = staticmethod(bet_scale)
     step_kernel = staticmethod(bet_step)
-    entries = 11
+    entries = len(BettingState)
 
-    def __init__(self, wealth: float = 100.0, feature_norm: float | None = None) -> None:
-        self.wealth = wealth
-        self.feature_norm = feature_norm
+    wealth: float = 100.0
+    feature_norm: float | None = None
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(self.entries, THETA_SQ)
-        state[SHRINK] = 1.0
-        state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
-        state[NORM] = check_size("feature_norm", self.feature_norm, 0.0)
-        state[DIAMETER] = loss.lipschitz
+        state = new_state(self.entries, BettingState.THETA_SQ)
+        state[BettingState.SHRINK] = 1.0
+        state[BettingState.LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
+        state[BettingState.NORM] = check_size("feature_norm", self.feature_norm, 0.0)
+        state[BettingState.DIAMETER] = loss.lipschitz
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """Return a regret bound from appendix E.2 of Sakaue et al. (2024), with its constants.
-
-        See `skstructured.guarantees.CoinBettingCertificate`.
-        """
-        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]), delta)
-        numbers |= {"D_2": float(state[DIAMETER]), "wealth": float(self.wealth)}
-        numbers |= {"N_1": float(state[FIRST]), "N": float(state[NORM])}
+        """Return a regret bound from appendix E.2 of Sakaue et al. (2024), with its constants."""
+        numbers = gap_constants(loss, math.sqrt(state[BettingState.LARGEST_SQ]), delta)
+        numbers |= {"D_2": float(state[BettingState.DIAMETER]), "wealth": float(self.wealth)}
+        numbers |= {"N_1": float(state[BettingState.FIRST]), "N": float(state[BettingState.NORM])}
         return CoinBettingCertificate(numbers)

@@ -1,6 +1,7 @@
 """Online gradient descent with the constant step of theory."""
 
 import math
+from enum import IntEnum
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
@@ -14,29 +15,32 @@ from skstructured.guarantees.certificates import Certificate, gap_constants
 from skstructured.guarantees.risk import read_delta
 from skstructured.losses.gap import GapSurrogate
 
-# The state vector, after the loop's own entries.
-GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
+
+class DescentState(IntEnum):
+    """The state vector, after the loop's own entries."""
+
+    GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
 
 
 @kernel
 def descent_scale(state, bound, weight):
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
-    s = state[GAIN]
-    if state[LEARN_NORM] > 0.0:
-        s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
-        flush_if_grown(state, state[LARGEST_SQ], FLUSHED_SQ)
-    norm = math.sqrt(state[THETA_SQ])
-    return state[RADIUS] / norm if s * norm > state[RADIUS] else s
+    largest_sq, s = max(state[DescentState.LARGEST_SQ], weight * bound), state[DescentState.GAIN]
+    state[DescentState.LARGEST_SQ] = largest_sq
+    if state[DescentState.LEARN_NORM] > 0.0:
+        s = s / largest_sq if largest_sq > 0.0 else 0.0
+        flush_if_grown(state, largest_sq, DescentState.FLUSHED_SQ)
+    norm = math.sqrt(state[DescentState.THETA_SQ])
+    return state[DescentState.RADIUS] / norm if s * norm > state[DescentState.RADIUS] else s
 
 
 @kernel
 def descent_step(state, inner, square, bound, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<G, Θ> + u²‖G‖² if there is a ball."""
-    state[HEAVIEST] = max(state[HEAVIEST], weight)
-    if state[RADIUS] < math.inf:
-        moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * square
-        state[THETA_SQ] = max(moved, 0.0)
+    state[DescentState.HEAVIEST] = max(state[DescentState.HEAVIEST], weight)
+    if state[DescentState.RADIUS] < math.inf:
+        moved = state[DescentState.THETA_SQ] - 2.0 * weight * inner + weight * weight * square
+        state[DescentState.THETA_SQ] = max(moved, 0.0)
     return -weight
 
 
@@ -90,7 +94,7 @@ class GradientDescent(OnlineOptimizer):
 
     scale_kernel = staticmethod(descent_scale)
     step_kernel = staticmethod(descent_step)
-    entries = 7
+    entries = len(DescentState)
 
     feature_norm: float | None = None
     radius: float | None = None
@@ -99,14 +103,14 @@ class GradientDescent(OnlineOptimizer):
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         norm = check_size("feature_norm", self.feature_norm, 1.0)
-        state = new_state(self.entries, THETA_SQ)
-        state[RADIUS] = check_size("radius", self.radius, math.inf)
+        state = new_state(self.entries, DescentState.THETA_SQ)
+        state[DescentState.RADIUS] = check_size("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
-            state[GAIN] = self._gain(loss) / norm**2
-            state[LEARN_NORM] = float(self.feature_norm is None)
+            state[DescentState.GAIN] = self._gain(loss) / norm**2
+            state[DescentState.LEARN_NORM] = float(self.feature_norm is None)
         else:
             c = 1.0 if isinstance(loss, Surrogate) else loss.constants_of().c
-            state[GAIN] = c * check_positive("eta", self.eta)
+            state[DescentState.GAIN] = c * check_positive("eta", self.eta)
         return state
 
     def _gain(self, loss):
@@ -139,9 +143,8 @@ class GradientDescent(OnlineOptimizer):
         Theorems are those of Sakaue et al. (2024). Expected regret (Theorems 4.2, 5.1):
         ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the step in use. With probability
         ≥ 1−δ (Theorem 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample
-        weight; the first term is divided by 1 − a/2 if a > ½, which the theorem's last step then
-        needs. Other steps have the bound on the expectation with the gap of `gap_constants`.
-        With sample weights all sums over rounds, of losses too, are weighted.
+        weight; if a > ½, the first term is divided by 1 − a/2. Other steps have the bound on the
+        expectation with the gap of `gap_constants`. Sums over rounds have sample weights.
 
         Raises
         ------
@@ -153,7 +156,7 @@ class GradientDescent(OnlineOptimizer):
         C_sq = self._norm_sq(state)
         numbers = gap_constants(loss, math.sqrt(C_sq))
         # The step in use: its unit is that of the loss at the first round.
-        gain = state[GAIN] * (1.0 if state[LEARN_NORM] > 0.0 else C_sq)
+        gain = state[DescentState.GAIN] * (1.0 if state[DescentState.LEARN_NORM] > 0.0 else C_sq)
         m = gain * loss.constants_of().smoothness / (2.0 * numbers["c"])
         is_printed = delta is not None and math.isclose(m, numbers["a"] / 2.0, rel_tol=1e-9)
         if not is_printed:
@@ -165,14 +168,14 @@ class GradientDescent(OnlineOptimizer):
                 f'a = {a:.4g}. Use a smaller eta, eta="theory" (eta="high_probability" with delta) '
                 "or a larger scale of the loss."
             )
-        radius = math.inf if self.radius is None else float(self.radius)
+        radius = check_size("radius", self.radius, math.inf)
         numbers |= {"m": m}
         if delta is None or not is_printed:
             per_step = b / m if isinstance(self.eta, str) else 2.0 / self.eta
             quadratic = (1.0 - a) * per_step / (4.0 * (1.0 - m))
             theorem = "Theorem 4.2" if delta is None else "Theorem 4.3"
             return Certificate(theorem, quadratic, 0.0, radius, numbers)
-        numbers |= {"weight": float(state[HEAVIEST])}
+        numbers |= {"weight": float(state[DescentState.HEAVIEST])}
         quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
         offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * read_delta(delta) / a
         return Certificate("Theorem 4.3", quadratic, offset, radius, numbers)
@@ -189,51 +192,55 @@ class GradientDescent(OnlineOptimizer):
         factors = {"logistic": K / math.log(2.0), "hinge": K**2 / (2.0 * (K - 1.0))}
         factor = factors.get(loss.kind, 2.0 * K)
         numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
-        radius = math.inf if self.radius is None else float(self.radius)
+        radius = check_size("radius", self.radius, math.inf)
         return Certificate(f"Gaptron, {loss.kind}", factor * C_sq, 0.0, radius, numbers)
 
     def _norm_sq(self, state):
         """C² of the theorem: the given bound if every row kept it, or the largest seen."""
         if self.feature_norm is None:
-            return float(state[LARGEST_SQ])
-        if state[LARGEST_SQ] > self.feature_norm**2 * (1.0 + 1e-9):
+            return float(state[DescentState.LARGEST_SQ])
+        largest_sq = state[DescentState.LARGEST_SQ]
+        if largest_sq > self.feature_norm**2 * (1.0 + 1e-9):
             raise GuaranteeError(
-                f"No regret bound: a row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):.6g} exceeded "
+                f"No regret bound: a row with √w‖x‖ = {math.sqrt(largest_sq):.6g} exceeded "
                 f"feature_norm={self.feature_norm:g}. Increase it, or use feature_norm=None."
             )
         return float(self.feature_norm) ** 2
 
 
-LARGEST_FIXED_SQ = OWN + 1
+class FixedStepState(IntEnum):
+    """The state vector of a fixed step, after the loop's own entries."""
+
+    ETA, LARGEST_SQ = range(OWN, OWN + 2)
 
 
 @kernel
 def measured_scale(state, bound, weight):
     """s = 1; notes the largest w‖x‖²."""
-    state[LARGEST_FIXED_SQ] = max(state[LARGEST_FIXED_SQ], weight * bound)
+    state[FixedStepState.LARGEST_SQ] = max(state[FixedStepState.LARGEST_SQ], weight * bound)
     return 1.0
 
 
 @kernel
 def fixed_step(state, inner, square, bound, weight):
     """u = −η w."""
-    return -state[OWN] * weight
+    return -state[FixedStepState.ETA] * weight
 
 
+@parameters
 class FixedStep(OnlineOptimizer):
     """W ← W − η w G."""
 
     scale_kernel = staticmethod(measured_scale)
     step_kernel = staticmethod(fixed_step)
-    entries = 2
+    entries = len(FixedStepState)
     #: The parameter that η comes from, for errors.
     source = "eta"
 
-    def __init__(self, eta=1.0):
-        self.eta = eta
+    eta: float = 1.0
 
     def init(self, loss):
         """The initial state, with η behind the loop's own entries."""
         state = new_state(self.entries)
-        state[OWN] = check_positive(self.source, self.eta)
+        state[FixedStepState.ETA] = check_positive(self.source, self.eta)
         return state

@@ -1,63 +1,59 @@
 """PiSTOL: a learner whose weights are an exponential of the sum of its gradients, or one each."""
 
 import math
+from enum import IntEnum
 from typing import Any
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_positive, check_size
 from skstructured._engine.compiled import kernel_over
+from skstructured._engine.move_and_score import dense_move_and_score
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats, Kernel, Loss
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
 
-# The state vector, after the loop's own entries.
-PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
-THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
+
+class PistolState(IntEnum):
+    """The state vectors, after the loop's own entries."""
+
+    PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
+    THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
+    # `CoordinatePiSTOL` alone, in the places of entries that it lacks: the largest |g|, and the
+    # shape of W; how often |g| fits into R at least: 1 if R was given, 2 if it is learned.
+    LARGEST, OUTPUTS, FEATURES, ROOM = LIPSCHITZ, THETA_SQ, FLUSHED_SQ, OWN + 10
+
 
 #: Exponents are cut off here, so scores stay finite.
 LARGEST_EXPONENT = 300.0
 
 
-def certificate_of(
+def pistol_certificate(
     optimizer: Any, loss: Loss, state: Floats, delta: Any, theorem: str, norm: float, shape: Any
 ) -> PiSTOLCertificate:
-    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
-
-    A GuaranteeError unless a ≥ 2.25, no exponent was clipped and ``norm <= feature_norm``.
-    """
+    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`."""
     a, bound = optimizer.a, optimizer.feature_norm
     if a < 2.25:
         raise GuaranteeError(
             f"{theorem} of PiSTOL needs a ≥ 2.25, got a={a!r}: use a=2.5 to get a bound."
         )
-    if state[CAPPED] > 0.0:
+    if state[PistolState.CAPPED] > 0.0:
         raise GuaranteeError(
-            f"No regret bound: PiSTOL's exponent was clipped {state[CAPPED]:.0f} times, which "
-            f"{theorem} does not allow. Use a larger a."
+            f"No regret bound: PiSTOL's exponent was clipped {state[PistolState.CAPPED]:.0f} "
+            f"times, which {theorem} does not allow. Use a larger a."
         )
     if bound is None or norm > bound * (1.0 + 1e-9):
         raise GuaranteeError(
             f"{theorem} of PiSTOL needs a bound on the features: set feature_norm to at least "
             f"{norm:.6g}, the largest norm so far."
         )
-    numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]), delta) | shape
+    numbers = gap_constants(loss, math.sqrt(state[PistolState.LARGEST_SQ]), delta) | shape
     numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}
     numbers |= {"alpha": float(a), "beta": float(optimizer.b)}
-    numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}
+    numbers |= {"path": float(state[PistolState.PATH]), "rounds": float(state[PistolState.ROUNDS])}
     return PiSTOLCertificate(numbers)
-
-
-#: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
-LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
-
-#: How often |g| fits into R at least: 1 if R was given, 2 if it is learned.
-ROOM = OWN + 10
-
-#: An α below it counts as 0.
-SMALLEST = 1e-280
 
 
 @kernel
@@ -66,37 +62,37 @@ def bet(state, W, a, b, g):
     if g == 0.0:
         return W, a, b
     size = abs(g)
-    state[PATH] += size
-    state[LARGEST] = max(state[LARGEST], size)
-    a, b, reach = a - g, b + size, max(state[NORM], state[ROOM] * size)
-    alpha = state[PARAMETER_A] * reach * (reach + b)
-    ratio = a / alpha if alpha >= SMALLEST else 0.0
+    state[PistolState.PATH] += size
+    state[PistolState.LARGEST] = max(state[PistolState.LARGEST], size)
+    a, b, reach = a - g, b + size, max(state[PistolState.NORM], state[PistolState.ROOM] * size)
+    alpha = state[PistolState.PARAMETER_A] * reach * (reach + b)
+    ratio = a / alpha if alpha >= 1e-280 else 0.0  # below it, α counts as 0
     exponent = 0.5 * a * ratio
-    state[CAPPED] += exponent > LARGEST_EXPONENT
+    state[PistolState.CAPPED] += exponent > LARGEST_EXPONENT
     grown = math.exp(min(exponent, LARGEST_EXPONENT))
-    return state[PARAMETER_B] / state[FEATURES] * grown * ratio, a, b
+    return state[PistolState.PARAMETER_B] / state[PistolState.FEATURES] * grown * ratio, a, b
 
 
 @kernel
 def next_reach(state, inner, square, bound, weight):
     """u = w; R has `ROOM` for the largest |g| of the rounds before."""
-    state[NORM] = max(state[NORM], state[ROOM] * state[LARGEST])
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
-    state[ROUNDS] += weight > 0.0
+    reach = state[PistolState.ROOM] * state[PistolState.LARGEST]
+    state[PistolState.NORM] = max(state[PistolState.NORM], reach)
+    state[PistolState.LARGEST_SQ] = max(state[PistolState.LARGEST_SQ], weight * bound)
+    state[PistolState.ROUNDS] += weight > 0.0
     return weight
 
 
-#: What copies of `_move_with_shape` have.
-MOVE: Any = None
-AXIS = 0
-
-
 def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
-    """Note how many weights Θ has before they are moved."""
-    state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[AXIS]
-    return MOVE(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
+    """Note how many weights Θ has before they are moved, by the function of a copy of this one."""
+    state[PistolState.OUTPUTS] = raw.shape[0]
+    state[PistolState.FEATURES] = Theta.shape[0 if indptr.shape[0] > 0 else 1]
+    return dense_move_and_score(
+        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
+    )
 
 
+@parameters
 class CoordinatePiSTOL(CoordinateOptimizer):
     r"""`PiSTOL` with one learner per weight: ``PiSTOL(per_coordinate=True)``.
 
@@ -132,10 +128,9 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     coordinate_kernel = staticmethod(bet)
     step_kernel = staticmethod(next_reach)
 
-    def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
 
     def parameters(self) -> tuple[float, ...]:
         """a, b and `feature_norm`, before the numbers that rounds change."""
@@ -146,54 +141,57 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     def init(self, loss: Loss) -> Floats:
         """The initial state, with R = L times `feature_norm`."""
         state = super().init(loss)
-        state[NORM] *= loss.lipschitz
+        state[PistolState.NORM] *= loss.lipschitz
         return state
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
         move = super().move_and_score_kernel(dim, sparse, average)
-        return kernel_over(_move_with_shape, MOVE=move, AXIS=1 - sparse)
+        return kernel_over(_move_with_shape, dense_move_and_score=move)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The bound of Corollary 3 of Orabona (2014), for a ≥ 2.25 and a given `feature_norm`."""
-        largest = state[LARGEST] / loss.lipschitz
-        shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
-        return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
+        largest = state[PistolState.LARGEST] / loss.lipschitz
+        outputs, features = map(float, state[[PistolState.OUTPUTS, PistolState.FEATURES]])
+        shape = {"outputs": outputs, "features": features}
+        return pistol_certificate(self, loss, state, delta, "Corollary 3", largest, shape)
 
     def check(self, state: Floats) -> str | None:
         """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
-        if state[CAPPED] == 0.0:
+        if state[PistolState.CAPPED] == 0.0:
             return None
         return (
-            f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
-            f"and was cut off there: a={self.a!r} is too small for these data."
+            f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[PistolState.CAPPED]:.0f} "
+            f"times and was cut off there: a={self.a!r} is too small for these data."
         )
 
 
 @kernel
 def exponential_scale(state, bound, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖G‖); first N ← max(N, w‖x‖)."""
-    state[NORM] = max(state[NORM], weight * math.sqrt(bound))
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * bound)
-    flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)
-    reach = state[LIPSCHITZ] * state[NORM]
-    alpha = state[PARAMETER_A] * reach * (reach + state[PATH])
+    norm = max(state[PistolState.NORM], weight * math.sqrt(bound))
+    state[PistolState.NORM] = norm
+    state[PistolState.LARGEST_SQ] = max(state[PistolState.LARGEST_SQ], weight * bound)
+    flush_if_grown(state, norm * norm, PistolState.FLUSHED_SQ)
+    reach = state[PistolState.LIPSCHITZ] * norm
+    alpha = state[PistolState.PARAMETER_A] * reach * (reach + state[PistolState.PATH])
     if alpha == 0.0:
         return 0.0
-    exponent = 0.5 * state[THETA_SQ] / alpha
+    exponent = 0.5 * state[PistolState.THETA_SQ] / alpha
     if exponent > LARGEST_EXPONENT:
         exponent = LARGEST_EXPONENT
-        state[CAPPED] += 1.0
-    return state[PARAMETER_B] / alpha * math.exp(exponent)
+        state[PistolState.CAPPED] += 1.0
+    return state[PistolState.PARAMETER_B] / alpha * math.exp(exponent)
 
 
 @kernel
 def exponential_step(state, inner, square, bound, weight):
     """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<G, Θ> + w²‖G‖², and Σ w‖G‖ grows."""
     length = weight * math.sqrt(square)
-    state[PATH] += length
-    state[ROUNDS] += 1.0 if weight > 0.0 else 0.0
-    state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * weight * inner + length * length, 0.0)
+    state[PistolState.PATH] += length
+    state[PistolState.ROUNDS] += 1.0 if weight > 0.0 else 0.0
+    moved = state[PistolState.THETA_SQ] - 2.0 * weight * inner + length * length
+    state[PistolState.THETA_SQ] = max(moved, 0.0)
     return -weight
 
 
@@ -214,10 +212,9 @@ class PiSTOL(OnlineOptimizer):
     ----------
     a : float, default=0.08
         Caution, in units of L·N: larger values give smaller weights. The theorem needs a ≥ 2.25,
-        with which weights stay near zero for 10⁴ rounds; the experiments of [1]_ use 0.125. Below
-        0.04 exponents may explode on rows of equal length. Small values have no regret bound. To
-        get one, use 2.5: it makes the factor φ(1/a) of the bound's constant term 25, which is 6285
-        with 2.25.
+        with which weights stay near zero for 10⁴ rounds. To get a regret bound, use 2.5, which
+        makes its constant term 250 times smaller. The experiments of [1]_ use 0.125. Below 0.04
+        exponents may explode on rows of equal length.
     b : float, default=1.0
         Scale of the weights; the regret against U = 0 grows with it.
     feature_norm : float or None, default=None
@@ -262,20 +259,20 @@ class PiSTOL(OnlineOptimizer):
     def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`."""
         check_bool("per_coordinate", self.per_coordinate)
-        params = (self.a, self.b, self.feature_norm)
-        return CoordinatePiSTOL(*params) if self.per_coordinate else self
+        return CoordinatePiSTOL(self.a, self.b, self.feature_norm) if self.per_coordinate else self
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(self.entries, THETA_SQ)
-        state[PARAMETER_A] = check_positive("a", self.a)
-        state[PARAMETER_B] = check_positive("b", self.b)
-        state[LIPSCHITZ] = loss.lipschitz
-        state[NORM] = check_size("feature_norm", self.feature_norm, 0.0)
+        state = new_state(self.entries, PistolState.THETA_SQ)
+        state[PistolState.PARAMETER_A] = check_positive("a", self.a)
+        state[PistolState.PARAMETER_B] = check_positive("b", self.b)
+        state[PistolState.LIPSCHITZ] = loss.lipschitz
+        state[PistolState.NORM] = check_size("feature_norm", self.feature_norm, 0.0)
         return state
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The bound of Theorem 1 of Orabona (2014), for a ≥ 2.25 and C given, vector-valued."""
-        return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
+        norm = state[PistolState.NORM]
+        return pistol_certificate(self, loss, state, delta, "Theorem 1", norm, {})
 
     check = CoordinatePiSTOL.check  # type: ignore[assignment]

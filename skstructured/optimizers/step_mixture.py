@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -19,34 +20,44 @@ from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
-# The state vectors, after the loop's own entries.
-ETA, MEAN_SQ, SEEN = range(OWN, OWN + 3)
-LENGTH, SUM_SQ = range(OWN, OWN + 2)
+
+class RelativeState(IntEnum):
+    """The state vector of `RelativeStep`, after the loop's own entries."""
+
+    ETA, MEAN_SQ, SEEN = range(OWN, OWN + 3)
+
+
+class RootState(IntEnum):
+    """The state vector of `RootStep`, after the loop's own entries."""
+
+    LENGTH, SUM_SQ = range(OWN, OWN + 2)
 
 
 @kernel
 def mean_square(state, bound, weight):
     """s = 1; keeps the mean of ‖x‖² over the rows so far, this one included."""
     if weight > 0.0:
-        state[SEEN] += weight
-        state[MEAN_SQ] += (bound - state[MEAN_SQ]) * (weight / state[SEEN])
+        state[RelativeState.SEEN] += weight
+        share = weight / state[RelativeState.SEEN]
+        state[RelativeState.MEAN_SQ] += (bound - state[RelativeState.MEAN_SQ]) * share
     return 1.0
 
 
 @kernel
 def relative_step(state, inner, square, bound, weight):
     """u = −η w/mean‖x‖²."""
-    return -state[ETA] * weight / state[MEAN_SQ] if state[MEAN_SQ] > 0.0 else 0.0
+    mean_sq = state[RelativeState.MEAN_SQ]
+    return -state[RelativeState.ETA] * weight / mean_sq if mean_sq > 0.0 else 0.0
 
 
 @kernel
 def root_step(state, inner, square, bound, weight):
     """u = −D w/√(Σ w²‖G‖²)."""
     length = weight * math.sqrt(square)
-    state[SUM_SQ] += length * length
-    if length == 0.0 or state[SUM_SQ] == 0.0:
+    state[RootState.SUM_SQ] += length * length
+    if length == 0.0 or state[RootState.SUM_SQ] == 0.0:
         return 0.0
-    return -state[LENGTH] * weight / math.sqrt(state[SUM_SQ])
+    return -state[RootState.LENGTH] * weight / math.sqrt(state[RootState.SUM_SQ])
 
 
 class RelativeStep(FixedStep):
@@ -54,33 +65,24 @@ class RelativeStep(FixedStep):
 
     scale_kernel = staticmethod(mean_square)
     step_kernel = staticmethod(relative_step)
-    entries, source = 3, "steps"
+    entries, source = len(RelativeState), "steps"
 
 
+@parameters
 class RootStep(OnlineOptimizer):
     """``W ← W − (D/√Σ‖w g xᵀ‖²) w g xᵀ``, the sum over the rounds so far."""
 
     scale_kernel = staticmethod(unit_scale)
     step_kernel = staticmethod(root_step)
-    entries = 2
+    entries = len(RootState)
 
-    def __init__(self, length=1.0):
-        self.length = length
+    length: float = 1.0
 
     def init(self, loss):
         """The initial state, with D behind the loop's own entries."""
         state = new_state(self.entries)
-        state[LENGTH] = check_positive("adaptive", self.length)
+        state[RootState.LENGTH] = check_positive("adaptive", self.length)
         return state
-
-
-#: What `others` may name.
-OTHERS = {
-    "adaptive": AdaptiveGradientDescent,
-    "ogd": GradientDescent,
-    "parameter_free": ParameterFree,
-    "pistol": PiSTOL,
-}
 
 
 @parameters
@@ -178,7 +180,13 @@ class StepMixture(OnlineOptimizer):
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimizers that are mixed, in the order of their weights."""
-        others = [resolve("others", other, OTHERS, OnlineOptimizer) for other in self.others]
+        named = {
+            "adaptive": AdaptiveGradientDescent,
+            "ogd": GradientDescent,
+            "parameter_free": ParameterFree,
+            "pistol": PiSTOL,
+        }
+        others = [resolve("others", other, named, OnlineOptimizer) for other in self.others]
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(
@@ -224,10 +232,7 @@ class StepMixture(OnlineOptimizer):
         return names + [f"average of {name}" for name in names] if averaged else names
 
     def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
-        """The bound against every U, by an expert among `others`, and against the experts.
-
-        See `skstructured.guarantees.MixtureCertificate`.
-        """
+        """The bound against every U, by an expert among `others`, and against the experts."""
         return certificate_of(self, loss, state, delta)
 
 

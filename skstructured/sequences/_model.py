@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score
-from skstructured._chains.marginals import chain_gap, less_truth, scratch_size
+from skstructured._chains.marginals import chain_gap, scratch_size, subtract_labels
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
-from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, axpy, clear, copy_into, inner
+from skstructured._engine.state import LoopOption, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import NOTHING
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
@@ -19,7 +19,7 @@ from skstructured.spaces.sequence import Chains, mean_of
 
 #: Places in the options of the loop: whether there is an intercept, whether means are projections,
 #: whether constants are sharp.
-INTERCEPT, PROJECTS, SHARP = range(OPTIONS, OPTIONS + 3)
+INTERCEPT, PROJECTS, SHARP = range(len(LoopOption), len(LoopOption) + 3)
 
 #: Positions whose products are all computed, for a bound on gradients.
 TOGETHER = 32
@@ -237,7 +237,7 @@ def projection_loss(theta, y, g, params, work):
         for i in range(k if m < M - 1 else 0):
             value += inner(pair[0, i], steps[m, i]) - 0.5 * inner(steps[m, i], steps[m, i])
             axpy(total[i], 1.0, steps[m, i])
-    less_truth(labels, gap, total)
+    subtract_labels(labels, gap, total)
     return max(value, 0.0)
 
 
@@ -280,7 +280,7 @@ class ChainRounds(RoundKind):
         """See `RoundKind`."""
         projects, k = model.loss.projects, self.k
         options = np.zeros(SHARP + 1, dtype=np.int64)
-        options[[DIM, EXTRA, FRESH]] = k, k, projects
+        options[[LoopOption.DIM, LoopOption.EXTRA, LoopOption.FRESH]] = k, k, projects
         options[INTERCEPT], options[PROJECTS] = model.intercept, projects
         options[SHARP] = model.loss.constants == "sharp"
         return np.array([float(k)]), options

@@ -11,21 +11,11 @@ from numpy.typing import ArrayLike
 from skstructured._base.component import inherit_parameters, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
-from skstructured._engine.mixing import ALONE, SCORES
+from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import (
-    LARGEST_RATIO,
-    LARGEST_SQ,
-    LEFT,
-    LEFT_OUT,
-    MEAN_LOG,
-    MET,
-    SPREAD_LOG,
-    LinearState,
-    at_once,
-)
+from skstructured._engine.state import LinearState, RoundSummary, at_once
 from skstructured._learners.models import NOTHING, BlockResult, LinearModel
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
@@ -192,14 +182,14 @@ class RoundModel(LinearModel):
         self.width = self.scale.columns
         self.params, self.options = self.rounds.constants(self)
         width = self.width + self.intercept + self.rounds.rows_behind(dim)
-        kind = SCORES if optimizer.mixes else ALONE
+        kind = MixtureKind.SCORES if optimizer.mixes else MixtureKind.ALONE
         arguments = (vectors, (1, 0), self.averaged, kind, optimizer.rates())
         self.state = LinearState(dim, width, *arguments)
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
         self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
         prior = MEETINGS, math.log(USUAL), MEETINGS * math.log(2.0) ** 2
-        self.state.numbers[[MET, MEAN_LOG, SPREAD_LOG]] = prior
+        self.state.numbers[RoundSummary.MET : RoundSummary.REACH] = prior
         self.loss = self.loss.over_sizes(())  # those of rounds of weight 0 do not count
 
     def _kernels(self) -> Any:
@@ -278,7 +268,7 @@ class RoundModel(LinearModel):
 
     def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
-        left = self.state.numbers[LEFT]
+        left = self.state.numbers[RoundSummary.LEFT]
         return self._optimizer_diagnostics() + (
             [INEXACT.format(left)] if left > self.rounds.left_at_most else []
         )
@@ -290,20 +280,21 @@ class RoundModel(LinearModel):
         that of the first rounds.
         """
         numbers, optimizer = self.state.numbers, self.optimizer
-        if numbers[LEFT] > self.rounds.left_at_most:
-            raise GuaranteeError(INEXACT.format(numbers[LEFT]))
+        if numbers[RoundSummary.LEFT] > self.rounds.left_at_most:
+            raise GuaranteeError(INEXACT.format(numbers[RoundSummary.LEFT]))
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(
                 "If eta is a number, the loss scale must be a number too: give "
                 "FenchelYoung(scale=...)."
             )
-        largest = numbers[LARGEST_SQ]
-        stretch = numbers[LARGEST_RATIO] / largest if largest > 0.0 and not by_ratio else 1.0
+        largest = numbers[RoundSummary.LARGEST_SQ]
+        ratio = numbers[RoundSummary.LARGEST_RATIO]
+        stretch = ratio / largest if largest > 0.0 and not by_ratio else 1.0
         return self.loss.over_sizes(self.loss.sizes, stretch)
 
     def _theorem(self, delta: float | None) -> Any:
         """See `Model`; with the weight that unusually long rounds were not learned with."""
         theorem = super()._theorem(delta)
-        theorem.constants["left_out"] = float(self.state.numbers[LEFT_OUT])
+        theorem.constants["left_out"] = float(self.state.numbers[RoundSummary.LEFT_OUT])
         return theorem

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
-from skstructured._engine.moments import DEVIATION, HIGH, LOW, MEAN
+from skstructured._engine.moments import Statistic
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, raise_frozen
+from skstructured._engine.state import LoopState, new_state, raise_frozen
 from skstructured._learners.models import Model
 from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
@@ -43,7 +43,7 @@ class MeanOfShards(OnlineOptimizer):
     def init(self, loss):
         """A state whose average is that of the sums behind Θ."""
         state = new_state(0)
-        state[WEIGHT_SUM] = 1.0
+        state[LoopState.WEIGHT_SUM] = 1.0
         return state
 
     def weights(self, Theta, state, dim):
@@ -143,7 +143,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     (1500, True)
     """
     shards = _check_shards(estimators)
-    clocks = [float(shard._model.state.vector[CLOCK]) for shard in shards]
+    clocks = [float(shard._model.state.vector[LoopState.CLOCK]) for shard in shards]
     shares = _check_weights(weights, clocks)
     result = _like(shards[0])
     if isinstance(result.space_, RealLine):  # weights are in units of y
@@ -156,16 +156,17 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     both = np.concatenate([_mean(shards, shares, averaged) for averaged in kinds])
     state.store_for(state.by_feature)
     state.Theta[...] = both.T if state.by_feature else both
-    state.vector[CLOCK], state.moves = sum(clocks), False
-    means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
+    state.vector[LoopState.CLOCK], state.moves = sum(clocks), False
+    means = shares @ [shard._scale.statistics[Statistic.MEAN] for shard in shards]
     model.scale.set_moments(means, np.ones(len(means)))
-    for row, extreme in ((DEVIATION, np.max), (LOW, np.min), (HIGH, np.max)):
+    extremes = {Statistic.DEVIATION: np.max, Statistic.LOW: np.min, Statistic.HIGH: np.max}
+    for row, extreme in extremes.items():
         model.scale.statistics[row] = extreme([s._scale.statistics[row] for s in shards], axis=0)
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
         model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
         result.loss_ = model.loss
-    state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
+    state.vector[LoopState.ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     return result
 

@@ -13,7 +13,7 @@ from selection import test_the_room_as_python  # noqa: F401
 from skstructured._chains import batch
 from skstructured._chains.logarithms import exp_rows
 from skstructured._chains.marginals import chain_gap, scratch_size
-from skstructured._chains.projection import FEW
+from skstructured._chains.projection import FIRST_VERTICES
 
 pytestmark = pytest.mark.interpreted
 
@@ -314,7 +314,7 @@ class TestSparseMap:
             M, k = min(M, 12), min(k, 15)
         unary, pair = chain(rng, M, k, scale)
         found = batch.sparse_map(unary, pair)
-        assert (len(found.weights) >= FEW or scale > 0.01) and found.weights.min() > 0
+        assert (len(found.weights) >= FIRST_VERTICES or scale > 0.01) and found.weights.min() > 0
         rest = np.concatenate([pair - found.pairs[:-1], pair])
         best = batch.score(
             *one(unary - found.mu, rest), batch.viterbi(*one(unary - found.mu, rest))[0]

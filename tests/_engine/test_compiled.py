@@ -17,7 +17,7 @@ from numba.core import event
 
 import skstructured
 from skstructured._engine import compiled
-from skstructured._engine.addresses import LOSS, VECTOR, address, function_at
+from skstructured._engine.addresses import FUNCTION_TYPES, VECTOR, address, function_at
 from skstructured._engine.compiled import kernel, kernel_over
 from skstructured.spaces.simplex import softmax
 
@@ -233,7 +233,7 @@ class TestNotice:
                 gc.enable()
 
     def test_compiling_is_heard(self, monkeypatch, caplog):
-        monkeypatch.setattr(compiled, "PATIENCE", 0.0)
+        monkeypatch.setattr(compiled.CompilingNotice, "patience", 0.0)
         notice = compiled.CompilingNotice()
         event.register("numba:compile", notice)
         try:
@@ -325,7 +325,7 @@ def test_closures_that_processes_keep_on_disk_are_not_called_for_each_other(tmp_
 
 def test_an_address_is_the_kernel():
     """If this fails with a new numba, `addresses.address` needs the new way to a pointer."""
-    as_loss = function_at(LOSS)
+    as_loss = function_at(FUNCTION_TYPES.loss)
 
     @kernel(cached=False)
     def value_at(place, theta, truth, g, params, work):
@@ -333,8 +333,8 @@ def test_an_address_is_the_kernel():
 
     theta, truth = np.array([0.3, -1.0, 2.0]), np.array([0.0, 1.0, 0.0])
     g, again = np.empty(3), np.empty(3)
-    none, place = np.zeros(0), address(softmax, LOSS)
-    assert place > 0 and place == address(softmax, LOSS)
+    none, place = np.zeros(0), address(softmax, FUNCTION_TYPES.loss)
+    assert place > 0 and place == address(softmax, FUNCTION_TYPES.loss)
     value = value_at(place, theta, truth, g, none, none)
     assert value == softmax(theta, truth, again, none, none)
     assert value == pytest.approx(np.log(np.exp(theta).sum()))

@@ -10,7 +10,7 @@ from naive import robust_columns as naive
 from scipy import sparse
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor, StructuralSVM
-from skstructured._engine.moments import HIGH, KEPT, LOW, USUAL_GROWTH
+from skstructured._engine.moments import Statistic
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
@@ -97,9 +97,9 @@ def test_streams_are_as_defined(centered, forgets, weights, rng):
     weight = np.ones(400) if weights == "ones" else np.exp(rng.randn(400))
     scale = RunningScale(6, centered, True, robust=True, forgets=forgets)
     Z = scale.apply(Rows.from_array(X), weight=weight)[0].matrix
-    wanted = naive.stream(X, weight, centered, USUAL_GROWTH * forgets)
+    wanted = naive.stream(X, weight, centered, RunningScale.usual_growth * forgets)
     np.testing.assert_allclose(Z, wanted, rtol=1e-7, atol=1e-9)
-    low, high = scale.statistics[[LOW, HIGH]]
+    low, high = scale.statistics[[Statistic.LOW, Statistic.HIGH]]
     new = np.vstack([X, np.full(6, 1e9), np.full(6, -1e9)])
     in_range = scale.imputed(Rows.from_array(new)).matrix
     np.testing.assert_array_equal(in_range, np.clip(new, low, high))
@@ -121,7 +121,7 @@ def test_streams_of_sparse_rows_are_as_defined(ahead, rng):
     rows = Rows.from_array(sparse.csr_matrix(X))
     wanted = naive.sparse_stream(X, weight)
     for part in (np.arange(70), np.arange(70, 600)):
-        state = scale.statistics[:KEPT].copy()
+        state = scale.statistics[: Statistic.KEPT].copy()
         counted = scale.counted(rows, part, weight[part], ahead)
         np.testing.assert_array_equal(scale.statistics, state)
         for i in part if ahead else ():  # as predictions are, each before its row is counted
@@ -156,7 +156,9 @@ def test_chunks_of_any_size_and_gaps_are_one_pass(cuts, missing, seed):
         if len(rows):
             part = parts.apply(Rows.from_array(X[rows]), weight=weight[rows])[0].matrix
             np.testing.assert_array_equal(part, Z[rows])
-    np.testing.assert_array_equal(whole.statistics[:KEPT], parts.statistics[:KEPT])
+    np.testing.assert_array_equal(
+        whole.statistics[: Statistic.KEPT], parts.statistics[: Statistic.KEPT]
+    )
 
 
 @pytest.mark.parametrize("row", [0, 1, 10, 31, 32, 500])

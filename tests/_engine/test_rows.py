@@ -22,7 +22,7 @@ from skstructured._engine.move_and_score import (
 )
 from skstructured._engine.rows import Rows
 from skstructured._engine.simd import exp_of
-from skstructured._engine.state import NORM_AT, RENEW, RENEWED
+from skstructured._engine.state import RENEWAL_ROUNDS, LoopState
 from skstructured._learners.models import LinearModel
 from skstructured._learners.predictions import played_alone
 
@@ -90,8 +90,8 @@ def late_norm(model, rounds, make=np.asarray):
     y = np.repeat([0, 1], 80)
     model = clone(model).partial_fit(make(X[:60]), y[:60], classes=[0, 1])
     vector = model._model.state.vector
-    vector[int(vector[NORM_AT])] *= 1.5
-    vector[RENEWED] = RENEW - rounds
+    vector[int(vector[LoopState.NORM_AT])] *= 1.5
+    vector[LoopState.RENEWED] = RENEWAL_ROUNDS - rounds
     return model, make(X[60:]), y[60:]
 
 
@@ -100,8 +100,8 @@ def late_norm(model, rounds, make=np.asarray):
 def test_the_norm_is_that_of_the_weights(model, make):
     model, X, y = late_norm(model, 100, make)
     state = model.partial_fit(X, y)._model.state
-    assert state.vector[RENEWED] == 0.0
-    kept = state.vector[int(state.vector[NORM_AT])]
+    assert state.vector[LoopState.RENEWED] == 0.0
+    kept = state.vector[int(state.vector[LoopState.NORM_AT])]
     assert kept == pytest.approx(np.vdot(state.own, state.own), rel=1e-15)
 
 

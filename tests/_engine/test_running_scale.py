@@ -10,7 +10,7 @@ from odd_rows import ERRORS, odd_rows
 from scipy import sparse
 
 from skstructured import KernelStructuredPredictor
-from skstructured._engine.moments import LOW, moments_of
+from skstructured._engine.moments import Statistic, moments_of
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import at_once
@@ -56,7 +56,7 @@ def test_indicators_stand_behind_the_features(centered, dtype, rng):
     given = (Rows.from_array(X), np.arange(40), weight, True)
     ready, places, count, undo, before = scale.counted(*given)
     alone, first = plain.counted(*given)[::4]
-    assert not scale.statistics[:LOW].any()
+    assert not scale.statistics[: Statistic.LOW].any()
     for one in (scale, plain):
         one.apply(*given[:3])
     gaps, counted = np.isnan(X), weight > 0.0
@@ -75,7 +75,7 @@ def test_indicators_stand_behind_the_features(centered, dtype, rng):
     np.testing.assert_array_equal(folded[:, [*range(p), 2 * p]], own)
     np.testing.assert_array_equal(folded[:, p : 2 * p], W[:, p : 2 * p])
     at_once(undo)
-    assert not scale.statistics[:LOW].any()
+    assert not scale.statistics[: Statistic.LOW].any()
     at_once(count)
     np.testing.assert_array_equal(scale.statistics, plain.statistics)
 

@@ -19,10 +19,10 @@ from tiers import BothForms, cool_down
 
 import skstructured as sk
 from skstructured._engine import compiled
-from skstructured._engine.addresses import LOSS, as_loss
+from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
-from skstructured._engine.rounds import STEPS_OF_ROW, learn_rounds, learn_rows
+from skstructured._engine.rounds import STEPS_PER_ROW, learn_rounds, learn_rows
 from skstructured._engine.state import at_once
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent
@@ -91,7 +91,7 @@ def test_a_new_process_interprets_and_compiles_when_it_pays(cold, stream, monkey
     X, y = stream
     whole = learned(sk.OnlineStructuredPredictor(optimizer="ogd"), X, y)
     steps = learn_rows.interpreted_steps
-    assert not learn_rows.is_warm and steps > 60.0 * STEPS_OF_ROW + 60.0 * X.shape[1] * 3
+    assert not learn_rows.is_warm and steps > 60.0 * STEPS_PER_ROW + 60.0 * X.shape[1] * 3
     learned(sk.OnlineStructuredPredictor(optimizer="ogd"), X, y)
     assert learn_rows.interpreted_steps == 2.0 * steps  # counted, not timed
     monkeypatch.setattr(learn_rows, "worth", 2.5 * steps)
@@ -187,9 +187,9 @@ thread = threading.Thread(target=waiting, args=(1,))
 thread.start()
 begun.wait()
 if os.fork() == 0:
-    print(len(compiled._INTERPRETING), flush=True)
+    print(len(compiled.Kernel.interpreting_threads), flush=True)
     os._exit(0)
-print(os.wait()[1], len(compiled._INTERPRETING))
+print(os.wait()[1], len(compiled.Kernel.interpreting_threads))
 ends.set()
 """
     env = {**os.environ, "SKSTRUCTURED_COMPILE": "0"}
@@ -251,7 +251,7 @@ class TestKernels:
         inner.is_warm = True
         assert outer(np.ones(3)) == 4.0
         assert not inner.dispatcher.signatures and not outer.dispatcher.signatures
-        assert set() == compiled._INTERPRETING
+        assert set() == compiled.Kernel.interpreting_threads
         outer.is_warm = True
         assert outer(np.ones(3)) == 4.0 and outer.dispatcher.signatures
 
@@ -297,7 +297,7 @@ print(f.is_warm)
         assert said == ["True", "True", "False"]
 
     def test_functions_are_addresses_where_they_are_compiled(self, cold):
-        @kernel(cached=False, function_type=LOSS)
+        @kernel(cached=False, function_type=FUNCTION_TYPES.loss)
         def twice(loss, x):
             return 2.0 * as_loss(loss)(x, x, x, x, x)
 

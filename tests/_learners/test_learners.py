@@ -30,7 +30,7 @@ from toy_learner import NearestMean
 import skstructured
 import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
-from skstructured._engine.move_and_score import LINE
+from skstructured._engine.move_and_score import CACHE_LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
 from skstructured.items._online import ItemLearner
@@ -202,11 +202,11 @@ def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
     state, offset = twin._model.state, np.zeros(learner._model.state.Theta.size + 1)
     offset[1:] = state.Theta.ravel()
     state.Theta = offset[1:].reshape(state.Theta.shape)
-    assert not state.placed and state.Theta.ctypes.data % LINE
+    assert not state.placed and state.Theta.ctypes.data % CACHE_LINE
     np.testing.assert_array_equal(
         twin.partial_fit(X, y).last_weights_, learner.partial_fit(X, y).last_weights_
     )
-    assert twin._model.state.Theta.ctypes.data % LINE == 0
+    assert twin._model.state.Theta.ctypes.data % CACHE_LINE == 0
 
 
 @pytest.mark.exhaustive

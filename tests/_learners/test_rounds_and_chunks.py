@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import skstructured as sk
-from skstructured._engine.moments import LOW
+from skstructured._engine.moments import Statistic
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import at_once
@@ -138,6 +138,6 @@ class TestUndo:
         found = scale.counted(Rows.from_array(sparse.csr_matrix(grown)), np.arange(3), np.ones(3))
         np.testing.assert_array_equal(scale.statistics, before)
         at_once(found.commit)
-        assert scale.statistics[:LOW, 0].max() == 7.0
+        assert scale.statistics[: Statistic.LOW, 0].max() == 7.0
         at_once(found.undo)
         np.testing.assert_array_equal(scale.statistics, before)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import skstructured as sk
-from skstructured._engine.moments import KEPT
+from skstructured._engine.moments import Statistic
 from skstructured._engine.rows import Rows
 
 N, P, FEW = 40 if INTERPRETED else 200, 4, 40
@@ -166,7 +166,7 @@ def test_chunks_learn_the_same(name, missing, rng):
     whole, parts = (learned(new(name, missing), X, y, count) for count in (1, 7))
     for model in (parts, pickle.loads(pickle.dumps(parts))):
         np.testing.assert_array_equal(scores_of(whole, X), scores_of(model, X))
-        statistics = [one._scale.statistics[:KEPT] for one in (whole, model)]
+        statistics = [one._scale.statistics[: Statistic.KEPT] for one in (whole, model)]
         np.testing.assert_array_equal(*statistics)
     if weights_of(whole) is not None:
         np.testing.assert_array_equal(weights_of(whole), weights_of(parts))

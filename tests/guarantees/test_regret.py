@@ -21,7 +21,7 @@ import skstructured as sk
 from skstructured._learners.models import SCORES
 from skstructured.guarantees import best_comparator
 from skstructured.losses import FenchelYoung
-from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
+from skstructured.optimizers.coin_betting import BettingState, bet_scale, bet_step
 from skstructured.optimizers.pistol import exponential_scale, exponential_step
 
 #: name -> optimizer, from a bound on max(w, √w)‖x‖: diameters and steps are in units of it.
@@ -231,14 +231,14 @@ def test_the_wealth_is_as_large_as_the_theorem_says(kind):
     steps = coins(kind, np.random.RandomState(0), 100 if INTERPRETED else 3000)
     for coin, N in zip(*steps, strict=True):
         bet_scale(state, N * N, 1.0)
-        assert abs(state[BET]) <= 0.5 / N
+        assert abs(state[BettingState.BET]) <= 0.5 / N
         # ‖ŷ − y‖ = D_2, so that the coin may be as large as ‖x‖ = N.
-        raw = np.array([coin, -coin]) * 0.5 * math.sqrt(2.0) / state[SHRINK]
+        raw = np.array([coin, -coin]) * 0.5 * math.sqrt(2.0) / state[BettingState.SHRINK]
         bet_step(state, raw[0] - raw[1], 2.0 * N * N, N * N, 1.0)
         won, V = won - coin, V + coin * coin
         v = np.clip(won / (2.0 * V), -0.5 / N, 0.5 / N)
         r = beta / 8.0 + beta * math.log(N) + math.log1p(4.0 * V) / (2.0 * beta)
-        slack = state[LOG_WEALTH] - math.log(3.0) - (v * won - v * v * V - r)
+        slack = state[BettingState.LOG_WEALTH] - math.log(3.0) - (v * won - v * v * V - r)
         assert slack >= -1e-9
         least = min(least, slack / r)
     assert least <= 0.9  # it never lies above by all of r, nor below
@@ -250,10 +250,11 @@ def test_a_coin_is_never_larger_than_its_bound():
     g = np.array([1.0, -1.0])
     for sign, N in ((1.0, 1.0), (-1.0, 1.0), (-1.0, 4.0), (1.0, 4.0)):
         bet_scale(state, N * N, 1.0)
-        raw = 10.0 * sign * N * g * 0.5 * math.sqrt(2.0) / state[SHRINK]  # a coin of 10 N
-        state[BET], before = sign * 0.5 / N, state[LOG_WEALTH]
+        coin = 10.0 * sign * N * g
+        raw = coin * 0.5 * math.sqrt(2.0) / state[BettingState.SHRINK]
+        state[BettingState.BET], before = sign * 0.5 / N, state[BettingState.LOG_WEALTH]
         bet_step(state, raw @ g, 2.0 * N * N, N * N, 1.0)
-        assert state[LOG_WEALTH] - before == pytest.approx(math.log(0.5))
+        assert state[BettingState.LOG_WEALTH] - before == pytest.approx(math.log(0.5))
 
 
 def play_coins(optimizer, gradients, L):

@@ -18,7 +18,7 @@ from streams import words
 
 import skstructured as sk
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import LARGEST_RATIO, LEFT_OUT
+from skstructured._engine.state import RoundSummary
 from skstructured.optimizers import StepMixture
 from skstructured.optimizers import step_mixture as _mixed_steps
 
@@ -181,14 +181,14 @@ def test_rounds_of_unusually_many_items_have_the_reach_of_usual_ones(space, stor
     play(one, [storage(x) for x in X], V, weight)
     play(other, [storage(x) for x in X], V, weight)
     left_out = (weight - learned_with).sum()
-    assert one._model.state.numbers[LEFT_OUT] == pytest.approx(left_out)
+    assert one._model.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(left_out)
     assert learned_with[0] < 1e-3 * weight[0] and learned_with[-3] < weight[-3]
     descent = learner(space, optimizer="ogd").partial_fit(
         [storage(x) for x in X], V, sample_weight=weight
     )
     by_ratio = naive.rounds.usual_weights(lengths, weight, float)  # 1/λ is the same for all
     wanted = (weight - by_ratio).sum()
-    assert descent._model.state.numbers[LEFT_OUT] == pytest.approx(wanted)
+    assert descent._model.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(wanted)
     assert descent.certificate().constants["left_out"] == pytest.approx(wanted)
 
 
@@ -403,8 +403,8 @@ def test_what_optimizers_are_told_bounds_the_largest_eigenvalue(space, m, storag
         model.partial_fit([storage(x)], [y])
         exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centered(x))[-1]
         lam = 4.0 if space == "hypercube" else 1.0
-        learned_with = 1.0 - model._model.state.numbers[LEFT_OUT]
-        told = model._model.state.numbers[LARGEST_RATIO] / learned_with
+        learned_with = 1.0 - model._model.state.numbers[RoundSummary.LEFT_OUT]
+        told = model._model.state.numbers[RoundSummary.LARGEST_RATIO] / learned_with
         assert told * lam >= max(exact, 0.0) * (1 - 1e-9)
 
 

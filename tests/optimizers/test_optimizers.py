@@ -15,7 +15,7 @@ from sklearn.base import clone
 from streams import weighted_vertices
 
 from skstructured import GuaranteeWarning
-from skstructured._engine.state import RESCALE
+from skstructured._engine.state import LoopState
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import (
@@ -24,8 +24,8 @@ from skstructured.optimizers import (
     ParameterFree,
     PiSTOL,
 )
-from skstructured.optimizers.coin_betting import SHRINK, bet_scale, bet_step
-from skstructured.optimizers.pistol import CAPPED
+from skstructured.optimizers.coin_betting import BettingState, bet_scale, bet_step
+from skstructured.optimizers.pistol import PistolState
 
 #: name -> (optimizer, its literal form, what that is told of the loss, its numbers)
 OPTIMIZERS = {
@@ -195,14 +195,14 @@ def test_directions_are_projected_descent_while_they_are_rescaled():
         g = np.array([1.0, -1.0]) + 0.5 * rng.randn(2)
         bet_scale(state, 1.0, 1.0)
         u = bet_step(state, g @ theta, g @ g, 1.0, 1.0)
-        rescaled += state[RESCALE] != 1.0
-        theta = state[RESCALE] * theta + u * g
-        state[RESCALE] = 1.0
+        rescaled += state[LoopState.RESCALE] != 1.0
+        theta = state[LoopState.RESCALE] * theta + u * g
+        state[LoopState.RESCALE] = 1.0
         G = g / loss.lipschitz
         squares += G @ G
         direction = direction - G / np.sqrt(2.0 * squares)
         direction /= max(1.0, np.linalg.norm(direction))
-        np.testing.assert_allclose(state[SHRINK] * theta, direction, rtol=1e-9)
+        np.testing.assert_allclose(state[BettingState.SHRINK] * theta, direction, rtol=1e-9)
     assert rescaled >= 2
 
 
@@ -287,4 +287,4 @@ def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, stor
         reference = naive.CoordinatePiSTOL((dim, 7), space.geometry("l2").diameter, 1e-6, 1.0)
         naive.play(reference, model.loss_, X, V, weight)
         assert reference.capped > 20
-        assert model._model.state.vector[CAPPED] == reference.capped
+        assert model._model.state.vector[PistolState.CAPPED] == reference.capped

@@ -270,7 +270,7 @@ def test_evidence_of_a_round_that_weighs_far_more_is_kept(first, rates):
         mixing.learn_losses(u, StepMixture(share=rates).rates(), totals, w * losses, sums)
         wanted.learn(losses, w)
         np.testing.assert_allclose(u[0], wanted.u, rtol=1e-9, atol=1e-15)
-        assert totals[mixing.GAP] == pytest.approx(wanted.gap, rel=1e-9)
+        assert totals[mixing.MixtureTotal.GAP] == pytest.approx(wanted.gap, rel=1e-9)
     assert u.max() > 2.0 * u.min()
 
 

@@ -16,7 +16,7 @@ from streams import next_scores, words
 import skstructured as sk
 from benchmarks.adversaries import next_losses
 from skstructured._base.ragged import Ragged
-from skstructured._engine.state import LARGEST_RATIO, LARGEST_SQ, LEFT, LEFT_OUT, OPTIONS
+from skstructured._engine.state import LoopOption, RoundSummary
 from skstructured._learners.decoding import Decoding
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm
@@ -145,7 +145,8 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(model.last_weights_, wanted.weights[-1, 0].T, 1e-9, 1e-10)
         np.testing.assert_allclose(model.average_weights_, wanted.means[0].T, 1e-9, 1e-10)
         left_out = (weight - learned_with).sum()
-        assert model._model.state.numbers[LEFT_OUT] == pytest.approx(left_out) and left_out > 3.0
+        numbers = model._model.state.numbers
+        assert numbers[RoundSummary.LEFT_OUT] == pytest.approx(left_out) and left_out > 3.0
 
     @pytest.mark.interpreted
     def test_pistol(self):
@@ -336,8 +337,8 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     assert model._model.state.which[0] == (optimizer == "ogd")
     norms = [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
     numbers = model._model.state.numbers
-    assert numbers[LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
-    assert numbers[LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
+    assert numbers[RoundSummary.LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
+    assert numbers[RoundSummary.LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
 
 
 @pytest.mark.interpreted
@@ -346,7 +347,7 @@ def test_steps_count_where_features_are_small():
     data = np.full(9, 1e-3)
     rows = data, np.zeros(9, np.int32), np.arange(10, dtype=np.int32), 1
     for M in (1, 2, 3, 5, 9):
-        _, ratio = sizes(*rows, 0, M, np.array([*[0] * OPTIONS, 0, 1, 0]))
+        _, ratio = sizes(*rows, 0, M, np.array([*[0] * len(LoopOption), 0, 1, 0]))
         assert ratio == pytest.approx(max(2.0 + M * 1e-6, M - 1.0), rel=1e-12)
 
 
@@ -402,7 +403,7 @@ def test_squared_moves_labels_never_seen_alike(k, M):
 def test_projections_that_were_not_found_void_the_certificate():
     model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
     model.certificate()
-    model._model.state.numbers[LEFT] = 1e-5
+    model._model.state.numbers[RoundSummary.LEFT] = 1e-5
     with pytest.raises(sk.GuaranteeError, match="off by 1e-05"):
         model.certificate()
     with pytest.warns(sk.GuaranteeWarning, match="off by 1e-05"):

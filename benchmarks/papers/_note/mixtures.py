@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from skstructured._engine.mixing import (
-    CLASSES,
     THINNING,
+    MixtureKind,
     fresh_weights,
     learn_log_losses,
     marginal,
@@ -42,10 +42,12 @@ def play(q, y, weight):
     u, sums, v = fresh_weights(1, 3, N), np.zeros(N), np.empty(N)
     losses, played, mixed, every = np.empty(N), np.empty(K), np.zeros(T), np.zeros((T, N))
     for t in range(T):
-        mix(CLASSES, u, q[t], q[t], v, played)
+        mix(MixtureKind.CLASSES, u, q[t], q[t], v, played)
         k = int(np.argmin(played)) if y is None else y[t]
         mixed[t], before = -weight * played[k], sums.copy()
-        learn_log_losses(CLASSES, u, rates, totals, q[t], np.eye(K)[k], weight, losses, sums)
+        learn_log_losses(
+            MixtureKind.CLASSES, u, rates, totals, q[t], np.eye(K)[k], weight, losses, sums
+        )
         every[t] = sums - before
     marginal(u[0], v)
     return mixed, every

@@ -13,7 +13,7 @@ import copy
 
 import numpy as np
 
-from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured.estimators.kernel._gram import KeptKernels
@@ -266,7 +266,8 @@ class Expansion(State):
             self.data[order, : self.dim + len(places)] = self.gram.read(coefs, index, places)
         rows, width = self.data.shape
         pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
-        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
+        dense = np.empty(0, dtype=np.int32)
+        return Rows(self.data.reshape(-1), dense, pointers, width, rows, None), order
 
     def keeping(self, count, Theta):
         """The `Call` that counts how many of the rows taken were learned by Θ."""

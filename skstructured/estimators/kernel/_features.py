@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_choice, check_finite, check_integer
 from skstructured._engine.move_and_score import with_feature_subset
-from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
+from skstructured._engine.rows import Rows, rows_in_cache
 from skstructured._engine.simd import write_waves
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
@@ -150,7 +150,7 @@ class MappedScale(State):
 
     def block_size(self, size, rows):
         """Rows to transform at a time, that stay in cache meanwhile."""
-        return min(size, max(LEAST_BLOCK, CACHED // max(self.columns, 1)))
+        return rows_in_cache(size, self.columns)
 
     def apply(self, rows, order=None, weight=None):
         """See `RunningScale`."""

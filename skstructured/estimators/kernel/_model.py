@@ -6,9 +6,9 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_finite, dtype_of
-from skstructured._engine.rounds import NO_FLOATS, rounds_of
-from skstructured._engine.standardize import NOTHING, Counted
-from skstructured._engine.state import ROUNDS, LinearState, at_once
+from skstructured._engine.rounds import NO_FLOATS, single_row_rounds
+from skstructured._engine.standardize import NO_CALL, Counted
+from skstructured._engine.state import LinearState, LoopState, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
 from skstructured._learners.multiple_passes import most_passes
@@ -185,7 +185,7 @@ class KernelModel(Model):
     def _pass_by(self, rows, block, V, weight, theta):
         """Count rows of weight 0, whose scores count for nothing."""
         theta[:] = 0.0
-        self.state.vector[ROUNDS] += len(weight)
+        self.state.vector[LoopState.ROUNDS] += len(weight)
         return -1
 
     def _learn_part(self, rows, block, V, weight, theta):
@@ -193,7 +193,7 @@ class KernelModel(Model):
         taken, counted = self._take(rows, block, weight)
         expansion, kernels = self.expansion, self._bound()
         self.state.Theta, self.state.by_feature = expansion.Theta, True
-        rounds, constants = rounds_of(taken[1], V, weight), (self.params, self.options)
+        rounds, constants = single_row_rounds(taken[1], V, weight), (self.params, self.options)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
         stopped = self._learn_at_once(
             lambda state: [
@@ -214,7 +214,7 @@ class KernelModel(Model):
         if self.given is not None:
             Z = None if self.expansion.gram is not None else self.given[block]
             taken = self.expansion.take(Z, block, together=True)
-            return taken, Counted(*taken, NOTHING, NOTHING, None)
+            return taken, Counted(*taken, NO_CALL, NO_CALL, None)
         counted = self.scale.counted(rows, block, weight)
         index = self.expansion.given + np.arange(len(block))
         Z = self._prepared(counted.rows.matrix[counted.places])

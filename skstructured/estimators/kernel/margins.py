@@ -18,7 +18,7 @@ from skstructured._base.component import (
 )
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
-from skstructured._engine.state import CLOCK
+from skstructured._engine.state import LoopState
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
@@ -32,8 +32,7 @@ from skstructured.extend.learner import Batch, Comparison, Losses
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
 from skstructured.optimizers import PiSTOL
-from skstructured.optimizers.gradient_descent import LARGEST_FIXED_SQ as LARGEST_SQ
-from skstructured.optimizers.gradient_descent import FixedStep
+from skstructured.optimizers.gradient_descent import FixedStep, FixedStepState
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces.hypercube import Signs
 
@@ -481,16 +480,17 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
         check_is_fitted(self)
         loss: Any = self._model.certified_loss()
         state = self._model.state.vector
-        step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
+        largest_sq, rounds = state[FixedStepState.LARGEST_SQ], float(state[LoopState.CLOCK])
+        step, eta = float(self.optimizer_.eta * largest_sq), float(self.optimizer_.eta)
         if loss.kind != "square":
             raise GuaranteeError(f"No bound is known for loss={loss.kind!r}: use loss='square'.")
         if step > 0.25:
             raise GuaranteeError(
-                f"eta is too large for a bound: set eta ≤ {0.25 / state[LARGEST_SQ]:.6g}, which "
+                f"eta is too large for a bound: set eta ≤ {0.25 / largest_sq:.6g}, which "
                 f"is 1/(4 C²) for the rows learned; got eta={eta:g}."
             )
-        numbers = {"eta": eta, "C": math.sqrt(state[LARGEST_SQ]), "rounds": float(state[CLOCK])}
-        offset = 4.0 * step * state[CLOCK] * loss.space.dim_
+        numbers = {"eta": eta, "C": math.sqrt(largest_sq), "rounds": rounds}
+        offset = 4.0 * step * rounds * loss.space.dim_
         return Certificate("Orabona (2014), (3)", 1.0 / eta, offset, constants=numbers)
 
 
@@ -559,7 +559,7 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
         """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""
         check_is_fitted(self)
         self._model.certified_loss()
-        X = math.sqrt(self._model.state.vector[LARGEST_SQ])
+        X = math.sqrt(self._model.state.vector[FixedStepState.LARGEST_SQ])
         return PerceptronCertificate("Orabona (2014), (5)", X)
 
     def comparison(self, rounds: Batch) -> Comparison:

@@ -10,7 +10,7 @@ import numpy as np
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
-from skstructured._engine.rows import LONGEST
+from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
@@ -47,7 +47,7 @@ def alpha_of(learner, B):
 def longest_row_of(learner: Any) -> float:
     """The largest norm of an unchanged row."""
     least = min(math.sqrt(alpha_of(learner, B)) for B in grid_of(learner.radius))
-    return min(LONGEST, least * LONGEST_OF_UNIT)
+    return min(LONGEST_ROW, least * LONGEST_OF_UNIT)
 
 
 def matrices_of(learner, kind, K, width):

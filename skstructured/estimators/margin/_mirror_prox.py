@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from skstructured._chains.batch import marginals, viterbi
-from skstructured._engine.addresses import LOSS, as_loss
+from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import FIXED, chord_step
@@ -65,7 +65,7 @@ def _gains(loss, v, points, gains):
     gains[1] = -(gains[1] + b)
 
 
-@kernel(function_type=LOSS)
+@kernel(function_type=FUNCTION_TYPES.loss)
 def mirror_prox(mean, work, kind, loss, eta, n_iter, v, start):
     """Means of the half-steps of μ and ν, (2, dim), from their starting points."""
     mean_of, (sides, dim) = as_loss(mean), start.shape

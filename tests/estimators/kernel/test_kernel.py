@@ -556,10 +556,10 @@ class TestFloat32:
 
 
 THETA_SQ = {
-    "pistol": ("pistol", pistol.THETA_SQ),
-    "parameter free": ("parameter_free", coin_betting.THETA_SQ),
-    "adaptive": (AdaptiveGradientDescent(0.25), adaptive.THETA_SQ),
-    "a ball": (GradientDescent(radius=0.3), gradient_descent.THETA_SQ),
+    "pistol": ("pistol", pistol.PistolState.THETA_SQ),
+    "parameter free": ("parameter_free", coin_betting.BettingState.THETA_SQ),
+    "adaptive": (AdaptiveGradientDescent(0.25), adaptive.BallState.THETA_SQ),
+    "a ball": (GradientDescent(radius=0.3), gradient_descent.DescentState.THETA_SQ),
 }
 
 
