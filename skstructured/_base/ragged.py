@@ -13,15 +13,7 @@ from skstructured._engine.arrays import Array, Ints
 
 
 class Ragged:
-    """n sequences of rows or numbers, stacked; indexed by sequences.
-
-    Parameters
-    ----------
-    values : {ndarray, CSR matrix} of N rows
-        All sequences, one after the other.
-    offsets : ndarray of shape (n + 1,)
-        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
-    """
+    """Sequences of rows or numbers: the i-th one is ``values[offsets[i]:offsets[i + 1]]``."""
 
     def __init__(self, values: Any, offsets: ArrayLike) -> None:
         self.values = values
@@ -63,17 +55,7 @@ class Ragged:
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
     def sums(self, numbers: Array) -> Array:
-        """Sums over the rows of each sequence.
-
-        Parameters
-        ----------
-        numbers : ndarray of shape (N,)
-            Numbers of the rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Sums (n,) over the rows of each sequence, of numbers (N,)."""
         return np.add.reduceat(numbers, self.offsets[:-1])
 
     def unstack(self) -> list[Any]:
@@ -82,37 +64,24 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """The sequences of several parts.
-
-        Parameters
-        ----------
-        parts : sequence of Ragged
-            The parts, in order.
-
-        Returns
-        -------
-        Ragged
-        """
+        """The sequences of several arrays, in order."""
         lengths = np.concatenate([array.lengths for array in parts])
         return Ragged.from_lengths(np.concatenate([array.values for array in parts]), lengths)
 
 
-def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
-    """What `call` returns for the sequences of each length m, which it is handed as (n_m, m).
+def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
+    """What ``call(m, *arrays)`` returns for the sequences of each length m, as arrays (n_m, m).
 
-    It is called with m first. Numbers (n_m, m) that it returns make a `Ragged`, those of sequences
-    (n_m,) an array; several of them a tuple.
+    Numbers (n_m, m) that it returns make a `Ragged`, those of sequences (n_m,) an array; several of
+    them a tuple.
     """
-    first: Any = given[0]
+    first: Any = arguments[0]
     lengths = first.lengths
     out: list[Array] = []
     for m in np.unique(lengths):
         indices = np.flatnonzero(lengths == m)
         places = first.places(indices)
-        rows = [
-            None if array is None else array.values[places].reshape(len(indices), m)
-            for array in given
-        ]
+        rows = [a if a is None else a.values[places].reshape(len(indices), m) for a in arguments]
         answer = call(int(m), *rows)
         arrays = answer if isinstance(answer, tuple) else (answer,)
         out = out or [np.empty(len(first.values if array.ndim > 1 else first)) for array in arrays]
@@ -166,8 +135,8 @@ class Stacked(Ragged):
         return (self[i] for i in range(len(self)))
 
 
-#: What becomes of tokens, for errors.
-OF_DICTS = (
+#: What errors say of tokens.
+TOKENS_ADVICE = (
     "Give each token as a dict of features, such as {'word': token}, and let the dicts go through "
     "SequenceTransformer(DictVectorizer())."
 )
@@ -177,8 +146,9 @@ def _check_parts(matrices: Sequence[Any]) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, matrix in enumerate(matrices):
         if matrix.ndim != 2:
-            single_hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
-            hint = f" {OF_DICTS}" if matrix.dtype.kind in "OUS" else single_hint
+            hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
+            if matrix.dtype.kind in "OUS":
+                hint = f" {TOKENS_ADVICE}"
             raise ValueError(
                 "X must be a list of sequences, each a matrix (length, features): sequence "
                 f"{i} has {matrix.ndim} dimension(s).{hint}"
@@ -226,9 +196,9 @@ def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> lis
 
     If all are empty, `answer` is asked about the `other` sequence.
     """
-    nonempty_answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
-    nothing, answers = nonempty_answers[0][:0], iter(nonempty_answers)
-    return [nothing if _is_empty(x) else next(answers) for x in X]
+    answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
+    empty, remaining = answers[0][:0], iter(answers)
+    return [empty if _is_empty(x) else next(remaining) for x in X]
 
 
 def _checked(x: Any, i: int | None = None) -> Any:

@@ -5,7 +5,7 @@ which is larger the more y contradicts P, and the set of all outputs whose score
 """
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -14,12 +14,6 @@ from sklearn.utils import check_array, column_or_1d
 from skstructured import spaces
 from skstructured._base.pipelines import final_learner
 from skstructured.extend._types import Array, Floats, Ints, Outputs
-
-#: What estimators must have, for the error.
-WANTED = (
-    "a classifier with predict_proba, a regressor, or a learner over classes, ordinal classes, "
-    "multilabel outputs, assignments or label rankings"
-)
 
 
 class Kind:
@@ -146,36 +140,30 @@ class OfNumbers(Kind):
         return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
 
 
-def refuse_sequences(estimator: Any, space: Any) -> NoReturn:
-    """Raise a TypeError that names what to use."""
-    raise TypeError(
-        f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
-        "predict_marginals with a threshold."
-    )
-
-
-#: Kinds of spaces, the first that fits.
-SPACES = (
-    (spaces.OrdinalChain, OfOrderedClasses),
-    (spaces.Permutahedron, OfRankings),
-    (spaces.Birkhoff, OfAssignments),
-    (spaces.Hypercube, OfLabelSets),
-    (spaces.LabelSequence, refuse_sequences),
-)
-
-
-def kind_of(estimator: Any) -> Any:
+def choose_kind(estimator: Any) -> Any:
     """The kind of a fitted estimator; a TypeError if there is no such kind."""
     space = getattr(final_learner(estimator)[0], "space_", None)
-    for of, kind in SPACES:
-        if isinstance(space, of):
+    kinds: dict[type, type[Kind]] = {
+        spaces.OrdinalChain: OfOrderedClasses,
+        spaces.Permutahedron: OfRankings,
+        spaces.Birkhoff: OfAssignments,
+        spaces.Hypercube: OfLabelSets,
+    }
+    for space_class, kind in kinds.items():
+        if isinstance(space, space_class):
             return kind(estimator, space)
-    labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
-    if labels and hasattr(estimator, "predict_proba"):
+    has_labels, hint = np.ndim(getattr(estimator, "classes_", 0)) == 1, ""
+    if isinstance(space, spaces.LabelSequence):
+        hint = " For label sequences compare predict_marginals with a threshold."
+    elif has_labels and hasattr(estimator, "predict_proba"):
         return OfClasses(estimator, space)
-    if is_regressor(estimator) and not is_classifier(estimator):
+    elif is_regressor(estimator) and not is_classifier(estimator):
         return OfNumbers(estimator, space)
-    raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
+    raise TypeError(
+        "estimator must be a classifier with predict_proba, a regressor, or a learner over "
+        "classes, ordinal classes, multilabel outputs, assignments or label rankings, got "
+        f"{estimator!r}.{hint}"
+    )
 
 
 def quantile(scores: Floats, alpha: float) -> float:

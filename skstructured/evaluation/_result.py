@@ -26,9 +26,6 @@ from skstructured.guarantees.risk import (
     warn_of_rise,
 )
 
-#: By how much rounding may put an expected loss outside [0, 1].
-ROUNDING = 1e-9
-
 
 @dataclass(repr=False)
 class ProgressiveResult:
@@ -278,8 +275,8 @@ class ProgressiveResult:
                 "The risk on new rows is not stated for rounds with sample weights: the rows then "
                 "do not stand for new ones one for one."
             )
-        losses = np.clip(self.expected_target_loss, 0.0, 1.0)
-        if not np.all(np.abs(losses - self.expected_target_loss) <= ROUNDING):
+        losses, are_in_range = _clip_losses(self.expected_target_loss)
+        if not are_in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
         return losses
 
@@ -300,6 +297,12 @@ class ProgressiveResult:
                 f"{self.batch_size}."
             )
         return self.estimator.certificate(delta)
+
+
+def _clip_losses(losses):
+    """Losses in [0, 1], and whether all were in it up to rounding."""
+    clipped = np.clip(losses, 0.0, 1.0)
+    return clipped, bool(np.all(np.abs(clipped - losses) <= 1e-9))
 
 
 def _share(last):
@@ -358,8 +361,8 @@ class StreamResult:
         self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
         means = self._sums / self.n_rounds if self.n_rounds else np.full(3, math.nan)
         self.target_loss, self.expected_target_loss, self.surrogate_loss = means.tolist()
-        expected = np.clip(losses[1], 0.0, 1.0)
-        self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= ROUNDING))
+        expected, are_in_range = _clip_losses(losses[1])
+        self._in_range &= are_in_range
         self._risk.update(expected)
         self._rise.update(expected)
 

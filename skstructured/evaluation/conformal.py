@@ -14,7 +14,7 @@ from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
-from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
+from skstructured.evaluation._conformity import OfClasses, choose_kind, places, quantile
 from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.items._reading import unique_values
@@ -219,7 +219,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         learned, held_out = self._split(counted)
         options = {} if sample_weight is None else {"sample_weight": weight[learned]}
         estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **options)
-        kind = kind_of(estimator)
+        kind = choose_kind(estimator)
         read = kind.read(rows_of(y, held_out))
         scores = kind.scores(kind.numbers(rows_of(X, held_out)), read)
         with learning_aside(self) as new:
@@ -264,7 +264,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             if first:
                 options = {} if classes is None else {"classes": classes}
                 estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **options)
-            kind = kind_of(estimator)
+            kind = choose_kind(estimator)
             read = kind.read(y)
             kind.check(y, read)
             kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
@@ -443,4 +443,4 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _kind(self) -> Any:
         check_is_fitted(self, "estimator_")
-        return kind_of(self.estimator_)
+        return choose_kind(self.estimator_)

@@ -10,16 +10,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
-from skstructured.extend._types import (
-    Bound,
-    Features,
-    Floats,
-    Given,
-    Ints,
-    Loss,
-    Outputs,
-    Seed,
-)
+from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 
 class Batch(NamedTuple):

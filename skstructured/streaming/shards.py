@@ -20,20 +20,6 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
 
-#: Parameters that say how the rows were gone through; shards may differ in them.
-FREE = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
-
-#: What shards must have in common besides, by its name in messages.
-COMMON = {
-    "the number of features": lambda shard: shard.n_features_in_,
-    "the feature names": lambda shard: getattr(shard, "feature_names_in_", None),
-    "the classes": lambda shard: getattr(shard, "classes_", None),
-    "the number of outputs": lambda shard: getattr(shard.space_, "dim_", None),
-    "the dtype of their rows": lambda shard: str(shard._dtype),
-    "whether they have an intercept": lambda shard: shard._intercept,
-    "whether their first rows were sparse": lambda shard: shard._scale._kind == "sparse",
-}
-
 
 class MeanOfShards(OnlineOptimizer):
     """The optimizer of a mean of shards: Θ is the weights, and does not change."""
@@ -188,7 +174,7 @@ def _mean(shards, shares, averaged):
 
 
 def _check_shards(estimators):
-    """The estimators as a list; an error names the first that cannot be averaged with others."""
+    """The estimators as a list; an error names the first that cannot be averaged."""
     if not hasattr(estimators, "__iter__") or isinstance(estimators, (str, Pipeline)):
         raise TypeError(f"estimators must be a list of fitted estimators, got {estimators!r}.")
     shards = list(estimators)
@@ -223,23 +209,37 @@ def _check_kind(name, shard):
         )
 
 
+def _common_properties(shard):
+    """What shards must have in common, by its name in messages."""
+    properties = {
+        "the number of features": shard.n_features_in_,
+        "the feature names": getattr(shard, "feature_names_in_", None),
+        "the classes": getattr(shard, "classes_", None),
+        "the number of outputs": getattr(shard.space_, "dim_", None),
+        "the dtype of their rows": str(shard._dtype),
+        "whether they have an intercept": shard._intercept,
+        "whether their first rows were sparse": shard._scale._kind == "sparse",
+    }
+    order_of_rows = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
+    params = shard.get_params(deep=False).items()
+    return properties | {name: value for name, value in params if name not in order_of_rows}
+
+
 def _check_same(name, first, shard):
     """A ValueError for differences between two fitted shards."""
     if type(shard) is not type(first):
         kinds = type(first).__name__, type(shard).__name__
         raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
-    ours, theirs = ({what: of(model) for what, of in COMMON.items()} for model in (first, shard))
-    ours |= {what: value for what, value in first.get_params(False).items() if what not in FREE}
-    theirs |= shard.get_params(False)
-    for what, value in ours.items():
+    theirs = _common_properties(shard)
+    for what, value in _common_properties(first).items():
         if not _is_same(value, theirs[what]):
             raise ValueError(
-                f"{name} and estimators[0] differ in {what}: {_text(theirs[what])} and "
-                f"{_text(value)}."
+                f"{name} and estimators[0] differ in {what}: {_shown(theirs[what])} and "
+                f"{_shown(value)}."
             )
 
 
-def _text(value):
+def _shown(value):
     """A value in a message."""
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)[:200]
 
