@@ -1,11 +1,11 @@
 """Components: parameters as scikit-learn has them, described once, and strings for them."""
 
-import dataclasses
 import functools
 import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, field, make_dataclass
 from itertools import groupby
 from typing import Any, TypeVar, dataclass_transform
 
@@ -35,19 +35,15 @@ def inherit_parameters(*sources: type) -> Callable[[Class], Class]:
 def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     """The entries that stand for a marker, with its indentation."""
     indent, source, listed = marker.groups()
-    described = {
-        name: entry for owner in sources if owner.__name__ == source for name, entry in _read(owner)
-    }
+    owners = [owner for owner in sources if owner.__name__ == source]
+    described = {name: entry for owner in owners for name, entry in _read(owner)}
     names = re.split(r"[,\s]+", listed.strip())
     missing = [name for name in names if name not in described]
     if missing:
         raise ValueError(f"{cls.__name__}: {source} does not describe {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
-    texts = [described[name] for name in names]
-    entries = [
-        _entry([name for name, _ in group], kind, text, defaults)
-        for (kind, text), group in groupby(zip(names, texts, strict=True), lambda pair: pair[1])
-    ]
+    groups = groupby(names, described.get)
+    entries = [_entry([*group], *text, defaults) for text, group in groups]
     return textwrap.indent("".join(entries).rstrip("\n"), indent)
 
 
@@ -161,24 +157,15 @@ def parameters(cls: Class, *shared: type) -> Class:
     """
     if "__init__" in vars(cls):
         raise TypeError(f"{cls.__name__} must not define a constructor; parameters() makes it.")
-    fields = [
-        (name, kind, vars(cls).get(name, dataclasses.MISSING))
-        for name, kind in inspect.get_annotations(cls).items()
-    ]
-    bare = dataclasses.make_dataclass(
-        cls.__name__,
-        [(name, kind, dataclasses.field(default=default)) for name, kind, default in fields],
-        bases=tuple(
-            vars(base)["_fields"]
-            for base in (*shared, *cls.__mro__[1:])
-            if "_fields" in vars(base) and not issubclass(base, BaseEstimator)
-        ),
-        namespace={"__doc__": cls.__name__},
-        eq=False,
-        repr=False,
-    )
+    kinds = inspect.get_annotations(cls)
+    fields = [(name, kind, vars(cls).get(name, MISSING)) for name, kind in kinds.items()]
+    owners = [base for base in (*shared, *cls.__mro__[1:]) if not issubclass(base, BaseEstimator)]
+    bases = tuple(vars(owner)["_fields"] for owner in owners if "_fields" in vars(owner))
+    own = [(name, kind, field(default=default)) for name, kind, default in fields]
+    options = {"namespace": {"__doc__": cls.__name__}, "eq": False, "repr": False}
+    bare = make_dataclass(cls.__name__, own, bases=bases, **options)
     for name, _, default in fields:
-        if default is not dataclasses.MISSING:
+        if default is not MISSING:
             delattr(cls, name)
     cls._fields = bare  # type: ignore[attr-defined]
     cls.__init__ = bare.__init__  # type: ignore[misc]

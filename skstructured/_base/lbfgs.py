@@ -1,25 +1,25 @@
 """L-BFGS on smooth convex objectives of weights of any shape."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from skstructured._engine.arrays import Floats
 
+#: The objective and its gradient at weights; whether an iteration with these is the last one.
+Objective: TypeAlias = Callable[[Floats], tuple[float, Floats]]
+Stop: TypeAlias = Callable[[float, Floats], bool]
+Bounds: TypeAlias = tuple[float, float | None] | None
+
 
 def minimize_lbfgs(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    max_iter: int,
-    bounds: tuple[float, float | None] | None = None,
-    **options: Any,
+    function: Objective, start: Floats, max_iter: int, bounds: Bounds = None, **options: Any
 ) -> OptimizeResult:
     """SciPy's result of L-BFGS-B from `start`, its ``x`` in the shape of the start.
 
-    `function` returns the objective and its gradient; `bounds` are those of every weight. By
-    default neither the size of the gradient nor the decrease of the objective stops a run.
+    By default neither the size of the gradient nor the decrease of the objective stops a run.
     """
 
     def evaluate(flat: Floats) -> tuple[float, Floats]:
@@ -45,15 +45,8 @@ class LineSearch(NamedTuple):
 LINE_SEARCH = LineSearch()
 
 
-def minimize_two_loops(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    max_iter: int,
-    is_done: Callable[[float, Floats], bool],
-) -> Floats:
+def minimize_two_loops(function: Objective, start: Floats, max_iter: int, is_done: Stop) -> Floats:
     """Weights near the minimum, by L-BFGS without bounds; gradients are overwritten after use.
-
-    `is_done` returns whether an iteration with an objective and a gradient is the last one.
 
     References
     ----------
@@ -67,8 +60,8 @@ def minimize_two_loops(
         if new_point is None:
             break
         step, x, value, after, end = new_point
-        change = np.subtract(after, gradient, out=gradient)
-        memory.add(direction, change, step * (end - slope), step)
+        np.subtract(after, gradient, out=gradient)
+        memory.add(direction, gradient, step * (end - slope), step)
         gradient = after
         if is_done(value, gradient):
             break
@@ -76,11 +69,7 @@ def minimize_two_loops(
 
 
 def minimize_orthant_wise(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    l1: float | Floats,
-    max_iter: int,
-    is_done: Callable[[float, Floats], bool],
+    function: Objective, start: Floats, l1: float | Floats, max_iter: int, is_done: Stop
 ) -> Floats:
     """Weights near the minimum of a smooth objective, a `function`, plus ``Σ l1 |x|``.
 

@@ -97,8 +97,8 @@ def check_mixture(decoder: object, mixture: Any, space: Any, shape: Any) -> tupl
     Whether vertices are in the space is checked for the first 20 rows.
     """
     if not isinstance(mixture, tuple) or len(mixture) != 2:
-        type_name = type(mixture).__name__
-        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {type_name}")
+        kind = type(mixture).__name__
+        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {kind}")
     V, p = check_vertices(decoder, "mixture", mixture[0], shape), np.asarray(mixture[1])
     is_real = p.shape == shape[:1] and p.dtype.kind in "biuf"
     if not (is_real and ((p >= 0.0) & (p <= 1.0 + 1e-9)).all()):

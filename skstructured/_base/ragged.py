@@ -70,10 +70,9 @@ class Ragged:
 
 
 def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
-    """What ``call(m, *arrays)`` returns for the sequences of each length m, as arrays (n_m, m).
+    """Results of ``call(m, *arrays)`` for sequences of each length m, as arrays (n_m, m).
 
-    Numbers (n_m, m) that it returns make a `Ragged`, those of sequences (n_m,) an array; several of
-    them a tuple.
+    Results (n_m, m) make a `Ragged`, those of sequences (n_m,) an array; several of them a tuple.
     """
     first: Any = arguments[0]
     lengths = first.lengths
@@ -87,10 +86,8 @@ def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
         out = out or [np.empty(len(first.values if array.ndim > 1 else first)) for array in arrays]
         for target, array in zip(out, arrays, strict=True):
             target[places if array.ndim > 1 else indices] = array.ravel()
-    results = tuple(
-        Ragged(target, first.offsets) if array.ndim > 1 else target
-        for target, array in zip(out, arrays, strict=True)
-    )
+    pairs = zip(out, arrays, strict=True)
+    results = tuple(Ragged(a, first.offsets) if array.ndim > 1 else a for a, array in pairs)
     return results if isinstance(answer, tuple) else results[0]
 
 
@@ -192,10 +189,7 @@ def has_empty(X: list[Any]) -> bool:
 
 
 def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> list[Any]:
-    """What `answer` returns for the sequences that are not empty, in a list with empty answers.
-
-    If all are empty, `answer` is asked about the `other` sequence.
-    """
+    """Answers to the sequences that are not empty (else to `other`), among empty answers."""
     answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
     empty, remaining = answers[0][:0], iter(answers)
     return [empty if _is_empty(x) else next(remaining) for x in X]
@@ -257,9 +251,7 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
             )
         array = np.asarray(labels)
         if array.ndim != 1:
-            raise ValueError(
-                f"Labels of sequence {i} must have shape (length,), got {array.shape}."
-            )
+            raise ValueError(f"Labels of sequence {i} must be (length,), got {array.shape}.")
         if len(array) == 0:
             raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
         arrays.append(array)

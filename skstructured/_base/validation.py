@@ -124,15 +124,11 @@ def is_standardized(estimator: Any, fresh: bool = False) -> bool:
 
 def is_ready(estimator: Any, X: Any) -> bool:
     """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype == dtype_of(estimator)
-        and X.flags.c_contiguous
-        and X.shape[0] > 0
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")
-    )
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != dtype_of(estimator):
+        return False
+    width = getattr(estimator, "n_features_in_", None)
+    has_shape = X.flags.c_contiguous and X.shape[0] > 0 and X.shape[1] == width
+    return has_shape and not hasattr(estimator, "feature_names_in_")
 
 
 def is_ready_row(estimator: Any, X: Any) -> bool:
@@ -204,9 +200,8 @@ def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
 def check_lengths(n_rows: int, n_outputs: int) -> None:
     """X and y must have the same number of samples."""
     if n_rows != n_outputs:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
-        )
+        numbers = f"[{n_rows}, {n_outputs}]"
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {numbers}")
 
 
 def floats_of(name: str, values: Any) -> Floats:
@@ -346,27 +341,18 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
 def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
+    x = X[row : row + 1].data if issparse(X) else X[row]
+    norm, (shortest, longest) = math.hypot(*x.tolist()), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
             f"The scores of row {row} of X are not finite numbers. Rescale the features, set "
             "standardize=True or reduce the step size. For a custom space, check that its means "
             "are finite."
         )
+    remedy = "Rescale the features" + " or regularize more" * (longest < LONGEST)
+    if hasattr(estimator, "standardize") and not is_standardized(estimator, fresh):
+        remedy += ", or set standardize=True"
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
-        f"{norm:.4g}, and norms must be 0 or between {shortest:g} and {longest:.4g}. "
-        f"{_remedy(estimator, longest, fresh)}."
+        f"{norm:.4g}, and norms must be 0 or between {shortest:g} and {longest:.4g}. {remedy}."
     )
-
-
-def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
-    """What is to be done about rows that are too large or too small."""
-    raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
-    hint = ", or set standardize=True" if raw else ""
-    return f"Rescale the features{' or regularize more' if longest < LONGEST else ''}{hint}"
-
-
-def _norm_of_row(X: Any, row: int) -> float:
-    """‖x‖ without overflow."""
-    return math.hypot(*(X[row : row + 1].data if issparse(X) else X[row]).tolist())

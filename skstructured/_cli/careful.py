@@ -118,9 +118,8 @@ def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
             x = numbers[name] = x[rows]
         cells = cells.iloc[rows]
         if _is_identifier(cells, x, kind):
-            lines[name] = (
-                f"column {name!r} differs in every row: leave it out if it is an identifier."
-            )
+            line = f"column {name!r} differs in every row: leave it out if it is an identifier."
+            lines[name] = line
         for target, codes in zip(targets, outputs, strict=True):
             if (share := share_right(cells, x, codes)) is not None:
                 lines[name] = (
@@ -132,10 +131,7 @@ def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
 
 
 def far_cells(name, cells, x, remedy="leave it empty", n_cells=3, rows_per_cell=1000, ratio=30.0):
-    """Yield the line on few numbers `ratio` times as far from the median as all others.
-
-    Few are `n_cells`, and one more for each `rows_per_cell`.
-    """
+    """Yield the line on few numbers that are `ratio` times as far from the median as all others."""
     cells, x = cells[~np.isnan(x)], x[~np.isnan(x)]
     deviations = np.abs(x - np.median(x)) if len(x) >= MIN_ROWS_TO_REPORT else np.zeros(1)
     order = np.argsort(-deviations, kind="stable")
@@ -189,8 +185,7 @@ def rare_amounts(y, target, space, min_classes=20, spread=0.5):
     """Yield the line on classes that are whole numbers, most rare or of uneven frequencies."""
     counts = np.unique(y, return_counts=True)[1]
     is_whole = space == "multiclass" and y.dtype.kind == "i"
-    is_uneven = np.std(counts) > spread * np.mean(counts)
-    is_uneven = is_uneven or np.median(counts) < MIN_ROWS_PER_CLASS
+    is_uneven = np.std(counts) > spread * counts.mean() or np.median(counts) < MIN_ROWS_PER_CLASS
     if is_whole and len(counts) >= min_classes and is_uneven:
         yield (
             f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "

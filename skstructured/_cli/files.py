@@ -56,9 +56,8 @@ def load_pandas():
 def frames(path, delimiter=None, size=None, notes=None, names=()):
     """Yield the rows of a file as data frames of at most `size` rows, with None for missing values.
 
-    The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
-    are texts. `notes` gets a line if rows are left out. A header without one of the `names` is an
-    error before rows are read. Errors of files are one line, which names the row.
+    The index numbers rows from the header of CSV on. `notes` gets a line if rows are left out. A
+    header without one of the `names` is an error before rows are read.
     """
     if Path(path).suffix.lower() in (".svm", ".svmlight", ".libsvm"):
         raise ValueError("Read svmlight files in Python: sklearn.datasets.load_svmlight_file.")

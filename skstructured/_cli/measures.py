@@ -44,10 +44,8 @@ class Unit(NamedTuple):
         return self.text.format(self.write(loss))
 
     def tell_interval(self, losses):
-        """The mean of losses, and its interval by the normal approximation.
-
-        For losses 0 and 1 it has two more of each (Agresti and Coull), so its width is not 0.
-        """
+        """The mean of losses, and its interval by the normal approximation."""
+        # two more of each 0 and 1 (Agresti and Coull), so its width is not 0
         observations = [*losses, 0, 0, 1, 1] if np.isin(losses, (0, 1)).all() else losses
         half = 1.96 * np.std(observations) / np.sqrt(len(observations))
         ends = max(np.mean(observations) - half, 0.0), np.mean(observations) + half

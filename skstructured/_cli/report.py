@@ -31,7 +31,8 @@ def report_lines(options, argv, table):
     rows = table if is_ordered else table.in_random_order(options.seed)
     unit, mixture, errors = measures.unit_of(table, options.order), None, None
     yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
-    if _may_mix(options, table):
+    has_pass_options = options.in_order or options.passes is not None
+    if not (has_pass_options or options.no_mixture or options.choice or table.chunks is not None):
         mixture, errors = mixture_of(options, table)
     if errors:
         yield from error_lines("Held out", [unit.tell_interval(errors.losses)], errors)
@@ -77,12 +78,6 @@ def class_weight_of(options, table):
     labels, counts = np.unique(table.y), table.counts
     weights = compute_class_weight("balanced", classes=labels, y=table.y, sample_weight=counts)
     return dict(zip(labels.tolist(), weights, strict=True))
-
-
-def _may_mix(options, table):
-    """Whether the model to save is a mixture."""
-    has_pass_options = options.in_order or options.passes is not None
-    return not (has_pass_options or options.no_mixture or options.choice) and table.chunks is None
 
 
 def remembering(kind):

@@ -14,18 +14,14 @@ from skstructured._cli.progress import stage
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import Chunks
 from skstructured.streaming.formats import are_codes, number_format, unreadable
-from skstructured.streaming.table_encoder import LEAST_INEXACT, TableEncoder
+from skstructured.streaming.table_encoder import EXACT_INTEGER_LIMIT, TableEncoder
 
 
 class Table(NamedTuple):
-    """Rows X (n, p) and outputs y, (n,) or (n, d); or chunks of a file that is not in memory.
+    """Rows and outputs, or chunks of a file that is not in memory."""
 
-    For chunks X is None, and y the distinct labels, or None if outputs have several columns. For
-    items y are grades, or 1 for the chosen item of each round and 0 for the others.
-    """
-
-    X: Any
-    y: Any
+    X: Any  # (n, p), None for chunks
+    y: Any  # (n,) or (n, d); the labels of chunks; grades, or 1 for chosen items and 0 for others
     name: str  # source and size
     encoder: Any = None  # of the columns of a file
     targets: Any = ()  # names of columns
@@ -207,7 +203,7 @@ def outputs(path, cells, space, order=None, forms=None):
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
         if space != "multiclass":
             raise ValueError(f"Target {name!r} of {path} must have {what} with --space {space}.")
-    elif space not in ("multiclass", "ordinal") or np.abs(y).max() < LEAST_INEXACT:
+    elif space not in ("multiclass", "ordinal") or np.abs(y).max() < EXACT_INTEGER_LIMIT:
         y = y if space in files.MULTI_COLUMN_SPACES else y[:, 0]
         return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
     return texts.to_numpy(object)
@@ -263,10 +259,7 @@ def check_classes(path, y, n, name, header, max_cells=10**8):
 
 
 def encoded(encoder, frame, path, bad_cells=None):
-    """Rows of numbers of a part of a file; a ValueError names the first unreadable cell.
-
-    With ``bad_cells="missing"``, here or in training, such cells are missing values.
-    """
+    """Rows of numbers; an unreadable cell is missing with --bad-cells, here or in training."""
     try:
         return encoder.transform(frame)
     except ValueError:

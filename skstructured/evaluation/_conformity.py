@@ -17,11 +17,7 @@ from skstructured.extend._types import Array, Floats, Ints, Outputs
 
 
 class Kind:
-    """A task. It knows the estimator that it reads, as fitted so far, and the space of its learner.
-
-    In a subclass, `scores` (n,) measures by how much outputs contradict P, and `sets` returns which
-    outputs have a score of at most q: with −inf none, with inf all.
-    """
+    """A task: `scores` (n,) of outputs, and `sets` of the outputs whose score is at most q."""
 
     #: What gives P; of the learner at the end, if pipelines do not have it.
     method = "predict_proba"

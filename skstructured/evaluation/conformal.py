@@ -371,14 +371,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _split(self, rows: Ints) -> Any:
-        """Rows that are learned, and held-out rows, all in random order.
-
-        The split is not stratified: the held-out rows must be drawn as new rows are.
-        """
+        """Rows that are learned, and held-out rows, drawn as new rows are: not stratified."""
         if (n := len(rows)) < 2:
-            raise ValueError(
-                f"n_samples={n} is too few: one row to learn and one to hold out are needed."
-            )
+            raise ValueError(f"n_samples={n} is too few: 2 are needed, one of them held out.")
         held_out = min(max(round(self.calibration_size * n), 1), n - 1)
         return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
@@ -396,9 +391,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         if not self.by_class:
             return quantile(scores, self.alpha)
         if not isinstance(kind, OfClasses):
-            raise ValueError(
-                f"by_class=True is only supported for classes, got {kind.estimator!r}."
-            )
+            model = kind.estimator
+            raise ValueError(f"by_class=True is only supported for classes, got {model!r}.")
         classes = range(len(kind.estimator.classes_))
         return np.array([quantile(scores[read == k], self.alpha) for k in classes])
 

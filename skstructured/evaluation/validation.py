@@ -17,12 +17,7 @@ from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
-from skstructured.streaming.chunks import (
-    checked_chunks,
-    naming_chunk,
-    pipeline_steps,
-    step_transform,
-)
+from skstructured.streaming.chunks import checked_chunks, note_chunk, pipeline_steps, step_transform
 
 #: Rows that a step of a pipeline sees before it transforms them.
 ROWS_PER_STEP = 256
@@ -115,7 +110,7 @@ def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta)
     learner, transform = split_pipeline(estimator)
     result = StreamResult(learner, *protocol, None, delta)
     for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
-        with naming_chunk(number, result.n_rounds):
+        with note_chunk(number, result.n_rounds):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
             result.dependence = _dependence(estimator, learner, *protocol)
@@ -156,11 +151,7 @@ def _turn(learner, play, batch_size, rounds, indices, rng):
 
 
 def split_pipeline(estimator):
-    """A new learner, and a function that transforms X by the steps before it.
-
-    Steps that are not fitted are cloned and see each chunk of X before they transform it; a second
-    call continues with them.
-    """
+    """A new learner, and a function that transforms X by steps, which may learn chunk by chunk."""
     steps = pipeline_steps(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):

@@ -6,7 +6,7 @@ what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,16 +59,17 @@ def _move_weights(target, S, w, k):
     return n_vertices, False
 
 
+#: A point, the number of its active vertices, and the gap.
+Projection: TypeAlias = tuple[Floats, int, float]
+
 #: What copies of the functions below have: an oracle, `_wolfe` over it, and the property of Y.
 VERTEX_ORACLE: Any = None
 WOLFE: Any = None
 HAS_CONSTANT_SUM = False
 
 
-def _wolfe(
-    theta: Floats, S: Floats, w: Floats, work: Floats, *listed: Floats
-) -> tuple[Floats, int, float]:
-    """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
+def _wolfe(theta: Floats, S: Floats, w: Floats, work: Floats, *listed: Floats) -> Projection:
+    """Project theta on conv(Y). Fills the active vertices S and their weights w."""
     dim = theta.shape[0]
     direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
     VERTEX_ORACLE(direction, vertex, *listed)
@@ -122,9 +123,7 @@ def _best_listed(direction, vertex, V):
             largest, vertex[:] = score, row
 
 
-def _wolfe_in_python(
-    space: Any, theta: Floats, S: Floats, w: Floats, work: Floats
-) -> tuple[Floats, int, float]:
+def _wolfe_in_python(space: Any, theta: Floats, S: Floats, w: Floats, work: Floats) -> Projection:
     """`_wolfe` over vertices that earlier rows have listed, and those that ``space.argmax`` adds.
 
     The last call proves that no vertex is better. Behind the residual, `work` has the number of

@@ -290,9 +290,7 @@ class OnlineLearner(ABC):
         GuaranteeError
             If the learner has no surrogate loss.
         """
-        raise GuaranteeError(
-            f"{type(self).__name__} has no surrogate loss to measure a comparator by."
-        )
+        raise GuaranteeError(f"{type(self).__name__} has no surrogate loss to compare with.")
 
     def round_weights(self, n: int) -> Floats:
         """Weights of the first n rounds in sums of losses, (n,), of mean 1."""

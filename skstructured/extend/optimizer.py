@@ -114,18 +114,14 @@ MOVE_FEATURE: Any = None
 
 @kernel(inline=True)
 def _entry_position(block, dim, k, j, sparse):
-    """The position of the entry of score k and feature j in an array of Θ, its `block`.
-
-    The arrays of CSR rows are next to each other, those of dense ones below each other.
-    """
+    """The position of score k and feature j in a block of Θ, next to or below the others."""
     return (j, block * dim + k) if sparse else (block * dim + k, j)
 
 
 def _move_feature(Theta, dim, j, state, g, c):
-    """Move the weights of a feature by a rule with two numbers for each.
+    """Move the weights of a feature by a rule with two numbers for each: Θ = (W, a, b, Σ v W, Σ v).
 
-    The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
-    the Σ v at that time.
+    The sums are those at the last visit of the feature.
     """
     visit = _entry_position(4, dim, 0, j, HAS_CSR_ROWS)
     passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]

@@ -85,14 +85,12 @@ def fit_chunks(
     steps = pipeline_steps(estimator)
     learner, n = steps[-1][1], 0
     if not hasattr(learner, "partial_fit"):
-        raise TypeError(
-            f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
-        )
+        raise TypeError(f"estimator must have (or end with) partial_fit, got {learner!r}.")
     needs_classes = "classes" in inspect.signature(learner.partial_fit).parameters
     options = {"classes": classes} if needs_classes and classes is not None else {}
     transforms = [step_transform(name, step, _fit_in_place) for name, step in steps[:-1]]
     for number, (X, y, *weight) in enumerate(checked_chunks(chunks)):
-        with naming_chunk(number, n):
+        with note_chunk(number, n):
             for transform in transforms:
                 X = transform(X)
             weight_options = {"sample_weight": weight[0]} if weight else {}
@@ -104,7 +102,7 @@ def fit_chunks(
 
 
 @contextlib.contextmanager
-def naming_chunk(number, n):
+def note_chunk(number, n):
     """Add to errors the number of the chunk, and the number of rows before it."""
     try:
         yield
@@ -149,9 +147,7 @@ def checked_chunks(chunks, lengths=(2, 3)):
             raise ValueError(f"Chunk {number} must be a tuple {expected_form}, got {got}.")
         yield chunk
     if number < 0:
-        raise ValueError(
-            "chunks must have one chunk or more, got none. A generator can be iterated only once."
-        )
+        raise ValueError("chunks must have one chunk or more, got none. A generator runs once.")
 
 
 def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:

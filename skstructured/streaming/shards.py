@@ -233,10 +233,8 @@ def _check_same(name, first, shard):
     theirs = _common_properties(shard)
     for what, value in _common_properties(first).items():
         if not _is_same(value, theirs[what]):
-            raise ValueError(
-                f"{name} and estimators[0] differ in {what}: {_shown(theirs[what])} and "
-                f"{_shown(value)}."
-            )
+            values = f"{_shown(theirs[what])} and {_shown(value)}"
+            raise ValueError(f"{name} and estimators[0] differ in {what}: {values}.")
 
 
 def _shown(value):

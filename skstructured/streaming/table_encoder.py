@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
@@ -20,18 +20,17 @@ from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
 from skstructured._learners.lock import learning_aside
 from skstructured.streaming import formats
-from skstructured.streaming.formats import (
-    ISO_FORMAT,
-    NUMBER_FORMATS,
-    is_missing,
-    possible_formats,
-)
+from skstructured.streaming.formats import ISO_FORMAT, NUMBER_FORMATS, is_missing, possible_formats
 
 #: Texts that pandas reads as numbers if there are no others in their column.
 NUMERAL_PATTERN = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 #: Whole numbers below are exact as floats.
-LEAST_INEXACT = 2**53
+EXACT_INTEGER_LIMIT = 2**53
+
+
+#: Kind and format of a column, None if its values decide.
+Spec: TypeAlias = tuple[str | None, str | None]
 
 
 def has_names(X: Any) -> bool:
@@ -67,11 +66,7 @@ def _values(column: Any) -> Array:
 
 
 def as_texts(values: Array, missing: Array, exact: bool = False) -> Array:
-    """A column as strings, "" for missing values.
-
-    The number 1, the number 1.0 and the text "01" are one string unless they are `exact`: file
-    readers choose among them depending on the other cells of the column.
-    """
+    """A column as strings, "" for missing values; 1, 1.0 and "01" are one unless `exact`."""
     write, texts = str if exact else _canonical_text, np.full(len(values), "", dtype=object)
     texts[~missing] = [write(value) for value in values[~missing]]
     return texts
@@ -89,7 +84,7 @@ def _canonical_text(value: Any) -> str:
     text = str(value)
     if text in ("true", "TRUE", "false", "FALSE"):
         return text.capitalize()
-    if NUMERAL_PATTERN.fullmatch(text) and abs(number := float(text)) < LEAST_INEXACT:
+    if NUMERAL_PATTERN.fullmatch(text) and abs(number := float(text)) < EXACT_INTEGER_LIMIT:
         return str(int(number)) if number.is_integer() else repr(number)
     return text
 
@@ -97,11 +92,9 @@ def _canonical_text(value: Any) -> str:
 class Numbers:
     """Numbers ("number"), or booleans ("flag"), and an indicator of missing values if `marked`."""
 
-    form = NUMBER_FORMATS.plain
+    form = NUMBER_FORMATS.plain  # of older pickles
 
-    def __init__(
-        self, name: Any, marked: bool, kind: str, form: str = NUMBER_FORMATS.plain
-    ) -> None:
+    def __init__(self, name: Any, marked: bool, kind: str, form: str) -> None:
         self.name, self.marked, self.kind, self.form = name, marked, kind, form
         self.names = [f"{name}"] + [f"{name}_missing"] * marked
 
@@ -121,10 +114,7 @@ class Numbers:
 
 
 class Dates:
-    """Days since 1970 with their fraction; indicators of month and weekday, all 0 for no date.
-
-    All dates have a time zone, and are converted to UTC, or none has. The first one decides.
-    """
+    """Days since 1970, hour, and indicators of month and weekday; all dates have zones, or none."""
 
     kind, form = "date", ISO_FORMAT
 
@@ -148,10 +138,8 @@ class Dates:
             example = datetime(2024, 5, 31).strftime(self.form)
             raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
         if len(read[1].union(self.zones)) > 1:
-            raise ValueError(
-                f"Column {self.name!r} has dates with and without a time zone. Convert them to UTC "
-                "first."
-            )
+            what = "dates with and without a time zone: convert them to UTC"
+            raise ValueError(f"Column {self.name!r} has {what}.")
         return read
 
     def transform(self, values: Array) -> Floats:
@@ -167,10 +155,7 @@ class Dates:
 
 
 class Categories:
-    """One column for each value, and one for missing values; sparse for more values than `most`.
-
-    Values that occur once, and new ones, then share a column.
-    """
+    """One column for each value; with more than `most` sparse, and rare ones share a column."""
 
     exact, form = False, None
 
@@ -180,11 +165,9 @@ class Categories:
         self.name, self.exact, self.form = name, exact, form
         self.is_wide = len(set(values.tolist())) > most
         self.kind = "many categories" if self.is_wide else "categories"
-        self.encoder = OneHotEncoder(
-            sparse_output=self.is_wide,
-            handle_unknown="infrequent_if_exist",
-            min_frequency=2 if self.is_wide else None,
-        ).fit(values[:, None])
+        options = {"sparse_output": self.is_wide, "min_frequency": 2 if self.is_wide else None}
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", **options)
+        self.encoder = encoder.fit(values[:, None])
         outputs = self.encoder.get_feature_names_out([str(name)])
         self.names = [f"{name}_missing" if out == f"{name}_" else str(out) for out in outputs]
 
@@ -211,10 +194,7 @@ class Hashed:
 
 
 class Empty:
-    """A column without values so far: `width` columns of 0, which are 0 also for later values.
-
-    In a stream, the first values that are learned decide how the columns are encoded.
-    """
+    """A column without values so far: `width` columns of 0 until values decide how to encode it."""
 
     def __init__(self, name: Any, width: int, coder: Any = None) -> None:
         self.name, self.width, self.coder = name, width, coder
@@ -223,7 +203,9 @@ class Empty:
 
     def decided(self, values: Array) -> "Empty":
         """The same if it has seen a value, or one that has seen these."""
-        coder = self.coder or coder_of(self.name, values, (None, None), (self.width, self.width))
+        coder = self.coder or choose_coder(
+            self.name, values, (None, None), (self.width, self.width)
+        )
         if coder is self.coder or not self.width:
             return self
         if isinstance(coder, Numbers):
@@ -236,17 +218,13 @@ class Empty:
         return np.pad(columns, ((0, 0), (0, self.width - columns.shape[1])))
 
 
-def coder_of(
-    name: Any,
-    values: Array,
-    spec: tuple[str | None, str | None],
-    buckets: tuple[int, int],
-    most: int | None = None,
+def choose_coder(
+    name: Any, values: Array, spec: Spec, buckets: tuple[int, int], most: int | None = None
 ) -> Any:
-    """The encoder of a column of the kind and the format `spec`, or those of its values.
+    """The encoder of a column, None without a value.
 
-    It is None without a value. `buckets` are the numbers of hashed columns for short and for long
-    texts. With `most`, each short text has an indicator, sparse if there are more than that.
+    `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
+    short text has an indicator instead.
     """
     missing, (kind, form) = is_missing(values), spec
     there, unknown = values[~missing], kind is None
@@ -445,11 +423,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         most = None if stream else self.max_categories
         width = max(self.n_buckets, len(Dates("").names)) if stream else 0
         with learning_aside(self) as new, np.errstate(invalid="ignore"):  # columns without a value
-            new._coders = [
-                coder_of(name, values, kinds.get(name, (None, None)), buckets, most)
-                or Empty(name, width)
-                for name, values in zip(names, columns.values(), strict=True)
-            ]
+            new._coders = []
+            for name, values in zip(names, columns.values(), strict=True):
+                coder = choose_coder(name, values, kinds.get(name, (None, None)), buckets, most)
+                new._coders.append(coder or Empty(name, width))
             blocks, new._scalers = new._parts(list(columns.values())), None
             if any(getattr(coder, "is_wide", False) for coder in new._coders):
                 coders = enumerate(new._coders)
@@ -486,9 +463,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return [columns[key] for key in keys]
         if not (_are_places(list(columns)) or _are_places(keys)):
             missing = ", ".join(str(key) for key in keys if key not in columns)
-            raise ValueError(
-                f"X must have the columns {', '.join(map(str, keys))}; missing: {missing}."
-            )
+            needed = ", ".join(map(str, keys))
+            raise ValueError(f"X must have the columns {needed}; missing: {missing}.")
         _check_n_features(self, np.empty((0, len(columns))), reset=False)
         return list(columns.values())
 

@@ -149,10 +149,7 @@ def check_pickle(trial):
 
 
 def check_sparse_rows(trial):
-    """CSR rows are played, learned and predicted as dense ones, up to rounding.
-
-    Except if rows are standardized: only dense rows are centered for it.
-    """
+    """CSR rows are played, learned and predicted as dense ones if rows are not standardized."""
     X, results = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
     for rows in (X, sparse.csr_matrix(X)):
         model = trial.new()
