@@ -142,12 +142,9 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
             versions, schema = _opened(file)
             ours = _ours_in(schema, names, versions["skstructured"])
             if versions["skstructured"] != skstructured.__version__:
-                warnings.warn(
-                    f"{path} was written by skstructured {versions['skstructured']}, and this is "
-                    f"{skstructured.__version__}: further training may give other results.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+                both = f"{versions['skstructured']}, and this is {skstructured.__version__}"
+                text = f"{path} was written by skstructured {both}: further training may differ."
+                warnings.warn(text, UserWarning, stacklevel=2)
             # models have these too; trees do not check their arrays, as our compiled loops
             known = ("numpy.dtype", "sklearn.tree._tree.Tree")
             estimator = skops.load(file, trusted=[*names, *ours, *known])
@@ -156,10 +153,8 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
         except RefusedError as error:
             raise ValueError(f"{path} {error}") from None
         except skops.exceptions.UntrustedTypesFoundException as error:
-            raise ValueError(
-                f"{path} names types that are not trusted. If you know them, pass them as "
-                f"`trusted`. {error}"
-            ) from None
+            remedy = f"If you know them, pass them as `trusted`. {error}"
+            raise ValueError(f"{path} names types that are not trusted. {remedy}") from None
         except Exception as error:  # zipfile and skops have many for damaged files
             by = f", of a file with {versions}" if versions else ""
             raise ValueError(
@@ -323,10 +318,8 @@ def _ours_in(schema, trusted, written):
     ours = sorted(name for name in named if name.startswith("skstructured."))
     unknown = [name for name in ours if not _is_class(name)]
     if unknown:
-        raise RefusedError(
-            f"names {unknown}, which are not classes of skstructured {skstructured.__version__}; "
-            f"it was written by {written}."
-        )
+        here = f"classes of skstructured {skstructured.__version__}"
+        raise RefusedError(f"names {unknown}, which are not {here}; it was written by {written}.")
     return ours
 
 

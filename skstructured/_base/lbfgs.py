@@ -112,8 +112,7 @@ def _within_orthant(
         after = x + 0.5**trial * direction
         after[after * signs <= 0.0] = 0.0
         new_value, gradient = function(after)
-        needed = value + LINE_SEARCH.gain * np.vdot(slope, after - x)
-        if new_value <= needed and new_value < value:
+        if new_value < value and new_value <= value + LINE_SEARCH.gain * np.vdot(slope, after - x):
             return after, new_value, gradient
     return None
 

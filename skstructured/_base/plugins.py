@@ -76,10 +76,8 @@ def check_kernels(component: Plugin) -> Plugin:
             kernel = inspect.signature(kernel)
             kernel.bind(*listed.split(", "))
         except TypeError:
-            raise TypeError(
-                f"{type(component).__name__}.{name} must be a static method with the arguments "
-                f"({listed}), got {kernel}."
-            ) from None
+            rule = f"must be a static method with the arguments ({listed}), got {kernel}"
+            raise TypeError(f"{type(component).__name__}.{name} {rule}.") from None
     return component
 
 

@@ -153,10 +153,8 @@ def _check_parts(matrices: Sequence[Any]) -> None:
         if matrix.shape[0] == 0:
             raise ValueError(f"Sequence {i} of X is empty; it needs at least one position.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(
-                f"Sequence {i} of X has {matrix.shape[1]} features, but those before it have "
-                f"{matrices[0].shape[1]}."
-            )
+            sizes = f"{matrix.shape[1]} features, but those before it have {matrices[0].shape[1]}"
+            raise ValueError(f"Sequence {i} of X has {sizes}.")
 
 
 def stack_rows(X: Any) -> "Ragged":
@@ -214,10 +212,8 @@ def _stack_frames(frames: Sequence[Any]) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
-            raise ValueError(
-                f"Sequence {i} of X has the columns {list(frame.columns)[:10]}, but those before "
-                f"it have {list(frames[0].columns)[:10]}."
-            )
+            ours, others = (list(f.columns)[:10] for f in (frame, frames[0]))
+            raise ValueError(f"Sequence {i} of X has the columns {ours}, but others {others}.")
     _check_parts(frames)
     stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
@@ -245,10 +241,8 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
     arrays = []
     for i, labels in enumerate(y):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
-            raise ValueError(
-                f"{name} must be a list of label arrays, one label per position: entry {i} is "
-                f"{labels!r}."
-            )
+            rule = f"{name} must be a list of label arrays, one label per position"
+            raise ValueError(f"{rule}: entry {i} is {labels!r}.")
         array = np.asarray(labels)
         if array.ndim != 1:
             raise ValueError(f"Labels of sequence {i} must be (length,), got {array.shape}.")
@@ -275,7 +269,5 @@ def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")
     differ = np.flatnonzero(X.lengths != y.lengths)
     if len(differ):
         i = differ[0]
-        raise ValueError(
-            f"Sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
-            f"{second}."
-        )
+        sizes = f"{X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in {second}"
+        raise ValueError(f"Sequence {i} has {sizes}.")

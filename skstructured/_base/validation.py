@@ -246,8 +246,7 @@ def check_bool(name: str, value: object) -> None:
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
     """A ValueError unless `value` is one of the strings `allowed`."""
     if not (isinstance(value, str) and value in allowed):
-        choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, lowest: int = 1, highest: int | None = None) -> None:

@@ -54,10 +54,9 @@ def without_bad_cells(frame, bad_cells=None, forms=None, remedy="use --bad-cells
             readable[name] = cells.mask(wrong, None)
         elif wrong.any():
             bad = cells[wrong]
-            lines[name] = (
-                f"column {name!r} is read as categories: {len(bad)} of {len(frame)} cells are "
-                f"not {kind}s, such as {bad.iloc[0]!r} in row {bad.index[0]}; {remedy}."
-            )
+            example = f"such as {bad.iloc[0]!r} in row {bad.index[0]}; {remedy}"
+            cells = f"{len(bad)} of {len(frame)} cells are not {kind}s, {example}"
+            lines[name] = f"column {name!r} is read as categories: {cells}."
     return readable, lines
 
 
@@ -122,10 +121,9 @@ def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
             lines[name] = line
         for target, codes in zip(targets, outputs, strict=True):
             if (share := share_right(cells, x, codes)) is not None:
-                lines[name] = (
-                    f"column {name!r} alone is {share:.1%} right about {about}{target!r}: leave it "
-                    "out (--columns) if it is known only after the target."
-                )
+                remedy = "leave it out (--columns) if it is known only after the target"
+                right = f"column {name!r} alone is {share:.1%} right about {about}{target!r}"
+                lines[name] = f"{right}: {remedy}."
     lines.update((None, text) for text in clipped_cells(numbers))
     return lines
 
@@ -139,11 +137,9 @@ def far_cells(name, cells, x, remedy="leave it empty", n_cells=3, rows_per_cell=
     gaps = np.flatnonzero(sizes[:-1] > ratio * sizes[1:])
     if len(gaps) and np.median(deviations) > 0.0:
         others = x[order[gaps[-1] + 1 :]]
-        yield (
-            f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}, far "
-            f"beyond all others, from {others.min():.4g} to {others.max():.4g}: correct it, or "
-            f"{remedy}."
-        )
+        cell = f"column {name!r} has {cells.iloc[order[0]]} in row {cells.index[order[0]]}"
+        interval = f"from {others.min():.4g} to {others.max():.4g}"
+        yield f"{cell}, far beyond all others, {interval}: correct it, or {remedy}."
 
 
 def clipped_cells(numbers, min_share=0.01):
@@ -158,10 +154,8 @@ def clipped_cells(numbers, min_share=0.01):
     pairs = zip(numbers, shares, strict=True)
     text = ", ".join(f"{share:.1%} of {name!r}" for name, share in pairs if share > min_share)
     if text:
-        yield (
-            f"cells far from the others count as the edge of their column: {text}. Correct them if "
-            "they are mistakes."
-        )
+        edge = "cells far from the others count as the edge of their column"
+        yield f"{edge}: {text}. Correct them if they are mistakes."
 
 
 def copies(frame, targets, max_share=0.01, same_target=0.9, times_chance=10.0):
@@ -174,11 +168,10 @@ def copies(frame, targets, max_share=0.01, same_target=0.9, times_chance=10.0):
     chances = sorted((c * (c - 1)).sum() / c.sum() ** 2 for c in counts)
     by_chance = times_chance * np.prod(chances[:2]) * n**2 / 2.0  # the other columns may follow
     if len(copied) > max(max_share * n, same_target * repeated.sum(), by_chance):
-        yield (
-            f"{len(copied):,} of {n:,} rows are copies of others, such as rows "
-            f"{rows.index[rows == copied.iloc[0]][0]} and {copied.index[0]}: leave them out, for "
-            "new rows have larger errors than rows that were learned."
-        )
+        pair = f"rows {rows.index[rows == copied.iloc[0]][0]} and {copied.index[0]}"
+        reason = "new rows have larger errors than rows that were learned"
+        share = f"{len(copied):,} of {n:,} rows are copies of others, such as {pair}"
+        yield f"{share}: leave them out, for {reason}."
 
 
 def rare_amounts(y, target, space, min_classes=20, spread=0.5):
@@ -187,10 +180,9 @@ def rare_amounts(y, target, space, min_classes=20, spread=0.5):
     is_whole = space == "multiclass" and y.dtype.kind == "i"
     is_uneven = np.std(counts) > spread * counts.mean() or np.median(counts) < MIN_ROWS_PER_CLASS
     if is_whole and len(counts) >= min_classes and is_uneven:
-        yield (
-            f"target {target!r} has {len(counts)} whole numbers as classes, most of them rare: use "
-            "--space real if they are amounts, --space ordinal if they are grades."
-        )
+        remedy = "use --space real if they are amounts, --space ordinal if they are grades"
+        classes = f"{len(counts)} whole numbers as classes, most of them rare"
+        yield f"target {target!r} has {classes}: {remedy}."
 
 
 def _is_identifier(cells, x, kind):

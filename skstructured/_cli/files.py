@@ -67,10 +67,8 @@ def frames(path, delimiter=None, size=None, notes=None, names=()):
         yield from read_parts(path, size, delimiter, [] if notes is None else notes, names)
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
-        raise ValueError(
-            f"{path} is not UTF-8 text ({where}). If it is Latin-1, convert it: "
-            "iconv -f latin1 -t utf-8 FILE > NEW."
-        ) from error
+        remedy = "If it is Latin-1, convert it: iconv -f latin1 -t utf-8 FILE > NEW"
+        raise ValueError(f"{path} is not UTF-8 text ({where}). {remedy}.") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is damaged or cut off: {error}.") from error
     finally:
@@ -115,10 +113,9 @@ def _records(path, lines, mark, notes):
                 continue
             header = header or check_names(path, row)
             if len(row) != len(header):
-                raise ValueError(
-                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                    "quote cells that contain the separator, or set --delimiter."
-                )
+                remedy = "quote cells that contain the separator, or set --delimiter"
+                sizes = f"has {len(row)} cells, the header has {len(header)}"
+                raise ValueError(f"{path} row {number} {sizes}: {remedy}.")
             yield number, row
     except csv.Error as error:
         raise ValueError(
@@ -133,10 +130,9 @@ def check_names(place, names):
     """The names of columns; a ValueError if they do not differ."""
     for name, times in Counter(names).items():
         if times > 1:
-            raise ValueError(
-                f"{place} has {times} columns of the name {name!r}: names must differ. Leave out "
-                "lines above the names of a CSV file."
-            )
+            remedy = "Leave out lines above the names of a CSV file"
+            columns = f"{times} columns of the name {name!r}"
+            raise ValueError(f"{place} has {columns}: names must differ. {remedy}.")
     return names
 
 

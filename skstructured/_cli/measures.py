@@ -171,10 +171,8 @@ def bound_text(errors, unit, what, model="", min_losses=50):
     if bound >= 1.0:
         return f"no bound: {why}" if n >= min_losses else f"no bound yet: there are too few {what}."
     most = "at least" if what == "lists" else "at most"
-    return (
-        f"{most} {unit.tell(bound)}{model}, with {1 - REPORT_DELTA:.0%} confidence, if they come "
-        "from the same distribution."
-    )
+    terms = f"with {1 - REPORT_DELTA:.0%} confidence, if they come from the same distribution"
+    return f"{most} {unit.tell(bound)}{model}, {terms}."
 
 
 def effects(model, table, n_shown=3, max_rows=500, max_cells=50_000):

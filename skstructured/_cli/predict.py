@@ -45,10 +45,8 @@ def _probability_columns(model, learner):
     """Names of the columns of probabilities; a ValueError for a model without probabilities."""
     task = getattr(getattr(learner, "space_", None), "task", None)
     if task not in ("multiclass", "multilabel") or not hasattr(model, "predict_proba"):
-        raise ValueError(
-            "--proba is only supported for models of classes or labels that have probabilities; "
-            f"got {type(learner).__name__}."
-        )
+        needed = "models of classes or labels that have probabilities"
+        raise ValueError(f"--proba is only supported for {needed}; got {type(learner).__name__}.")
     if task == "multiclass":
         return [f"probability_{label}" for label in model.classes_]
     return _prediction_columns(learner, learner.space_.dim_, "probability")

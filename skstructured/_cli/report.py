@@ -45,11 +45,9 @@ def report_lines(options, argv, table):
         yield from column_lines(run.learner, rows)
     yield time_line(run, table)
     if run.has_changed:
-        yield from measures.wrapped(
-            "Changes",
-            "the rows changed on the way, or became harder to predict: the bound above is about "
-            "rows like the last ones.",
-        )
+        changes = "the rows changed on the way, or became harder to predict"
+        text = f"{changes}: the bound above is about rows like the last ones."
+        yield from measures.wrapped("Changes", text)
     if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
     if options.save:
@@ -194,16 +192,12 @@ def _kept(options, table, learner):
         learner.space_.label_names_ = list(table.targets)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     save_checkpoint(model, options.save)
-    yield (
-        f"Model            {options.save}; in Python: "
-        f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
-    )
+    loaded = f"skstructured.checkpoints.load_checkpoint({options.save!r})"
+    yield f"Model            {options.save}; in Python: {loaded}.predict(...)"
     passes = getattr(learner, "n_iter_", 1)
     if passes > 1 and table.space != "real" and table.chunks is None:
-        yield (
-            f"Passes           {passes}; the bound for new rows is about one, and --passes 1 keeps "
-            "that model."
-        )
+        note = "the bound for new rows is about one, and --passes 1 keeps that model"
+        yield f"Passes           {passes}; {note}."
 
 
 def compiling():
@@ -236,11 +230,9 @@ def order_lines(y):
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
     if not is_sorted and OrderTest.of_rows(codes, measures.REPORT_DELTA).found:
-        yield from measures.wrapped(
-            "Order",
-            f"{same:.1%} of the rows have the label of the row before, by chance it would be "
-            f"{by_chance:.1%}. Rows were shuffled: if they are in order of time, use --in-order.",
-        )
+        shares = f"{same:.1%} of the rows have the label of the row before, by chance it would be"
+        remedy = "Rows were shuffled: if they are in order of time, use --in-order"
+        yield from measures.wrapped("Order", f"{shares} {by_chance:.1%}. {remedy}.")
 
 
 def next_command(options, argv):
@@ -257,9 +249,10 @@ def next_command(options, argv):
 
 def units(y, fewest=10, most=1000):
     """Median and spread of the first tenth of the amounts, and their number."""
-    first = y[: min(most, max(fewest, len(y) // 10))]
+    n_first = min(most, max(fewest, len(y) // 10))
+    first = y[:n_first]
     spread = np.median(np.abs(first - np.median(first)))
-    return np.median(first), spread or np.std(first) or 1.0, len(first)
+    return np.median(first), spread or np.std(first) or 1.0, n_first
 
 
 def play_amounts(table, learner, seed):

@@ -238,21 +238,19 @@ def _check_chosen(rows, y, qid, name):
     for label, count in counts[counts != 1.0].items():
         chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:MAX_NAMES_LISTED]))
         where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
-        raise ValueError(
-            f"Each {name} needs exactly one chosen row (target 1): {several} of {len(counts)} do "
-            f"not have one, such as {name} {label} with {count:g}{where}. Correct them or leave "
-            "them out."
-        )
+        example = f"such as {name} {label} with {count:g}{where}"
+        wrong = f"{several} of {len(counts)} do not have one, {example}"
+        rule = f"Each {name} needs exactly one chosen row (target 1)"
+        raise ValueError(f"{rule}: {wrong}. Correct them or leave them out.")
 
 
 def check_classes(path, y, n, name, header, max_cells=10**8):
     """Raise a ValueError if the target has one value, or too many for the scores of n rows."""
     distinct = len(set(y.tolist()))
     if distinct == 1:
-        raise ValueError(
-            f"{path} only has the value {str(y[0])!r} in column {name!r}, the target, which needs "
-            f"at least two classes. Set --target to one of {', '.join(header[:MAX_NAMES_LISTED])}."
-        )
+        remedy = f"Set --target to one of {', '.join(header[:MAX_NAMES_LISTED])}"
+        value = f"{path} only has the value {str(y[0])!r} in column {name!r}"
+        raise ValueError(f"{value}, the target, which needs at least two classes. {remedy}.")
     if distinct * n > max_cells:
         most = max_cells // n
         raise ValueError(f"Column {name!r} must have at most {most} labels, got {distinct}.")
@@ -273,9 +271,7 @@ def encoded(encoder, frame, path, bad_cells=None):
         row, name = wrong.stack().idxmax()
         kind, form = formats[name]
         of_format = f" of the format {form}" if form else ""
-        raise ValueError(
-            f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kind}s{of_format}: correct it, or use --bad-cells missing to read such cells as "
-            "missing values."
-        )
+        cell = f"{frame.loc[row, name]!r} in column {name!r}, which has {kind}s{of_format}"
+        remedy = "correct it, or use --bad-cells missing to read such cells as missing values"
+        raise ValueError(f"{path} row {row} has {cell}: {remedy}.")
     return encoder.transform(frame.astype(object).mask(wrong, None))

@@ -32,10 +32,9 @@ class Kind:
         P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
         missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
         if missing.any():
-            raise ValueError(
-                f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
-                f"{model!r} predicts {P[np.argmax(missing)]}."
-            )
+            row = int(np.argmax(missing))
+            predicted = f"{model!r} predicts {P[row]}"
+            raise ValueError(f"estimator must predict numbers, got NaN for row {row}: {predicted}.")
         return P
 
     def read(self, y: Outputs) -> Array:
@@ -108,8 +107,8 @@ class OfRankings(Kind):
     method = "embedding_scores"
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        ahead = y[:, :, None] > y[:, None, :]
-        return np.where(ahead, self._against(P), -np.inf).max(axis=(1, 2))
+        is_ahead = y[:, :, None] > y[:, None, :]
+        return np.where(is_ahead, self._against(P), -np.inf).max(axis=(1, 2))
 
     def sets(self, P: Floats, q: float) -> Array:
         return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)

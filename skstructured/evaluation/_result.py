@@ -56,12 +56,11 @@ class ProgressiveResult:
     dependence: str | None = None
 
     def __repr__(self):
-        name, n = type(self.estimator).__name__, len(self.target_loss)
+        n = len(self.target_loss)
         mean = float(np.mean(self.expected_target_loss)) if n else float("nan")
-        return (
-            f"ProgressiveResult({n} rounds of {name}, mean expected target loss {mean:.4g}, "
-            f"play={self.play!r})"
-        )
+        rounds = f"{n} rounds of {type(self.estimator).__name__}"
+        loss = f"mean expected target loss {mean:.4g}"
+        return f"ProgressiveResult({rounds}, {loss}, play={self.play!r})"
 
     @property
     def weight(self) -> Floats:
@@ -212,10 +211,9 @@ class ProgressiveResult:
         losses, fewest = self._new_row_losses(), risk.fewest_losses(delta)
         n_last = max(1, round(_share(last) * len(losses)))
         if n_last < fewest:
-            raise GuaranteeError(
-                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {n_last}: "
-                f"the last {last} of {len(losses)}."
-            )
+            got = f"got {n_last}: the last {last} of {len(losses)}"
+            needed = f"a bound below 1 needs at least {fewest} rounds"
+            raise GuaranteeError(f"With delta={delta} {needed}, {got}.")
         packed = getattr(self.rounds, "packed", None)
         if isinstance(packed, np.ndarray):  # label sequences and items have no distance
             risk.warn_of_order(risk.OrderTest.of_rows(packed, delta))
@@ -260,10 +258,8 @@ class ProgressiveResult:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         weight = getattr(self.rounds, "weight", None)
         if weight is not None and np.ptp(weight) > 0.0 and not self._weighed_by_class():
-            raise GuaranteeError(
-                "The risk on new rows is not stated for rounds with sample weights: the rows then "
-                "do not stand for new ones one for one."
-            )
+            reason = "the rows do not stand for new ones one for one"
+            raise GuaranteeError(f"No risk is stated for rounds with sample weights: {reason}.")
         losses, are_in_range = _clip_losses(self.expected_target_loss)
         if not are_in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
@@ -403,8 +399,7 @@ class StreamResult:
         return running_bound.bound
 
     def __repr__(self):
-        return (
-            f"StreamResult({self.n_rounds} rounds of {type(self.estimator).__name__} in "
-            f"{len(self._rows)} chunks, mean expected target loss {self.expected_target_loss:.4g}, "
-            f"play={self.play!r})"
-        )
+        name, chunks = type(self.estimator).__name__, f"{len(self._rows)} chunks"
+        loss = f"mean expected target loss {self.expected_target_loss:.4g}"
+        rounds = f"{self.n_rounds} rounds of {name} in {chunks}"
+        return f"StreamResult({rounds}, {loss}, play={self.play!r})"

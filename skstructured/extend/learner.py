@@ -51,14 +51,13 @@ class Batch(NamedTuple):
         """How many rounds."""
         return len(self.packed)
 
-    def take(self, which: Ints | slice) -> "Batch":
-        """The rounds `which`, in their order."""
-        X = self.X[which]
+    def take(self, indices: Ints | slice) -> "Batch":
+        """The rounds at these positions, in their order."""
+        X = self.X[indices]
         offsets = None if self.offsets is None else X.offsets
         X = X if offsets is None else X.values
         rows = type(self.rows).from_array(X) if hasattr(self.rows, "from_array") else X
-        packed = None if self.packed is None else self.packed[which]
-        weight = None if self.weight is None else self.weight[which]
+        packed, weight = (None if a is None else a[indices] for a in (self.packed, self.weight))
         return Batch(rows, packed, weight, offsets)
 
     def dense(self, which: Ints) -> Floats:

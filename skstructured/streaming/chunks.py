@@ -123,10 +123,9 @@ def step_transform(name, step, fit_and_transform):
         return step.transform
     if hasattr(step, "partial_fit"):
         return fit_and_transform(step)
-    raise ValueError(
-        f"Step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on other rows "
-        f"before, or use a transformer with partial_fit instead; it is {step!r}."
-    )
+    remedy = "fit it on other rows before, or use a transformer with partial_fit instead"
+    what = f"Step {name!r} of the pipeline is not fitted and has no partial_fit"
+    raise ValueError(f"{what}: {remedy}; it is {step!r}.")
 
 
 def _fit_in_place(step):

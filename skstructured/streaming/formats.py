@@ -43,8 +43,7 @@ def _number_pattern(separator: str, point: str) -> tuple[re.Pattern[str], dict[i
     sign, unit, mark = r"([-+−]?)\s?", rf"({CURRENCY})?\s?", re.escape(point)
     whole = rf"[1-9]\d{{0,2}}([{separators}])\d{{3}}(?:\6\d{{3}})*|\d+"
     digits = rf"((?:{whole})(?:{mark}\d+)?|{mark}\d+)\s?"
-    unit_after = rf"({CURRENCY}|{UNIT_WORD})?\s?"
-    pattern = rf"(\()?{sign}{unit}{sign}{digits}{unit_after}(?(1)\))"
+    pattern = rf"(\()?{sign}{unit}{sign}{digits}({CURRENCY}|{UNIT_WORD})?\s?(?(1)\))"
     return re.compile(pattern, re.ASCII), str.maketrans(point, ".", separators)
 
 

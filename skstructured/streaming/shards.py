@@ -189,10 +189,8 @@ def _check_shards(estimators):
 def _check_kind(name, shard):
     """An error for an estimator without weights of features."""
     if isinstance(shard, Pipeline):
-        raise TypeError(
-            f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
-            "before them must be the same for all shards."
-        )
+        rule = "the steps before them must be the same for all shards"
+        raise TypeError(f"{name} is a Pipeline: average the estimators of the last steps; {rule}.")
     if isinstance(shard, OnlineEstimator):
         check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
     if not (isinstance(shard, OnlineEstimator) and isinstance(shard._model, Model)):
@@ -203,10 +201,9 @@ def _check_kind(name, shard):
         )
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard, "_steps", None) is not None:
-        raise ValueError(
-            f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
-            "rows, random features or steps of their shard. Use kernel='linear'."
-        )
+        reason = "learners with kernels keep rows, random features or steps of their shard"
+        what = f"{name}, {shard!r}, has no weights of features to average"
+        raise ValueError(f"{what}: {reason}. Use kernel='linear'.")
 
 
 def _common_properties(shard):

@@ -104,10 +104,9 @@ class Numbers:
         numbers = formats.as_numbers(values, missing, self.form)
         if numbers is None:
             wrong = values[formats.unreadable(values, "number", self.form)]
-            raise ValueError(
-                f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
-                f"categories, use TableEncoder(categories=[{self.name!r}])."
-            )
+            remedy = f"use TableEncoder(categories=[{self.name!r}])"
+            rule = f"Column {self.name!r} must contain numbers, got {wrong[0]!r}"
+            raise ValueError(f"{rule}. If its numbers are categories, {remedy}.")
         if np.isinf(numbers).any():
             raise ValueError(f"Column {self.name!r} contains infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
@@ -173,8 +172,7 @@ class Categories:
 
     def transform(self, values: Array) -> Floats:
         """Indicators."""
-        texts = as_texts(values, is_missing(values), self.exact)
-        return self.encoder.transform(texts[:, None])
+        return self.encoder.transform(as_texts(values, is_missing(values), self.exact)[:, None])
 
 
 class Hashed:
@@ -234,9 +232,9 @@ def choose_coder(
     if kind == "numbers" or (unknown and not formats.are_codes(there)):
         number = formats.number_format(there, form)
     if number or kind == "numbers":
-        flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
-        word = "flag" if flags else "number"
-        return Numbers(name, bool(missing.any()), word, number or form or NUMBER_FORMATS.plain)
+        are_flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
+        kind, form = "flag" if are_flags else "number", number or form or NUMBER_FORMATS.plain
+        return Numbers(name, bool(missing.any()), kind, form)
     if kind in ("dates", None):
         form = form or date_format(name, there)
         read = formats.as_dates(values, missing, form)
