@@ -134,10 +134,8 @@ def _check_save(path):
     path = check_path(path)
     if path.exists():
         with open(path, "rb") as file:
-            if (
-                not zipfile.is_zipfile(file)
-                or HEADER_MEMBER not in zipfile.ZipFile(file).namelist()
-            ):
+            names = zipfile.ZipFile(file).namelist() if zipfile.is_zipfile(file) else ()
+            if HEADER_MEMBER not in names:
                 raise ValueError(
                     f"--save {path} would overwrite a file that is not a model: move that file."
                 )

@@ -157,10 +157,9 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
             raise ValueError(f"{path} names types that are not trusted. {remedy}") from None
         except Exception as error:  # zipfile and skops have many for damaged files
             by = f", of a file with {versions}" if versions else ""
-            raise ValueError(
-                f"{path} is damaged, cut off, or not a checkpoint of save_checkpoint "
-                f"({type(error).__name__}: {error}{by})."
-            ) from None
+            cause = f"{type(error).__name__}: {error}{by}"
+            damage = "is damaged, cut off, or not a checkpoint of save_checkpoint"
+            raise ValueError(f"{path} {damage} ({cause}).") from None
     return estimator
 
 
@@ -259,10 +258,9 @@ def _opened(file):
         if type(number) is not int or number < 1 or not isinstance(written, str):
             raise ValueError(f"its header is {versions}")
         if number > CHECKPOINT_FORMAT:
-            raise RefusedError(
-                f"has the format {number} of skstructured {written}; {skstructured.__version__} "
-                f"reads formats up to {CHECKPOINT_FORMAT}: install a newer version."
-            )
+            limit = f"{skstructured.__version__} reads formats up to {CHECKPOINT_FORMAT}"
+            what = f"has the format {number} of skstructured {written}"
+            raise RefusedError(f"{what}; {limit}: install a newer version.")
         schema = json.loads(members.read("schema.json"))
         named = {(node.get("__id__"), node["file"]) for node in _nodes(schema) if "file" in node}
         times = Counter(name for _, name in named)

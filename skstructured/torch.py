@@ -194,10 +194,9 @@ class FenchelYoungLoss(_Loss):
         mu, params = self._loss.mean(_floats("theta", theta)), self.regularizer.kernel_params()
         product: Any = JACOBIANS.get(find_oracle(self.space, self.regularizer).kernel)
         if product is None and torch.is_grad_enabled() and theta.requires_grad:
-            raise ValueError(
-                f"The mean of {self.space!r} with {self.regularizer!r} has no Jacobian in closed "
-                "form: pass theta.detach(), or learn by the loss, which has a gradient."
-            )
+            remedy = "pass theta.detach(), or learn by the loss, which has a gradient"
+            mean = f"The mean of {self.space!r} with {self.regularizer!r}"
+            raise ValueError(f"{mean} has no Jacobian in closed form: {remedy}.")
         return _Computed.apply(mu, lambda v: [product(mu, v, params)], theta)
 
     def predict(self, theta: torch.Tensor) -> Any:

@@ -42,8 +42,8 @@ def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     if missing:
         raise ValueError(f"{cls.__name__}: {source} does not describe {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
-    groups = groupby(names, described.get)
-    entries = [_entry([*group], *text, defaults) for text, group in groups]
+    groups = groupby(names, described.__getitem__)
+    entries = [_entry([*group], kind, text, defaults) for (kind, text), group in groups]
     return textwrap.indent("".join(entries).rstrip("\n"), indent)
 
 
@@ -162,8 +162,8 @@ def parameters(cls: Class, *shared: type) -> Class:
     owners = [base for base in (*shared, *cls.__mro__[1:]) if not issubclass(base, BaseEstimator)]
     bases = tuple(vars(owner)["_fields"] for owner in owners if "_fields" in vars(owner))
     own = [(name, kind, field(default=default)) for name, kind, default in fields]
-    options = {"namespace": {"__doc__": cls.__name__}, "eq": False, "repr": False}
-    bare = make_dataclass(cls.__name__, own, bases=bases, **options)
+    names = {"__doc__": cls.__name__}
+    bare = make_dataclass(cls.__name__, own, bases=bases, namespace=names, eq=False, repr=False)
     for name, _, default in fields:
         if default is not MISSING:
             delattr(cls, name)

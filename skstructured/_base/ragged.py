@@ -146,10 +146,8 @@ def _check_parts(matrices: Sequence[Any]) -> None:
             hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
             if matrix.dtype.kind in "OUS":
                 hint = f" {TOKENS_ADVICE}"
-            raise ValueError(
-                "X must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {matrix.ndim} dimension(s).{hint}"
-            )
+            rule = "X must be a list of sequences, each a matrix (length, features)"
+            raise ValueError(f"{rule}: sequence {i} has {matrix.ndim} dimension(s).{hint}")
         if matrix.shape[0] == 0:
             raise ValueError(f"Sequence {i} of X is empty; it needs at least one position.")
         if matrix.shape[1] != matrices[0].shape[1]:
@@ -162,10 +160,9 @@ def stack_rows(X: Any) -> "Ragged":
     if isinstance(X, Ragged):
         return X
     if isinstance(X, str) or not hasattr(X, "__len__") or sparse.issparse(X):
-        raise ValueError(
-            "X must be a list of sequences, each a matrix (length, features), got "
-            f"{type(X).__name__}. For one matrix of all rows use Stacked(X, lengths)."
-        )
+        rule = "X must be a list of sequences, each a matrix (length, features)"
+        remedy = "For one matrix of all rows use Stacked(X, lengths)"
+        raise ValueError(f"{rule}, got {type(X).__name__}. {remedy}.")
     if len(X) == 0:
         raise ValueError("X has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):

@@ -93,10 +93,9 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     if issparse(X):
         most = np.iinfo(np.int32).max
         if max(X.shape[1], X.nnz) > most:
-            raise ValueError(
-                f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
-                f"values); at most {most} columns and values are supported."
-            )
+            sizes = f"shape {X.shape}, {X.nnz} stored values"
+            rule = f"at most {most} columns and values are supported"
+            raise ValueError(f"X is sparse with int64 indices beyond int32 ({sizes}); {rule}.")
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -165,10 +164,9 @@ def check_range_of_weights(name: str, weight: Floats) -> Floats:
     wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= HEAVIEST_WEIGHT))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{name} must be 0 or lie between {lightest:g} and {HEAVIEST_WEIGHT:g}, "
-            f"got {weight[row]:g} for row {row}: divide all weights by their mean."
-        )
+        rule = f"must be 0 or lie between {lightest:g} and {HEAVIEST_WEIGHT:g}"
+        remedy = "divide all weights by their mean"
+        raise ValueError(f"{name} {rule}, got {weight[row]:g} for row {row}: {remedy}.")
     return weight
 
 
@@ -343,15 +341,12 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
     x = X[row : row + 1].data if issparse(X) else X[row]
     norm, (shortest, longest) = math.hypot(*x.tolist()), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
-        raise ValueError(
-            f"The scores of row {row} of X are not finite numbers. Rescale the features, set "
-            "standardize=True or reduce the step size. For a custom space, check that its means "
-            "are finite."
-        )
+        remedy = "Rescale the features, set standardize=True or reduce the step size"
+        custom = "For a custom space, check that its means are finite"
+        raise ValueError(f"The scores of row {row} of X are not finite. {remedy}. {custom}.")
     remedy = "Rescale the features" + " or regularize more" * (longest < LONGEST)
     if hasattr(estimator, "standardize") and not is_standardized(estimator, fresh):
         remedy += ", or set standardize=True"
-    raise ValueError(
-        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
-        f"{norm:.4g}, and norms must be 0 or between {shortest:g} and {longest:.4g}. {remedy}."
-    )
+    size = f"too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is {norm:.4g}"
+    rule = f"norms must be 0 or between {shortest:g} and {longest:.4g}"
+    raise ValueError(f"Row {row} of X is {size}, and {rule}. {remedy}.")

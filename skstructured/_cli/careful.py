@@ -117,8 +117,8 @@ def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
             x = numbers[name] = x[rows]
         cells = cells.iloc[rows]
         if _is_identifier(cells, x, kind):
-            line = f"column {name!r} differs in every row: leave it out if it is an identifier."
-            lines[name] = line
+            what = "differs in every row: leave it out if it is an identifier"
+            lines[name] = f"column {name!r} {what}."
         for target, codes in zip(targets, outputs, strict=True):
             if (share := share_right(cells, x, codes)) is not None:
                 remedy = "leave it out (--columns) if it is known only after the target"

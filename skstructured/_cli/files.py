@@ -118,10 +118,9 @@ def _records(path, lines, mark, notes):
                 raise ValueError(f"{path} row {number} {sizes}: {remedy}.")
             yield number, row
     except csv.Error as error:
-        raise ValueError(
-            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
-            'write a quote within it twice (""), as in "5"" disk".'
-        ) from error
+        rule = 'write a quote within it twice (""), as in "5"" disk"'
+        remedy = f"close the quotes of a cell, and {rule}"
+        raise ValueError(f"{path} row {number + 1} is not CSV ({error}): {remedy}.") from error
     if empty:
         notes.append(f"rows without any value were left out: {len(empty)}, such as row {empty[0]}.")
 

@@ -65,8 +65,7 @@ def _whole(path, options, first, report):
     started, (frame, targets, notes, seconds) = time.perf_counter(), first
     round_, qid, about = options.qid or options.choice, None, ""
     report(len(frame))
-    remedy = ", the target: leave out such rows, or set --target"
-    cells = filled(path, frame, targets, remedy)
+    cells = filled(path, frame, targets, ", the target: leave out such rows, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order, options.numbers)

@@ -107,8 +107,8 @@ class OfRankings(Kind):
     method = "embedding_scores"
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        is_ahead = y[:, :, None] > y[:, None, :]
-        return np.where(is_ahead, self._against(P), -np.inf).max(axis=(1, 2))
+        against = np.where(y[:, :, None] > y[:, None, :], self._against(P), -np.inf)
+        return against.max(axis=(1, 2))
 
     def sets(self, P: Floats, q: float) -> Array:
         return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)

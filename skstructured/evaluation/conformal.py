@@ -254,9 +254,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """
         self._check()
         if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
-            raise ValueError(
-                "by_class=True and groups are only supported for fit: partial_fit has one level."
-            )
+            reason = "partial_fit has one level"
+            raise ValueError(f"by_class=True and groups are only supported for fit: {reason}.")
         X, y = indexed(self, X, y)
         with self.turn:
             first = not hasattr(self, "estimator_")
@@ -408,11 +407,10 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _begin(self, estimator: Any, scores: Floats, threshold: Any, groups: Any = None) -> None:
         """Set the fitted attributes, with scores in random order and an empty stream."""
-        self.estimator_ = estimator
+        self.estimator_, self.groups_ = estimator, groups
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
         self.threshold_: Any = threshold
-        self.groups_ = groups
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:

@@ -155,11 +155,10 @@ def split_pipeline(estimator):
     steps = pipeline_steps(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
-        raise TypeError(
-            f"estimator must be (or end in) an OnlineLearner of this library, got {learner!r}. For "
-            "any other estimator, predict each row before partial_fit learns it, and pass the "
-            "losses to RiskMonitor().update(losses)."
-        )
+        remedy = "predict each row before partial_fit learns it"
+        remedy += ", and pass the losses to RiskMonitor().update(losses)"
+        rule = f"estimator must be (or end in) an OnlineLearner of this library, got {learner!r}"
+        raise TypeError(f"{rule}. For any other estimator, {remedy}.")
     transforms = [step_transform(name, step, _fit_in_chunks) for name, step in steps[:-1]]
     return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
 
@@ -168,16 +167,13 @@ def _dependence(estimator, learner, play, batch_size):
     """Why rows were not new to the model that played them, or None; `learner` has begun."""
     fitting = [name for name, step in pipeline_steps(estimator)[:-1] if not is_fitted(step)]
     if fitting:
-        return (
-            f"step {fitting[0]!r} of the pipeline was updated with {ROWS_PER_STEP} rows at a time "
-            "before they were predicted. Fit it on other rows first, and pass the rows it "
-            "transforms."
-        )
+        remedy = "Fit it on other rows first, and pass the rows it transforms"
+        updates = f"was updated with {ROWS_PER_STEP} rows at a time before they were predicted"
+        return f"step {fitting[0]!r} of the pipeline {updates}. {remedy}."
     if play == "randomized" and batch_size == 1 and weighs_classes(learner):
-        return (
-            "With play='randomized' the output depends on the weight of the round, and "
-            "class_weight reveals the class by it. Use play='predict'."
-        )
+        reason = "the output depends on the weight of the round"
+        leak = "class_weight reveals the class by it. Use play='predict'"
+        return f"With play='randomized' {reason}, and {leak}."
     return None
 
 

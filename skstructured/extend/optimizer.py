@@ -94,10 +94,9 @@ class OnlineOptimizer(Component, ABC):
 def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None:
     """Raise a GuaranteeError for `delta` if the optimizer's theorem is about the expectation."""
     if delta is not None:
-        raise GuaranteeError(
-            f"The bound of {type(optimizer).__name__} only holds in expectation; for one with "
-            'probability 1 − delta use GradientDescent(eta="high_probability").'
-        )
+        other = 'probability 1 − delta use GradientDescent(eta="high_probability")'
+        rule = f"The bound of {type(optimizer).__name__} only holds in expectation"
+        raise GuaranteeError(f"{rule}; for one with {other}.")
 
 
 @kernel

@@ -38,10 +38,8 @@ class MeanOfShards(OnlineOptimizer):
 
     def certificate(self, loss, state, delta=None):
         """Raise a GuaranteeError: no theorem covers this learner."""
-        raise GuaranteeError(
-            "No regret bound: the bounds are about the rounds of one learner, and this is a mean "
-            "of several. The estimators of the shards have bounds."
-        )
+        reason = "the bounds are about the rounds of one learner, and this is a mean of several"
+        raise GuaranteeError(f"No regret bound: {reason}. Estimators of the shards have bounds.")
 
 
 def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -149,8 +147,8 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         model.scale.statistics[row] = extreme([s._scale.statistics[row] for s in shards], axis=0)
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
-        model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
-        result.loss_ = model.loss
+        sizes = np.concatenate([shard.loss_.sizes for shard in shards])
+        model.loss = result.loss_ = model.loss.over_sizes(sizes)
     state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     return result
@@ -250,9 +248,8 @@ def _check_weights(weights, learned):
     """Shares (n,) that sum to 1, of the weights given, or of the weight learned by each shard."""
     if weights is None and not min(learned) > 0.0:
         i = int(np.argmin(learned))
-        raise ValueError(
-            f"estimators[{i}] has learned no row of positive weight: leave it out, or give weights."
-        )
+        remedy = "leave it out, or give weights"
+        raise ValueError(f"estimators[{i}] has learned no row of positive weight: {remedy}.")
     values = learned if weights is None else weights
     n, values = len(learned), list(values) if hasattr(values, "__iter__") else []
     if len(values) != n:

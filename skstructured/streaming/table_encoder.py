@@ -201,9 +201,8 @@ class Empty:
 
     def decided(self, values: Array) -> "Empty":
         """The same if it has seen a value, or one that has seen these."""
-        coder = self.coder or choose_coder(
-            self.name, values, (None, None), (self.width, self.width)
-        )
+        buckets = self.width, self.width
+        coder = self.coder or choose_coder(self.name, values, (None, None), buckets)
         if coder is self.coder or not self.width:
             return self
         if isinstance(coder, Numbers):
