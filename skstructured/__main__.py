@@ -95,8 +95,7 @@ def _predicting():
     """The parser of the command that predicts."""
     parser, add = _parser("python -m skstructured predict", inspect.getdoc(_run_predict))
     add("MODEL", None, "a model of --save")
-    what = "rows to predict: CSV, JSON lines or Parquet; - is standard input"
-    add("FILE", None, what)
+    add("FILE", None, "rows to predict: CSV, JSON lines or Parquet; - is standard input")
     what = "also print the probabilities of all classes or labels"
     parser.add_argument("--proba", action="store_true", help=what)
     what = "columns of FILE to print before the predictions, such as an id"

@@ -190,11 +190,8 @@ def load_skops():
 
 
 def write_whole(path, content, max_age=3600):
-    """Write bytes to an absolute `path`; a reader finds either the old content or the new.
-
-    They are written into ``.NAME.<32 hex digits>.tmp`` in the same folder, which then replaces
-    `path`. Such files of killed processes are removed after `max_age` seconds.
-    """
+    """Write bytes to an absolute `path`; a reader finds either the old content or the new."""
+    # written into .NAME.<32 hex digits>.tmp; such files of killed processes are removed later
     for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
         with contextlib.suppress(OSError):  # another process has removed it
             if time.time() - old.lstat().st_mtime > max_age:

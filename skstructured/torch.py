@@ -88,7 +88,7 @@ def _floats(name, tensor):
     return tensor.detach().cpu().double().numpy()
 
 
-def _labels(y):
+def _to_numpy(y):
     return y.cpu().numpy() if isinstance(y, torch.Tensor) else y
 
 
@@ -182,7 +182,7 @@ class FenchelYoungLoss(_Loss):
         Tensor
             A number, or losses (n,) without a reduction.
         """
-        scores, V = _floats("theta", theta), self.space.encode(_labels(y))
+        scores, V = _floats("theta", theta), self.space.encode(_to_numpy(y))
         if len(scores) != len(V):
             raise ValueError(f"theta has {len(scores)} rows, but y has {len(V)}.")
         mu, values = self._loss.mean_and_value(scores, V)
@@ -279,7 +279,7 @@ class LabelSequenceLoss(_Loss):
         Tensor
             A number, or losses (n,) without a reduction.
         """
-        codes = self.space.pack([*map(_labels, y)])  # type: ignore[arg-type]
+        codes = self.space.pack([*map(_to_numpy, y)])  # type: ignore[arg-type]
         scores = self._chains(unary, pair, codes.offsets).arrays
         mu, log_z, pairs = batch.marginals(*scores, pairs="each")  # type: ignore[misc]
         batch.check_possible(log_z)

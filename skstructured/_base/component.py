@@ -18,7 +18,7 @@ Class = TypeVar("Class", bound=type)
 def inherit_parameters(*sources: type) -> Callable[[Class], Class]:
     """Class decorator: fill in the entries that the docstring takes from other classes.
 
-    In the docstring ``{Source: tol, shuffle}`` on lines of its own stands for the entries of `tol`
+    In the docstring ``{Source: tol, shuffle}`` on separate lines stands for the entries of `tol`
     and `shuffle` in that of ``Source``, with the defaults of the class itself. It stands above
     `parameters`, whose defaults it reads. Unknown names are a ValueError.
     """

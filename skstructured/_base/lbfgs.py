@@ -118,11 +118,10 @@ def _within_orthant(
 
 
 class Memory:
-    """The last steps s and changes y of the gradient, as unit vectors, and products of them.
+    """The last steps s and changes y of the gradient, as unit vectors, and products of them."""
 
-    The two loops use the products only. Vectors are read twice, in single precision, and a block
-    of all of them at a time, which stays in the cache.
-    """
+    # The two loops use the products only. Vectors are read twice, in single precision, and a block
+    # of all of them at a time, which stays in the cache.
 
     #: Steps that are remembered, and numbers of each vector that are read at once.
     n_steps, block_size = 10, 1 << 14

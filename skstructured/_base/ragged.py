@@ -55,7 +55,17 @@ class Ragged:
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
     def sums(self, numbers: Array) -> Array:
-        """Sums (n,) over the rows of each sequence, of numbers (N,)."""
+        """Sums over the rows of each sequence.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (N,)
+            Numbers of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         return np.add.reduceat(numbers, self.offsets[:-1])
 
     def unstack(self) -> list[Any]:
@@ -64,16 +74,23 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """The sequences of several arrays, in order."""
+        """The sequences of several arrays.
+
+        Parameters
+        ----------
+        parts : sequence of Ragged
+            The arrays, in order.
+
+        Returns
+        -------
+        Ragged
+        """
         lengths = np.concatenate([array.lengths for array in parts])
         return Ragged.from_lengths(np.concatenate([array.values for array in parts]), lengths)
 
 
 def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
-    """Results of ``call(m, *arrays)`` for sequences of each length m, as arrays (n_m, m).
-
-    Results (n_m, m) make a `Ragged`, those of sequences (n_m,) an array; several of them a tuple.
-    """
+    """Results of ``call(m, *arrays)`` for sequences of each length m, as `Ragged` or (n,)."""
     first: Any = arguments[0]
     lengths = first.lengths
     out: list[Array] = []

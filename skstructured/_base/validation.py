@@ -75,10 +75,7 @@ def check_sparse(X: Any) -> None:
 
 
 def check_features(estimator: Any, X: Any, reset: bool) -> Any:
-    """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
-
-    The first rows decide whether the learner uses float32, if it can. NaN is not refused here.
-    """
+    """X as C-contiguous floats or CSR, checked against the fitted width and names, not for NaN."""
     if issparse(X):
         check_sparse(X)
     options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}

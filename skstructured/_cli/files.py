@@ -17,7 +17,7 @@ from skstructured._cli.progress import stage
 
 
 class LargeFiles(NamedTuple):
-    """Files of more bytes are read in parts; their first rows decide what the columns are."""
+    """Files of more bytes are read in parts; their first rows decide the types of columns."""
 
     min_bytes: int = 1 << 26
     min_bytes_compressed: int = 1 << 23

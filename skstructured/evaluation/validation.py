@@ -187,7 +187,7 @@ def _transform_in_chunks(step, X):
     return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
 
 
-def compile_validation(estimator, X, y, classes=None, play="predict"):
+def compile_validation(estimator, X, y, classes=None):
     """Load or compile the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
-    _turn(learner, play, 1, learner.begin(X, y, classes), np.arange(1), None)
+    _turn(learner, "predict", 1, learner.begin(X, y, classes), np.arange(1), None)

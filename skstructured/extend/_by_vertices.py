@@ -63,7 +63,7 @@ def _move_weights(target, S, w, k):
 Projection: TypeAlias = tuple[Floats, int, float]
 
 #: What copies of the functions below have: an oracle, `_wolfe` over it, and the property of Y.
-VERTEX_ORACLE: Any = None
+POLYTOPE_ORACLE: Any = None
 WOLFE: Any = None
 HAS_CONSTANT_SUM = False
 
@@ -72,14 +72,14 @@ def _wolfe(theta: Floats, S: Floats, w: Floats, work: Floats, *listed: Floats) -
     """Project theta on conv(Y). Fills the active vertices S and their weights w."""
     dim = theta.shape[0]
     direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
-    VERTEX_ORACLE(direction, vertex, *listed)
+    POLYTOPE_ORACLE(direction, vertex, *listed)
     S[0] = vertex
     w[0] = 1.0
     x[:] = vertex
     k, gap = 1, np.inf
     for _ in range(MAX_WOLFE_STEPS):
         direction[:] = theta - x
-        VERTEX_ORACLE(direction, vertex, *listed)
+        POLYTOPE_ORACLE(direction, vertex, *listed)
         gap = np.dot(direction, vertex - x)
         is_active = False
         for i in range(k):
@@ -129,7 +129,7 @@ def _wolfe_in_python(space: Any, theta: Floats, S: Floats, w: Floats, work: Floa
     The last call proves that no vertex is better. Behind the residual, `work` has the number of
     vertices so far, their size, and places for the last ones.
     """
-    dim, over_listed = len(theta), kernel_over(_wolfe, VERTEX_ORACLE=_best_listed)
+    dim, over_listed = len(theta), kernel_over(_wolfe, POLYTOPE_ORACLE=_best_listed)
     if work[2] != dim:  # rounds of items have several sizes
         work[1:3] = 0.0, dim
     places, x, k, gap = work[3:].reshape(-1, dim), np.zeros(dim), 0, np.inf
@@ -161,7 +161,7 @@ def project(space: Any, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float
 def _wolfe_of(space: Any) -> Kernel:
     """`_wolfe` over the oracle of a space, compiled if the oracle is."""
     if is_kernel(space.oracle_kernel):
-        return kernel_over(_wolfe, VERTEX_ORACLE=space.oracle_kernel)
+        return kernel_over(_wolfe, POLYTOPE_ORACLE=space.oracle_kernel)
     return partial(_wolfe_in_python, space)
 
 

@@ -118,7 +118,7 @@ def pipeline_steps(estimator):
 
 
 def step_transform(name, step, fit_and_transform):
-    """How a step transforms rows: as it is if fitted, else by ``fit_and_transform(step)``."""
+    """How a step transforms rows: unchanged if fitted, else by ``fit_and_transform(step)``."""
     if is_fitted(step):
         return step.transform
     if hasattr(step, "partial_fit"):

@@ -228,11 +228,11 @@ def _check_same(name, first, shard):
     theirs = _common_properties(shard)
     for what, value in _common_properties(first).items():
         if not _is_same(value, theirs[what]):
-            values = f"{_shown(theirs[what])} and {_shown(value)}"
+            values = f"{_short_repr(theirs[what])} and {_short_repr(value)}"
             raise ValueError(f"{name} and estimators[0] differ in {what}: {values}.")
 
 
-def _shown(value):
+def _short_repr(value):
     """A value in a message."""
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)[:200]
 
