@@ -7,7 +7,7 @@ from skstructured._engine.robust_columns import RobustColumns
 from skstructured.streaming import formats
 from skstructured.streaming.formats import NUMBER_FORMATS, are_codes, is_missing
 
-#: No column of fewer rows is reported.
+#: Columns with fewer rows are not reported.
 MIN_ROWS_TO_REPORT = 20
 
 #: Whole numbers of fewer rows each may be amounts, not classes.
@@ -55,8 +55,8 @@ def without_bad_cells(frame, bad_cells=None, forms=None, remedy="use --bad-cells
         elif wrong.any():
             bad = cells[wrong]
             example = f"such as {bad.iloc[0]!r} in row {bad.index[0]}; {remedy}"
-            cells = f"{len(bad)} of {len(frame)} cells are not {kind}s, {example}"
-            lines[name] = f"column {name!r} is read as categories: {cells}."
+            count = f"{len(bad)} of {len(frame)} cells are not {kind}s, {example}"
+            lines[name] = f"column {name!r} is read as categories: {count}."
     return readable, lines
 
 
