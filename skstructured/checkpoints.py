@@ -145,7 +145,7 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
                 both = f"{versions['skstructured']}, and this is {skstructured.__version__}"
                 text = f"{path} was written by skstructured {both}: further training may differ."
                 warnings.warn(text, UserWarning, stacklevel=2)
-            # models have these too; trees do not check their arrays, as our compiled loops
+            # Models also have these; trees check their arrays as little as compiled loops do.
             known = ("numpy.dtype", "sklearn.tree._tree.Tree")
             estimator = skops.load(file, trusted=[*names, *ours, *known])
         except Warning:
@@ -191,7 +191,7 @@ def load_skops():
 
 def write_whole(path, content, max_age=3600):
     """Write bytes to an absolute `path`; a reader finds either the old content or the new."""
-    # written into .NAME.<32 hex digits>.tmp; such files of killed processes are removed later
+    # The bytes go into .NAME.<32 hex digits>.tmp; old ones of killed processes are removed.
     for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
         with contextlib.suppress(OSError):  # another process has removed it
             if time.time() - old.lstat().st_mtime > max_age:

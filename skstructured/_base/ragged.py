@@ -226,8 +226,8 @@ def _stack_frames(frames: Sequence[Any]) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
-            ours, others = (list(f.columns)[:10] for f in (frame, frames[0]))
-            raise ValueError(f"Sequence {i} of X has the columns {ours}, but others {others}.")
+            ours, first = (list(f.columns)[:10] for f in (frame, frames[0]))
+            raise ValueError(f"Sequence {i} of X has the columns {ours}, the first has {first}.")
     _check_parts(frames)
     stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])

@@ -45,7 +45,7 @@ class Unit(NamedTuple):
 
     def tell_interval(self, losses):
         """The mean of losses, and its interval by the normal approximation."""
-        # two more of each 0 and 1 (Agresti and Coull), so its width is not 0
+        # Two more losses 0 and 1 (Agresti and Coull) keep the width above 0.
         observations = [*losses, 0, 0, 1, 1] if np.isin(losses, (0, 1)).all() else losses
         half = 1.96 * np.std(observations) / np.sqrt(len(observations))
         ends = max(np.mean(observations) - half, 0.0), np.mean(observations) + half

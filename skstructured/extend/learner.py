@@ -289,7 +289,7 @@ class OnlineLearner(ABC):
         GuaranteeError
             If the learner has no surrogate loss.
         """
-        raise GuaranteeError(f"{type(self).__name__} has no surrogate loss to compare with.")
+        raise GuaranteeError(f"{type(self).__name__} has no surrogate loss for comparators.")
 
     def round_weights(self, n: int) -> Floats:
         """Weights of the first n rounds in sums of losses, (n,), of mean 1."""

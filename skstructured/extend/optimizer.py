@@ -119,7 +119,7 @@ def _entry_position(block, dim, k, j, sparse):
 
 def _move_feature(Theta, dim, j, state, g, c):
     """Move the weights of a feature by a rule with two numbers each: Θ = (W, a, b, Σ v W, Σ v)."""
-    # the sums are those at the last visit of the feature
+    # The sums are those at the last visit of the feature.
     visit = _entry_position(4, dim, 0, j, HAS_CSR_ROWS)
     passed, Theta[visit] = state[WEIGHT_SUM] - Theta[visit], state[WEIGHT_SUM]
     for k in range(dim):
