@@ -33,8 +33,8 @@ class Kind:
         missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
         if missing.any():
             row = int(np.argmax(missing))
-            predicted = f"{model!r} predicts {P[row]}"
-            raise ValueError(f"estimator must predict numbers, got NaN for row {row}: {predicted}.")
+            what = f"got NaN for row {row} of X: {model!r} predicts {P[row]}"
+            raise ValueError(f"estimator must predict numbers, {what}.")
         return P
 
     def read(self, y: Outputs) -> Array:

@@ -273,7 +273,8 @@ class ProgressiveResult:
 
     def _certificate(self, delta=None):
         if self.play != "randomized":
-            raise GuaranteeError(f"Regret bounds require play='randomized', not {self.play!r}.")
+            run = f"this run used play={self.play!r}"
+            raise GuaranteeError(f"Regret bounds require play='randomized'; {run}.")
         if self.batch_size > 1:
             batches = f"batches of {self.batch_size}"
             raise GuaranteeError(f"The bounds are about learning after every round, not {batches}.")

@@ -89,7 +89,8 @@ class Surrogate(Component):
 
     def constants_of(self, dim: int | None = None) -> Any:
         """A GuaranteeError: constants are those of a `FenchelYoung` loss."""
-        raise GuaranteeError(f"{self!r} has no regularizer and no constants: use FenchelYoung.")
+        reason = "has no regularizer, so it has no constants"
+        raise GuaranteeError(f"{self!r} {reason}: use a FenchelYoung loss.")
 
     def check_residual(self, work: Floats) -> None:
         """Return without a warning: such a loss has no iterations, and no residual."""

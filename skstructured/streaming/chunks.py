@@ -85,7 +85,8 @@ def fit_chunks(
     steps = pipeline_steps(estimator)
     learner, n = steps[-1][1], 0
     if not hasattr(learner, "partial_fit"):
-        raise TypeError(f"estimator must have (or end with) partial_fit, got {learner!r}.")
+        rule = "must have (or end in a step with) partial_fit"
+        raise TypeError(f"estimator {rule}, got {learner!r}.")
     needs_classes = "classes" in inspect.signature(learner.partial_fit).parameters
     options = {"classes": classes} if needs_classes and classes is not None else {}
     transforms = [step_transform(name, step, _fit_in_place) for name, step in steps[:-1]]
@@ -146,7 +147,8 @@ def checked_chunks(chunks, lengths=(2, 3)):
             raise ValueError(f"Chunk {number} must be a tuple {expected_form}, got {got}.")
         yield chunk
     if number < 0:
-        raise ValueError("chunks must have one chunk or more, got none. A generator runs once.")
+        hint = "A generator can be iterated only once"
+        raise ValueError(f"chunks must have one chunk or more, got none. {hint}.")
 
 
 def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:

@@ -137,7 +137,7 @@ class Dates:
             example = datetime(2024, 5, 31).strftime(self.form)
             raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
         if len(read[1].union(self.zones)) > 1:
-            what = "dates with and without a time zone: convert them to UTC"
+            what = "dates with and without a time zone. Convert them to UTC first"
             raise ValueError(f"Column {self.name!r} has {what}.")
         return read
 
