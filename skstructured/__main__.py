@@ -109,10 +109,10 @@ def _check_options(options):
     items, in_parts = options.qid or options.choice, is_large(options.file)
     no_file, no_classes = options.file is None, options.space not in (None, "multiclass", "ordinal")
     in_files = "target delimiter columns order qid choice bad_cells numbers categories dates"
-    own = "is not supported with --qid and --choice, which have their own learners"
+    no_items = "is not supported with --qid and --choice, which have their own learners"
     rules = (
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
-        (items, "space order class_weight", own),
+        (items, "space order class_weight", no_items),
         (no_classes, "class_weight", "needs classes"),
         (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
         (in_parts, "passes", "is only supported for files that fit into memory"),

@@ -146,8 +146,8 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
                 text = f"{path} was written by skstructured {both}: further training may differ."
                 warnings.warn(text, UserWarning, stacklevel=2)
             # Models also have these; trees check their arrays as little as compiled loops do.
-            known = ("numpy.dtype", "sklearn.tree._tree.Tree")
-            estimator = skops.load(file, trusted=[*names, *ours, *known])
+            types = ("numpy.dtype", "sklearn.tree._tree.Tree")
+            estimator = skops.load(file, trusted=[*names, *ours, *types])
         except Warning:
             raise
         except RefusedError as error:

@@ -161,9 +161,9 @@ def parameters(cls: Class, *shared: type) -> Class:
     fields = [(name, kind, vars(cls).get(name, MISSING)) for name, kind in kinds.items()]
     owners = [base for base in (*shared, *cls.__mro__[1:]) if not issubclass(base, BaseEstimator)]
     bases = tuple(vars(owner)["_fields"] for owner in owners if "_fields" in vars(owner))
-    own = [(name, kind, field(default=default)) for name, kind, default in fields]
+    specs = [(name, kind, field(default=default)) for name, kind, default in fields]
     names = {"__doc__": cls.__name__}
-    bare = make_dataclass(cls.__name__, own, bases=bases, namespace=names, eq=False, repr=False)
+    bare = make_dataclass(cls.__name__, specs, bases=bases, namespace=names, eq=False, repr=False)
     for name, _, default in fields:
         if default is not MISSING:
             delattr(cls, name)
